@@ -107,3 +107,8 @@ def next_state(controller: Controller, z: Array, w: Array) -> Array:
 def linear_output(controller: Controller, z: Array, w: Array) -> Array:
     """Outputs ``C z + D w`` without limits, shape (n,)."""
     return np.asarray((controller.C * z).sum(axis=1) + (controller.D * w).sum(axis=1))
+
+
+def off(beta: Array, truth: Array) -> float:
+    """Largest error, relative to each value or to a tenth of a unit."""
+    return float(np.max(np.abs((beta - truth) / np.maximum(np.abs(truth), 0.1))))

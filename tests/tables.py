@@ -20,3 +20,11 @@ def write_table(path: Path | str, names: Sequence[str], *columns: Array) -> None
 def write_columns(path: Path | str, columns: Mapping[str, Array]) -> None:
     """Columns by name."""
     write_table(path, list(columns), *columns.values())
+
+
+def write_joints(path: Path | str, joints: Sequence[str], rate: float, **signals: Array) -> None:
+    """Time, and signals of joints: ``q_NAME`` and what else there is."""
+    columns = {"time": np.arange(len(next(iter(signals.values())))) / rate}
+    for signal, values in signals.items():
+        columns |= {f"{signal}_{name}": own for name, own in zip(joints, values.T, strict=True)}
+    write_columns(path, columns)

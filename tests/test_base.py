@@ -1,8 +1,7 @@
-import json
-
 import numpy as np
 import pytest
 import toy
+from commands import ask
 from robots import EXAMPLES, urdf
 
 from dynident.cli import run
@@ -159,9 +158,8 @@ def test_symbolic_regroupings_hold_for_all_lengths_of_the_table(tmp_path):
 
 def test_symbolic_regroupings_of_an_arm_are_those_of_the_rules(capsys):
     """Of a revolute joint (Gautier and Khalil 1990): Iyy, mz and m go to this link and before."""
-    argv = ["base", str(EXAMPLES / "tx40" / "tx40_dh.toml"), "--symbols", "--json"]
-    assert run(argv) == 0
-    document = json.loads(capsys.readouterr().out)
+    argv = ["base", str(EXAMPLES / "tx40" / "tx40_dh.toml"), "--symbols"]
+    document = ask(capsys, argv)
     found = {each["name"]: each["regrouping"] for each in document["parameters"]}
     square = "d4^2 m4 + 2 d4 mz4 + Iyy4 + d4^2 m5 + d4^2 m6"
     assert found["Ixx3R"] == f"Ixx3 - Iyy3 + {square}"

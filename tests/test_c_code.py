@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import toy
+from commands import tell
 from frictions import VALUES, registered  # noqa: F401
 from robots import relative, states
 from test_dynamics import CASES, load
@@ -190,8 +191,7 @@ def test_the_command_writes_it_of_base_parameters_too(method, tmp_path, monkeypa
     exec(compile((tmp_path / "make_logs.py").read_text(), "make_logs.py", "exec"), {})
     known = ["--robot", "arm.urdf", "--log", "run1.csv", "--bandwidth", "5", "--method", method]
     assert run(["identify", *known, "-o", "out", "--no-report"]) == 0
-    assert run(["export", "out/result.json", "--c", "arm.c"]) == 0
-    assert "written to arm.c" in capfd.readouterr().err
+    assert "written to arm.c" in tell(capfd, ["export", "out/result.json", "--c", "arm.c"]).err
     stored = di.read_result("out/result.json")
     q, dq, ddq = states(stored.robot, 10)
     name = f"{stored.robot.name}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import xml.etree.ElementTree as ET
 from importlib import resources
@@ -11,6 +10,7 @@ from importlib import resources
 import lxml.html
 import numpy as np
 import pytest
+from browser import find_chromium
 from matplotlib.figure import Figure
 
 from dynident.plots.charts import (
@@ -179,9 +179,7 @@ def test_maps_keep_their_shape():
 
 @pytest.mark.long
 def test_a_browser_enlarges_a_stretch_and_tells_values(tmp_path):
-    browser = shutil.which("chromium") or shutil.which("chromium-browser")
-    if browser is None:
-        pytest.skip("there is no Chromium on this machine")
+    browser = find_chromium()
     chart = render_chart(Chart((wave(), wave()), shared=True), "waves")
     script = resources.files("dynident.plots").joinpath("chart.js").read_text("utf-8")
     keys = "+++"

@@ -16,7 +16,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 import toy
-from tables import write_table
+from commands import ask, tell
+from tables import write_joints, write_table
 from thin import first
 
 import dynident as di
@@ -56,8 +57,7 @@ def write_log(path: Path, seed: int = 0, change=None) -> None:
     tau += np.random.default_rng(seed + 1).normal(size=tau.shape) * 0.3
     if change is not None:
         q, tau = change(q, tau)
-    names = [f"{signal}_{joint}" for signal in ("q", "tau") for joint in robot.joint_names]
-    write_table(path, ["time", *names], np.arange(len(q)) / RATE, q, tau)
+    write_joints(path, robot.joint_names, RATE, q=q, tau=tau)
 
 
 @pytest.fixture(scope="module")
@@ -96,9 +96,9 @@ def place(stocked, monkeypatch, capfd) -> Path:
 
 @pytest.fixture
 def refused(place, capfd):
-    """A function that runs a command, checks how it was refused, and returns the reason."""
+    """A function that runs a command, and returns the reason of its refusal: it has some words."""
 
-    def check(argv: list[str], code: int = 2) -> str:
+    def check(argv: list[str], *words: str, code: int = 2) -> str:
         before = listing(place)
         assert run(argv) == code
         out, err = capfd.readouterr()
@@ -108,6 +108,8 @@ def refused(place, capfd):
         assert err.count("\n") == 1, err
         assert "Traceback" not in err
         assert listing(place) == before
+        for word in words:
+            assert word in err
         return err
 
     return check
@@ -128,26 +130,20 @@ def test_a_joint_without_columns_may_be_locked(stocked, monkeypatch, capsys):
     table = np.loadtxt("a.csv", delimiter=",", skiprows=1)[:, [0, 1, 3]]
     write_table("one.csv", ["time", f"q_{first}", f"tau_{first}"], table)
     argv = ["identify", "--robot", "arm.urdf", "--log", "one.csv", "--bandwidth", "5", "--json"]
-    assert run(argv) == 2
-    reason = capsys.readouterr().err
+    reason = tell(capsys, argv, code=2).err
     assert f"no column 'q_{second}' for q" in reason
     assert f"if {second} did not move, lock it (--locked {second}, or locked = " in reason
-    assert run([*argv, "--locked", f"{second}=0.3"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = ask(capsys, [*argv, "--locked", f"{second}=0.3"])
     assert found["robot"]["joints"] == [first]
     assert found["settings"]["study"]["robot"]["locked"] == {second: 0.3}
     assert run(["doctor", *argv[1:], "--locked", second]) == 0
-    capsys.readouterr()
-    assert run(["base", "arm.urdf", "--json", "--locked", second]) == 0
-    assert json.loads(capsys.readouterr().out)["robot"]["joints"] == [first]
+    assert ask(capsys, ["base", "arm.urdf", "--locked", second])["robot"]["joints"] == [first]
     text = STUDY.replace("a.csv", "one.csv")
     Path("one.toml").write_text(text)
     assert run(["identify", "one.toml", "--json", "--locked", second]) == 0
     locked = text.replace("[[log]]", f"locked = {{ {second} = 0.3 }}\n[[log]]")
     Path("two.toml").write_text(locked)
-    capsys.readouterr()
-    assert run(["identify", "two.toml", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["base_count"] == found["base_count"]
+    assert ask(capsys, ["identify", "two.toml"])["base_count"] == found["base_count"]
     for name in ("one.csv", "one.toml", "two.toml"):
         Path(name).unlink()
 
@@ -192,7 +188,7 @@ def test_what_cannot_be_locked_is_refused(refused, locked, words):
         (["identify", "--log", "a.csv"], ("--robot",)),
         (["identify", "--robot"], ("--robot", "argument")),
         (["identify", *ARM, "--bandwith", "5"], ("--bandwith", "--bandwidth")),
-        (["identify", *ARM, "--bandwidth", "abc"], ("--bandwidth", "number")),
+        (["identify", *ARM, "--bandwidth", "abc"], ("--bandwidth is 'abc' but should", "number")),
         (["identify", "d\udce9.toml"], ("UTF-8",)),
         (["base"], ("ROBOT", "base --help")),
         (["base", "arm.urdf", "x"], ("(x)",)),
@@ -206,14 +202,11 @@ def test_what_cannot_be_locked_is_refused(refused, locked, words):
         (["repair", "arm.urdf", "x"], ("(x)",)),
         (["repair", "arm.urdf", "--metrc", "x"], ("--metrc", "--metric")),
         (["identify", *ARM, "--consistncy", "base"], ("--consistncy", "--consistency")),
-        (["identify", *ARM, "--bootstrap", "many"], ("--bootstrap", "integer")),
-        (["identify", *ARM, "--bootstrap", "2.5"], ("--bootstrap", "integer")),
+        (["identify", *ARM, "--bootstrap", "2.5"], ("--bootstrap is '2.5' but", "integer")),
     ],
 )
 def test_usage_is_refused(refused, argv, words):
-    reason = refused(argv)
-    for word in words:
-        assert word in reason
+    refused(argv, *words)
 
 
 @pytest.mark.parametrize(
@@ -222,14 +215,7 @@ def test_usage_is_refused(refused, argv, words):
     + [("--rate", "0")],
 )
 def test_numbers_have_to_be_positive_and_finite(refused, option, value):
-    reason = refused(["identify", *ARM, option, value])
-    assert option in reason
-    assert "not a positive number" in reason
-
-
-def test_what_is_no_number_is_told_with_its_value(refused):
-    assert "--bandwidth is 'ten' but should be" in refused(["identify", *ARM, "--bandwidth", "ten"])
-    assert "--bootstrap is '1.5' but" in refused(["identify", *ARM, "--bootstrap", "1.5"])
+    refused(["identify", *ARM, option, value], option, "not a positive number")
 
 
 @pytest.mark.parametrize(
@@ -237,9 +223,11 @@ def test_what_is_no_number_is_told_with_its_value(refused):
     [("0", "greater than 0"), ("-1", "greater than 0"), ("nan", "finite number")],
 )
 def test_options_of_the_methods_are_refused_by_their_key(refused, value, words):
-    reason = refused(["identify", *ARM, "--lowpass", value])
-    assert f"error: --lowpass is {float(value)} but should be" in reason
-    assert words in reason
+    refused(
+        ["identify", *ARM, "--lowpass", value],
+        f"error: --lowpass is {float(value)} but should be",
+        words,
+    )
 
 
 @pytest.mark.parametrize("value", ["-1", "inf"])
@@ -268,9 +256,7 @@ def test_validate_has_the_same_idea_of_a_low_pass(refused, value):
     ],
 )
 def test_names_are_refused_with_the_nearest(refused, options, words):
-    reason = refused(["identify", *FLAGS, *options])
-    for word in words:
-        assert word in reason
+    refused(["identify", *FLAGS, *options], *words)
 
 
 @pytest.mark.parametrize(
@@ -281,8 +267,7 @@ def test_names_are_refused_with_the_nearest(refused, options, words):
     ],
 )  # fmt: skip
 def test_help_of_every_command_has_an_example(capfd, command):
-    assert run([command, "--help"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, [command, "--help"])
     assert f"Example: dynident {command}" in out
     assert err == ""
 
@@ -297,21 +282,18 @@ def test_nothing_and_a_short_flag_show_help(capfd):
 
 
 def test_help_has_flags_in_groups_and_those_of_methods_on_request(capfd):
-    assert run(["identify", "-h"]) == 0
-    short = capfd.readouterr().out
+    short = tell(capfd, ["identify", "-h"]).out
     titles = re.findall(r"^([A-Z][a-z ]+):$", short, re.M)
     assert titles == ["Arguments", "Robot and logs", "Preparation", "Method", "Output", "Options"]
     assert "--bootstrap" not in short
     assert "<" not in short  # no type of the parser
-    assert run(["identify", "--help-methods"]) == 0
-    whole = capfd.readouterr().out
+    whole = tell(capfd, ["identify", "--help-methods"]).out
     assert "Options of methods:" in whole
     assert "--bootstrap N" in whole
 
 
 def test_help_and_version(capfd):
-    assert run(["--help"]) == 0
-    out = capfd.readouterr().out
+    out = tell(capfd, ["--help"]).out
     assert "Example: dynident identify" in out
     commands = re.findall(r"^  (\w+)  ", out.partition("Commands:")[2], re.M)
     expected = [
@@ -341,8 +323,7 @@ def test_help_and_version(capfd):
     ]
     assert commands == expected
     assert "..." not in out.partition("Commands:")[2]  # each is told whole on its line
-    assert run(["--version"]) == 0
-    assert re.fullmatch(r"dynident \d+\.\d+\.\d+\n", capfd.readouterr().out)
+    assert re.fullmatch(r"dynident \d+\.\d+\.\d+\n", tell(capfd, ["--version"]).out)
 
 
 # files that cannot be used
@@ -391,9 +372,7 @@ def test_help_and_version(capfd):
     ],
 )
 def test_files_are_refused_by_name(refused, argv, words):
-    reason = refused(argv)
-    for word in words:
-        assert word in reason
+    refused(argv, *words)
 
 
 def edited(change) -> str:
@@ -426,10 +405,9 @@ def with_cell(text: str):
 )
 def test_logs_are_refused_with_the_place(refused, place, change, words):
     Path("l.csv").write_text(edited(change))
-    reason = refused(["identify", "--robot", "arm.urdf", "--log", "l.csv", "--bandwidth", "5"])
-    assert "l.csv" in reason
-    for word in words:
-        assert word in reason
+    refused(
+        ["identify", "--robot", "arm.urdf", "--log", "l.csv", "--bandwidth", "5"], "l.csv", *words
+    )
 
 
 def in_microseconds(lines: list[str]) -> list[str]:
@@ -453,14 +431,12 @@ def turned(rows: list[str]) -> list[str]:
     ],
 )
 def test_foreign_columns_and_units_are_named_by_flags(place, capfd, flags):
-    assert run(["identify", *FLAGS, "--json"]) == 0
-    own = json.loads(capfd.readouterr().out)
+    own = ask(capfd, ["identify", *FLAGS])
     head, *rows = Path("a.csv").read_text().splitlines()
     head = head.replace("q_", "x_").replace("time", "clock")
     Path("foreign.csv").write_text("\n".join([head, *turned(rows)]))
     argv = ["--robot", "arm.urdf", "--log", "foreign.csv", *flags, "--units", "q=deg"]
-    assert run(["identify", *argv, "--bandwidth", "5", "--json"]) == 0
-    found = json.loads(capfd.readouterr().out)
+    found = ask(capfd, ["identify", *argv, "--bandwidth", "5"])
     for one, other in zip(own["parameters"], found["parameters"], strict=True):
         assert one["value"] == pytest.approx(other["value"], rel=1e-4, abs=1e-4)
     assert run(["doctor", *argv]) == 0
@@ -569,8 +545,8 @@ def test_cutoffs_that_leave_nothing_of_a_log_are_refused(refused, option, value,
 
 
 def test_a_low_pass_that_filters_nothing_is_said(place, capfd):
-    assert run(["identify", *FLAGS, "--lowpass", "1000", "--json"]) == 0
-    assert "Nyquist" in " ".join(json.loads(capfd.readouterr().out)["warnings"])
+    found = ask(capfd, ["identify", *FLAGS, "--lowpass", "1000"])
+    assert "Nyquist" in " ".join(found["warnings"])
     assert run(["validate", "out-wls/result.json", "b.csv", "--lowpass", "1000"]) == 0
     assert "Nyquist" in capfd.readouterr().err
 
@@ -588,8 +564,7 @@ def test_one_column_is_not_two_joints(refused, place):
 def test_a_joint_without_a_fitted_row_is_said(place, capfd):
     text = STUDY.replace("bandwidth = 5.0", "bandwidth = 5.0\ndrop_below = [0.0, 1e6]")
     Path("d.toml").write_text(text)
-    assert run(["identify", "d.toml", "--json"]) == 0
-    assert "no row of joint_2" in " ".join(json.loads(capfd.readouterr().out)["warnings"])
+    assert "no row of joint_2" in " ".join(ask(capfd, ["identify", "d.toml"])["warnings"])
 
 
 @pytest.mark.parametrize(
@@ -648,10 +623,7 @@ LAUGHS = (
 )
 def test_urdf_is_refused_with_the_line(refused, place, text, words):
     Path("r.urdf").write_text(text)
-    reason = refused(["base", "r.urdf"])
-    assert "r.urdf" in reason
-    for word in words:
-        assert word in reason
+    refused(["base", "r.urdf"], "r.urdf", *words)
 
 
 TWO = (LINK.format("a"), LINK.format("b"))
@@ -671,10 +643,7 @@ TWO = (LINK.format("a"), LINK.format("b"))
 )
 def test_urdf_trees_are_refused_in_one_line_too(refused, place, text, words):
     Path("r.urdf").write_text(text)
-    reason = refused(["base", "r.urdf"])
-    assert "r.urdf" in reason
-    for word in words:
-        assert word in reason
+    refused(["base", "r.urdf"], "r.urdf", *words)
 
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
@@ -706,8 +675,7 @@ def test_numbers_of_a_urdf_are_refused_with_the_line(refused, place, old, new):
 def test_a_urdf_may_be_written_in_any_encoding(place, capfd, encoding):
     text = Path("arm.urdf").read_text().replace('name="toy"', 'name="fantôme"')
     Path("f.urdf").write_bytes(text.replace("UTF-8", encoding).encode(encoding))
-    assert run(["base", "f.urdf", "--json"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["base", "f.urdf", "--json"])
     assert json.loads(out)["robot"]["name"] == "fantôme"
     assert err == ""
 
@@ -719,20 +687,14 @@ TABLE = 'convention = "modified"\n[[joint]]\nname = "j1"\n[[joint]]\nname = "j2"
     ("text", "words"),
     [
         ("", ("urdf", "convention")),
-        ('convention = "modified"\n', ("no [[joint]] rows",)),
         (TABLE.replace("j2", "j1"), ("joint[2].name", "repeats 'j1'")),
-        (TABLE + 'alfa = 90\ntype = "prismatic"\n', ("joint[2].alfa", "'alpha'")),
         (TABLE + 'parent = "j3"\n', ("joint[2].parent", "'j3'")),
-        ("locked = { j3 = 0.0 }\n" + TABLE, ("j3", "locked")),
         ('urdf = "no.urdf"\n', ("no.urdf",)),
     ],
 )
 def test_robot_toml_is_refused_with_the_key(refused, place, text, words):
     Path("r.toml").write_text(text)
-    reason = refused(["base", "r.toml"])
-    assert "r.toml" in reason
-    for word in words:
-        assert word in reason
+    refused(["base", "r.toml"], "r.toml", *words)
 
 
 # where output cannot go
@@ -748,9 +710,7 @@ def test_robot_toml_is_refused_with_the_key(refused, place, text, words):
 )
 def test_output_is_refused_before_any_work(refused, monkeypatch, directory, words):
     monkeypatch.setattr(facade, "run_study", lambda *_: pytest.fail("went to work"))
-    reason = refused(["identify", *FLAGS, "-o", directory])
-    for word in words:
-        assert word in reason
+    refused(["identify", *FLAGS, "-o", directory], *words)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
@@ -851,17 +811,13 @@ def test_a_failed_run_leaves_no_directory(refused, place):
 @pytest.mark.parametrize("method", ["ols", "wls", "irls"])
 def test_a_log_that_excites_nothing_is_a_failure_with_advice(refused, method):
     argv = ["--robot", "arm.urdf", "--log", "still.csv", "--bandwidth", "5", "--method", method]
-    reason = refused(["identify", *argv, "-o", "never"], code=1)
-    assert "excite" in reason
-    assert "pc-idim-ls" in reason
+    refused(["identify", *argv, "-o", "never"], "excite", "pc-idim-ls", code=1)
 
 
 @pytest.mark.parametrize("method", ["pc-idim-ls", "ols", "wls", "irls"])
 def test_a_log_without_torque_is_a_failure(refused, method):
     argv = ["--robot", "arm.urdf", "--log", "zero.csv", "--bandwidth", "5", "--method", method]
-    reason = refused(["identify", *argv], code=1)
-    assert "zero.csv" in reason
-    assert "torque" in reason
+    refused(["identify", *argv], "zero.csv", "torque", code=1)
 
 
 def test_running_out_of_memory_is_a_failure(refused, monkeypatch):
@@ -990,8 +946,7 @@ def test_a_reason_that_cannot_be_written_leaves_its_code(place):
 def test_flags_and_a_study_give_the_same_numbers(place, capfd):
     documents = []
     for argv in (["identify", *FLAGS], ["identify", "s.toml"]):
-        assert run([*argv, "--json"]) == 0
-        out, err = capfd.readouterr()
+        out, err = tell(capfd, [*argv, "--json"])
         assert err == ""
         documents.append(json.loads(out))
     for document in documents:
@@ -1003,10 +958,8 @@ def test_flags_and_a_study_give_the_same_numbers(place, capfd):
 def test_flags_are_kept_as_a_study(place, refused, capfd):
     (place / "kept").mkdir()
     flags = [*FLAGS, "--validate", "b.csv", "--units", "q=rad", "--prior-weight", "2"]
-    assert run(["identify", *flags, "--json", "--write-study", "kept/s.toml"]) == 0
-    by_flags = json.loads(capfd.readouterr().out)
-    assert run(["identify", "kept/s.toml", "--json"]) == 0
-    by_study = json.loads(capfd.readouterr().out)
+    by_flags = ask(capfd, ["identify", *flags, "--write-study", "kept/s.toml"])
+    by_study = ask(capfd, ["identify", "kept/s.toml"])
     assert by_study["parameters"] == by_flags["parameters"]
     assert tomllib.loads(Path("kept/s.toml").read_text()) == {
         "robot": {"file": "../arm.urdf", "friction": "coulomb-viscous"},
@@ -1028,8 +981,7 @@ def test_flags_are_kept_as_a_study(place, refused, capfd):
 
 def test_flags_replace_what_a_study_says(place, capfd):
     options = ["--method", "wls", "--friction", "viscous", "--bandwidth", "4", "--lowpass", "8"]
-    assert run(["identify", "s.toml", *options, "--json"]) == 0
-    document = json.loads(capfd.readouterr().out)
+    document = ask(capfd, ["identify", "s.toml", *options])
     settings = document["settings"]
     assert document["method"] == "wls"
     assert settings["friction"] == "viscous"
@@ -1040,8 +992,7 @@ def test_flags_replace_what_a_study_says(place, capfd):
 def test_a_study_finds_its_files_beside_itself(place, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     assert run(["identify", str(place / "s.toml")]) == 0
-    assert run(["identify", os.path.relpath(place / "s.toml")]) == 0
-    assert "pc-idim-ls" in capfd.readouterr().out
+    assert "pc-idim-ls" in tell(capfd, ["identify", os.path.relpath(place / "s.toml")]).out
 
 
 @pytest.mark.parametrize("ending", ["\r\n", "\n"])
@@ -1068,8 +1019,7 @@ def test_output_is_exactly_three_files(place):
 
 def test_a_method_without_standard_parameters_writes_no_model_and_says_so(place, capfd):
     assert sorted(os.listdir("out-wls")) == ["report.html", "result.json"]
-    assert run(["identify", *FLAGS, "--method", "ols", "-o", "deep/er", "--no-report"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["identify", *FLAGS, "--method", "ols", "-o", "deep/er", "--no-report"])
     assert os.listdir("deep/er") == ["result.json"]
     assert "no model.urdf" in err
     assert "written to deep/er" in err
@@ -1086,16 +1036,14 @@ def test_no_model_of_an_earlier_result_stays(place, capfd):
 
 
 def test_json_is_one_object_and_the_file(place, capfd):
-    assert run(["identify", *FLAGS, "--json", "-o", "j", "--no-report"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["identify", *FLAGS, "--json", "-o", "j", "--no-report"])
     assert out == Path("j/result.json").read_text()
     assert isinstance(json.loads(out), dict)
     assert all(line.startswith(("note: ", "written to ")) for line in err.splitlines())
 
 
 def test_tables_are_for_people(place, capfd):
-    assert run(["identify", *FLAGS, "--validate", "b.csv", "--full"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["identify", *FLAGS, "--validate", "b.csv", "--full"])
     assert err == ""
     for word in ("pc-idim-ls", "joint_2", "Izz1R", "overall", "consistent"):
         assert word in out
@@ -1103,8 +1051,7 @@ def test_tables_are_for_people(place, capfd):
 
 
 def test_routes_of_the_literature_are_compared_on_a_study(place, capfd):
-    assert run(["reproduce", "routes", "s.toml", "-o", "routes.csv"]) == 0
-    out, _ = capfd.readouterr()
+    out, _ = tell(capfd, ["reproduce", "routes", "s.toml", "-o", "routes.csv"])
     for word in ("minimum-norm", "cad-difference", "sousa-correction", "fitted %", "of 2"):
         assert word in out
     table = np.genfromtxt("routes.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
@@ -1120,25 +1067,21 @@ def test_routes_of_the_literature_are_compared_on_a_study(place, capfd):
         (["brunot2019", "s.toml"], "takes no study"),
         (["routes", "s.toml", "-o", "a.csv"], "a.csv"),
     ):
-        assert run(["reproduce", *argv]) == 2
-        assert words in capfd.readouterr().err
+        assert words in tell(capfd, ["reproduce", *argv], code=2).err
 
 
 def test_base_in_both_forms(place, capfd):
-    assert run(["base", "arm.urdf", "--json"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["base", "arm.urdf", "--json"])
     assert err == ""
     document = json.loads(out)
     assert document["schema"] == "dynident.base/1"
     assert document["robot"] == {"name": "toy", "joints": ["joint_1", "joint_2"], "dof": 2}
     assert document["base_count"] == len(document["parameters"]) == 14
     assert document["standard_count"] == 28
-    assert run(["base", "arm.urdf"]) == 0
-    table = capfd.readouterr().out
+    table = tell(capfd, ["base", "arm.urdf"]).out
     for row in document["parameters"]:
         assert re.search(rf"^{row['name']} ", table, re.M)
-    assert run(["base", "arm.urdf", "--friction", "none", "--json"]) == 0
-    assert json.loads(capfd.readouterr().out)["base_count"] == 8
+    assert ask(capfd, ["base", "arm.urdf", "--friction", "none"])["base_count"] == 8
 
 
 # stored results at work
@@ -1148,8 +1091,7 @@ def test_base_in_both_forms(place, capfd):
 def test_validate_reproduces_the_figures_of_the_identification(place, capfd, method):
     path = f"out-{method}/result.json"
     fit = json.loads(Path(path).read_text())["fit"]
-    assert run(["validate", path, "a.csv", "b.csv", "--json"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["validate", path, "a.csv", "b.csv", "--json"])
     assert err == ""
     document = json.loads(out)
     assert document["schema"] == "dynident.validation/1"
@@ -1169,8 +1111,7 @@ def flat(figure: dict) -> list[float]:
 
 
 def test_validate_prints_a_table_a_log(place, capfd):
-    assert run(["validate", "out-pc-idim-ls/result.json", "a.csv", "b.csv"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["validate", "out-pc-idim-ls/result.json", "a.csv", "b.csv"])
     assert err == ""
     assert [line for line in out.splitlines() if line.endswith(".csv")] == ["a.csv", "b.csv"]
     assert out.count("overall") == 2
@@ -1178,14 +1119,12 @@ def test_validate_prints_a_table_a_log(place, capfd):
 
 def test_validate_takes_another_low_pass(place, capfd):
     path = "out-pc-idim-ls/result.json"
-    assert run(["validate", path, "b.csv", "--lowpass", "3", "--json"]) == 0
-    entries = json.loads(capfd.readouterr().out)["validation"][0]["entries"]
-    assert [figure["lowpass_hz"] for figure in entries] == [None, 3.0]
+    (found,) = ask(capfd, ["validate", path, "b.csv", "--lowpass", "3"])["validation"]
+    assert [figure["lowpass_hz"] for figure in found["entries"]] == [None, 3.0]
 
 
 def test_validate_says_what_is_odd_about_a_log(place, capfd):
-    assert run(["validate", "out-pc-idim-ls/result.json", "zero.csv", "--json"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["validate", "out-pc-idim-ls/result.json", "zero.csv", "--json"])
     document = json.loads(out)
     assert all(line.startswith("warning: zero.csv: tau") for line in err.splitlines())
     assert len(document["warnings"]) == err.count("\n") == 2
@@ -1197,8 +1136,7 @@ def test_export_writes_the_model_again(place, capfd, robot):
     argv = ["identify", "--robot", robot, "--log", "a.csv", "--bandwidth", "5", "--no-report"]
     assert run([*argv, "-o", f"x-{robot}"]) == 0
     capfd.readouterr()
-    assert run(["export", f"x-{robot}/result.json", "--urdf", f"x-{robot}/deep/e.urdf"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["export", f"x-{robot}/result.json", "--urdf", f"x-{robot}/deep/e.urdf"])
     assert out == ""
     assert f"written to x-{robot}/deep/e.urdf" in err
     assert "Ia1" in err
@@ -1233,9 +1171,8 @@ def test_a_robot_with_one_joint_goes_all_the_way(place, tmp_path, monkeypatch, c
     q, dq, ddq = toy.motion(1, 4.0, 3, RATE)
     theta = toy.true_parameters(idim, robot.nominal)
     tau = idim.torque(theta, q, dq, ddq) + np.random.default_rng(4).normal(size=q.shape) * 0.1
-    write_table("one.csv", ["time", "q_j", "tau_j"], np.arange(len(q)) / RATE, q, tau)
-    assert run(["base", "one.urdf", "--json"]) == 0
-    base = json.loads(capfd.readouterr().out)
+    write_joints("one.csv", ["j"], RATE, q=q, tau=tau)
+    base = ask(capfd, ["base", "one.urdf"])
     # of a link that turns: its moment and two first moments; of one that slides: its mass, which
     # goes with Ia, and its weight, which goes with off
     assert base["base_count"] == {"prismatic": 4}.get(kind, 6)
@@ -1263,8 +1200,7 @@ def test_results_robots_and_logs_may_move_apart(place, tmp_path, monkeypatch, ca
     moved = tmp_path / "moved.json"
     moved.write_bytes((place / "out-pc-idim-ls" / "result.json").read_bytes())
     monkeypatch.chdir(tmp_path)
-    assert run(["validate", str(moved), str(place / "b.csv"), "--json"]) == 0
-    away = json.loads(capfd.readouterr().out)
+    away = ask(capfd, ["validate", str(moved), str(place / "b.csv")])
     assert run(["export", "moved.json", "--urdf", "x.urdf"]) == 0
     assert run(["validate", str(place / "out-pc-idim-ls" / "result.json"), str(place / "b.csv"),
                 "--json"]) == 0  # fmt: skip
@@ -1276,12 +1212,10 @@ def test_results_robots_and_logs_may_move_apart(place, tmp_path, monkeypatch, ca
 def test_a_robot_file_that_was_changed_since_changes_no_result(place, capfd):
     original = Path("arm.urdf").read_text()
     argv = ["validate", "out-pc-idim-ls/result.json", "b.csv", "--json"]
-    assert run(argv) == 0
-    before = capfd.readouterr().out
+    before = tell(capfd, argv).out
     try:
         Path("arm.urdf").write_text(original.replace("joint_2", "elbow"))
-        assert run(argv) == 0
-        assert capfd.readouterr().out == before
+        assert tell(capfd, argv).out == before
     finally:
         Path("arm.urdf").write_text(original)
 
@@ -1468,8 +1402,7 @@ def test_every_constraint_holds_in_the_result_which_is_read_again(place, capfd, 
     body, holds = KINDS[name]
     kind = name.split()[0]
     argv = study_with(f'kind = "{kind}"\n{body}')
-    assert run([*argv, "--json", "-o", "held", "--no-report"]) == 0
-    document = json.loads(capfd.readouterr().out)
+    document = ask(capfd, [*argv, "-o", "held", "--no-report"])
     assert holds(document)
     assert document["consistent"] is True
     assert document["settings"]["constraints"][0]["kind"] == kind
@@ -1502,11 +1435,7 @@ def test_every_constraint_holds_in_the_result_which_is_read_again(place, capfd, 
     ],
 )
 def test_constraints_are_refused_with_the_key(refused, place, body, words):
-    reason = refused(study_with(body))
-    assert ".toml: " in reason
-    assert "constraint[1]" in reason
-    for word in words:
-        assert word in reason
+    refused(study_with(body), ".toml: ", "constraint[1]", *words)
 
 
 @pytest.mark.parametrize(
@@ -1540,18 +1469,18 @@ def test_constraints_are_refused_with_the_key(refused, place, body, words):
 def test_contradictions_are_a_failure_with_their_names(
     refused, place, constraints, identify, names
 ):
-    reason = refused([*study_with(*constraints, identify=identify), "-o", "never"], code=1)
-    assert "cannot all hold" in reason
-    for name in names:
-        assert name in reason
+    refused(
+        [*study_with(*constraints, identify=identify), "-o", "never"],
+        "cannot all hold",
+        *names,
+        code=1,
+    )
 
 
 @pytest.mark.parametrize("method", ["ols", "wls", "irls"])
 def test_constraints_are_refused_by_methods_without(refused, place, method):
     argv = study_with('kind = "total-mass"\nvalue = 6.0', identify=f'method = "{method}"')
-    reason = refused(argv)
-    assert f"method {method} has no option 'constraints'" in reason
-    assert "pc-idim-ls" in reason
+    refused(argv, f"method {method} has no option 'constraints'", "pc-idim-ls")
 
 
 @pytest.mark.parametrize(
@@ -1568,9 +1497,7 @@ def test_constraints_are_refused_by_methods_without(refused, place, method):
     ],
 )
 def test_options_of_constrained_methods_are_refused_in_a_study(refused, place, lines, words):
-    reason = refused(study_with(identify=lines))
-    for word in words:
-        assert word in reason
+    refused(study_with(identify=lines), *words)
 
 
 @pytest.mark.parametrize(
@@ -1591,8 +1518,7 @@ def test_options_of_constrained_methods_are_refused_in_a_study(refused, place, l
     ],
 )
 def test_options_of_constrained_methods_are_in_the_settings(place, capfd, options, settings):
-    assert run(["identify", *FLAGS, *options, "--json"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["identify", *FLAGS, *options, "--json"])
     assert err == ""
     found = json.loads(out)["settings"]
     for key, value in settings.items():
@@ -1603,16 +1529,14 @@ def test_options_of_constrained_methods_are_in_the_settings(place, capfd, option
         for key, value in settings.items()
         if (key, value) != ("prior", "nominal") and f"--{key.replace('_', '-')}" in options
     )
-    assert run([*study_with(identify=lines), "--json"]) == 0
-    assert json.loads(capfd.readouterr().out)["settings"] == {
+    assert ask(capfd, [*study_with(identify=lines)])["settings"] == {
         **found, "study": json.loads(json.dumps(found["study"]))
     }  # fmt: skip
 
 
 def test_restriction_is_in_the_result_and_in_the_report(place, capfd):
     argv = study_with('kind = "bounds"\nparameters = "fv2"\nlower = 3.0')
-    assert run([*argv, "-o", "bound", "--full"]) == 0
-    out, _ = capfd.readouterr()
+    out, _ = tell(capfd, [*argv, "-o", "bound", "--full"])
     document = json.loads(Path("bound/result.json").read_text())
     found = document["restriction"]
     assert found["verdict"].startswith("the data contradict the constraints (fv2 >= 3")
@@ -1636,8 +1560,7 @@ def test_the_seed_of_a_study_is_the_bootstraps(place, capfd):
     bound = 'kind = "bounds"\nparameters = "fv2"\nlower = 2.02'
     documents = []
     for seed in (1, 1, 2):
-        assert run([*study_with(bound, identify=f"seed = {seed}"), "--json"]) == 0
-        document = json.loads(capfd.readouterr().out)
+        document = ask(capfd, [*study_with(bound, identify=f"seed = {seed}")])
         documents.append([(row["value"], row["std"]) for row in document["parameters"]])
     assert documents[0] == documents[1]
     assert [value for value, _ in documents[0]] == [value for value, _ in documents[2]]
@@ -1646,12 +1569,10 @@ def test_the_seed_of_a_study_is_the_bootstraps(place, capfd):
 
 def test_a_robot_without_inertials_has_no_prior(place, capfd):
     bare = ["identify", "--robot", "bare.urdf", "--log", "a.csv", "--bandwidth", "5"]
-    assert run([*bare, "--json"]) == 0
-    document = json.loads(capfd.readouterr().out)
+    document = ask(capfd, bare)
     assert document["settings"]["prior"] == "none"
     assert document["consistent"] is True
-    assert run([*bare, "--prior", "nominal"]) == 2
-    assert "its file has no inertials" in capfd.readouterr().err
+    assert "its file has no inertials" in tell(capfd, [*bare, "--prior", "nominal"], code=2).err
     assert run(study_with('kind = "payload"\nlink = "link_2"', robot="bare.urdf")) == 2
     assert "give its mass" in capfd.readouterr().err
 
@@ -1687,9 +1608,7 @@ def test_constraints_in_the_loop(looped, monkeypatch, capfd, method):
     documents = {}
     for lower in (1.0, 2.5):
         Path("k.toml").write_text(f'{study}method = "{method}"\n{bound.format(lower)}')
-        capfd.readouterr()
-        assert run(["identify", "k.toml", "--json"]) == 0
-        documents[lower] = json.loads(capfd.readouterr().out)
+        documents[lower] = ask(capfd, ["identify", "k.toml"])
     free, held = documents[1.0], documents[2.5]
     assert free["restriction"] is None
     assert abs(free["joints"][0]["friction"]["fv"] - 2.0) < 0.05
@@ -1700,12 +1619,10 @@ def test_constraints_in_the_loop(looped, monkeypatch, capfd, method):
     assert free["consistent"] is True
     assert held["consistent"] is True
     Path("k.toml").write_text(f'{study}method = "{method}"\n{bound.format(9.0)}upper = 8.0\n')
-    assert run(["identify", "k.toml"]) == 2
-    assert "lower 9 above upper 8" in capfd.readouterr().err
+    assert "lower 9 above upper 8" in tell(capfd, ["identify", "k.toml"], code=2).err
     impossible = '[[constraint]]\nkind = "fixed"\nparameters = "fv1"\nvalue = -2.5\n'
     Path("k.toml").write_text(f'{study}method = "{method}"\n{impossible}')
-    assert run(["identify", "k.toml"]) == 1
-    assert "fv1 > 0, fv1 = -2.5 cannot all hold" in capfd.readouterr().err
+    assert "fv1 > 0, fv1 = -2.5 cannot all hold" in tell(capfd, ["identify", "k.toml"], code=1).err
 
 
 def test_a_simulation_without_inertials_says_what_it_lacks(looped, monkeypatch, capfd):
@@ -1723,8 +1640,7 @@ def test_a_simulation_without_inertials_says_what_it_lacks(looped, monkeypatch, 
 def test_base_consistency_writes_no_model_and_says_how_to_get_one(place, capfd, consistency):
     folder = f"out-{consistency}"
     argv = [*FLAGS, "--consistency", consistency, "-o", folder, "--no-report"]
-    assert run(["identify", *argv]) == 0
-    err = capfd.readouterr().err
+    err = tell(capfd, ["identify", *argv]).err
     assert os.listdir(folder) == ["result.json"]
     assert "no model.urdf" in err
     assert "export --repair" in err
@@ -1751,8 +1667,7 @@ def test_an_impossible_link_is_not_written(place, capfd):
     document = json.loads(Path("odd/result.json").read_text())
     assert document["consistent"] is False
     assert document["min_pseudo_inertia_eigenvalue"] < 0.0
-    assert run(["validate", "odd/result.json", "odd.csv", "--json"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["validate", "odd/result.json", "odd.csv", "--json"])
     again = json.loads(out)["validation"][0]["entries"]
     for one, other in zip(again, document["fit"]["identification"], strict=True):
         assert flat(one) == pytest.approx(flat(other), rel=1e-9)
@@ -1784,8 +1699,7 @@ def spoiled_urdf(path: str = "spoiled.urdf") -> str:
 
 
 def test_repair_of_a_possible_robot_changes_nothing(place, capfd):
-    assert run(["repair", "arm.urdf", "--urdf", "same.urdf"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["repair", "arm.urdf", "--urdf", "same.urdf"])
     assert "none: all are consistent" in out
     assert "written to same.urdf" in err
     before, after = pin.buildModelFromUrdf("arm.urdf"), pin.buildModelFromUrdf("same.urdf")
@@ -1798,8 +1712,7 @@ def test_repair_writes_a_robot_that_can_be(place, capfd, metric):
     path = spoiled_urdf()
     assert smallest_of(path) < 0.0
     argv = ["repair", path, "--urdf", f"{metric}.urdf", "--metric", metric]
-    assert run(argv) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, argv)
     assert "changed     link_2" in out
     assert max(map(len, out.splitlines())) <= 80
     assert f"written to {metric}.urdf" in err
@@ -1809,14 +1722,12 @@ def test_repair_writes_a_robot_that_can_be(place, capfd, metric):
         before.inertias[1].toDynamicParameters(), after.inertias[1].toDynamicParameters()
     )
     # what was repaired needs no repair
-    assert run(["repair", f"{metric}.urdf", "--json"]) == 0
-    assert json.loads(capfd.readouterr().out)["changed"] == []
+    assert ask(capfd, ["repair", f"{metric}.urdf"])["changed"] == []
 
 
 def test_repair_in_json(place, capfd):
     path = spoiled_urdf()
-    assert run(["repair", path, "--json"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["repair", path, "--json"])
     assert err == ""
     document = json.loads(out)
     assert document["schema"] == "dynident.repair/1"
@@ -1836,8 +1747,7 @@ def test_repair_in_json(place, capfd):
 
 
 def test_repair_of_a_weighed_robot(place, capfd):
-    assert run(["repair", spoiled_urdf(), "--mass", "7.5", "--urdf", "w.urdf", "--json"]) == 0
-    document = json.loads(capfd.readouterr().out)
+    document = ask(capfd, ["repair", spoiled_urdf(), "--mass", "7.5", "--urdf", "w.urdf"])
     assert sum(row["mass"] for row in document["standard"]) == pytest.approx(7.5)
     assert document["changed"] == ["link_1", "link_2"]
     model = pin.buildModelFromUrdf("w.urdf")
@@ -1858,10 +1768,10 @@ def test_repair_refuses_what_it_cannot_do(refused, place):
     assert "a_directory: cannot be written" in refused(["repair", path, "--urdf", "a_directory"])
     text = Path("arm.urdf").read_text()
     Path("light.urdf").write_text(text.replace('<mass value="2.0"/>', '<mass value="0.0"/>'))
-    reason = refused(["repair", "light.urdf", "--urdf", "never.urdf"])
-    assert "link_2 has moments but no positive mass" in reason
-    reason = refused(["repair", "arm.urdf", "--mass", "1e-9"], code=1)
-    assert "total mass = 1e-09" in reason
+    refused(
+        ["repair", "light.urdf", "--urdf", "never.urdf"], "link_2 has moments but no positive mass"
+    )
+    refused(["repair", "arm.urdf", "--mass", "1e-9"], "total mass = 1e-09", code=1)
 
 
 def base_rows(**changes: float) -> list[str]:
@@ -1881,15 +1791,13 @@ def table_of(rows: list[str], header: str = "name,value,std") -> list[str]:
 
 def test_repair_of_a_published_table(place, capfd):
     argv = table_of(base_rows(Ia2R=-0.1, fv1=-1.0))
-    assert run([*argv, "--urdf", "t.urdf"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, [*argv, "--urdf", "t.urdf"])
     assert max(map(len, out.splitlines())) <= 80
     assert re.search(r"^fv1 +-1\.000 ", out, re.M)
     assert "sigma" in out
     assert "written to t.urdf" in err
     assert smallest_of("t.urdf") > 0.0
-    assert run([*argv, "--json"]) == 0
-    document = json.loads(capfd.readouterr().out)
+    document = ask(capfd, argv)
     assert document["schema"] == "dynident.repair/1"
     values = {row["name"]: row for row in document["parameters"]}
     assert values["fv1"]["given"] == -1.0
@@ -1901,14 +1809,12 @@ def test_repair_of_a_published_table(place, capfd):
 
 def test_repair_of_a_table_that_can_be_moves_nothing(place, capfd):
     argv = table_of(base_rows())
-    assert run([*argv, "--json"]) == 0
-    for row in json.loads(capfd.readouterr().out)["parameters"]:
+    for row in ask(capfd, argv)["parameters"]:
         assert row["value"] == pytest.approx(row["given"], abs=1e-6)
     # without standard deviations, without the R, with some of the parameters
     bare = [row.rpartition(",")[0].replace("R,", ",") for row in base_rows()]
     for rows in (bare, bare[:3]):
-        assert run([*table_of(rows, "name,value"), "--json"]) == 0
-        document = json.loads(capfd.readouterr().out)
+        document = ask(capfd, [*table_of(rows, "name,value")])
         given = [row["given"] for row in document["parameters"]]
         assert sum(value is not None for value in given) == len(rows)
 
@@ -1932,10 +1838,7 @@ def test_repair_of_a_table_that_can_be_moves_nothing(place, capfd):
     ],
 )
 def test_tables_are_refused_with_the_line(refused, place, rows, words):
-    reason = refused([*table_of(rows), "--urdf", "never.urdf"])
-    assert "t.csv" in reason
-    for word in words:
-        assert word in reason
+    refused([*table_of(rows), "--urdf", "never.urdf"], "t.csv", *words)
 
 
 def test_tables_and_their_options_are_refused(refused, place):
@@ -1956,8 +1859,7 @@ def test_tables_and_their_options_are_refused(refused, place):
 @pytest.mark.parametrize("options", [[], ["--metric", "euclidean"], ["--metric", "entropic"]])
 def test_export_repairs_a_result_without_links(place, capfd, options):
     argv = ["export", "out-wls/result.json", "--repair", "--urdf", "fixed.urdf", *options]
-    assert run(argv) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, argv)
     assert out == ""
     assert re.search(r"note: repaired: .* sigma at most \(\w+\), .* in the mean", err)
     assert "written to fixed.urdf" in err
@@ -1974,8 +1876,7 @@ def test_export_repairs_what_cannot_be(place, capfd):
     command = ["export", "bad/result.json", "--repair", "--urdf", "bad.urdf"]
     assert run(command) == 1
     assert "so a model file of it takes anyway=True, on the command" in capfd.readouterr().err
-    assert run([*command, "--anyway"]) == 0
-    err = capfd.readouterr().err
+    err = tell(capfd, [*command, "--anyway"]).err
     assert float(re.search(r"base parameters by (\S+) sigma at most", err)[1]) > 10.0
     assert smallest_of("bad.urdf") > 0.0
     assert float(re.search(r'damping="([^"]+)"', Path("bad.urdf").read_text())[1]) >= 0.0
@@ -2001,26 +1902,22 @@ def test_the_doctor_names_and_mends(place, capfd):
     write_log(place / "negated.csv", change=negated)
     text = "# my study\n" + STUDY.replace("a.csv", "negated.csv")
     (place / "negated.toml").write_text(text)
-    assert run(["identify", "negated.toml", "--strict"]) == 1
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["identify", "negated.toml", "--strict"], code=1)
     assert "\nverdict     refuted: negated.csv: the torque of " in out
     assert err == ""
     assert run(["identify", "negated.toml"]) == 0
     capfd.readouterr()
-    assert run(["doctor", "negated.toml", "--fix", "mended.toml"]) == 0
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["doctor", "negated.toml", "--fix", "mended.toml"])
     assert "has the other sign (error " in out
     assert err == "written to mended.toml\n"
     mended = (place / "mended.toml").read_text()
     assert mended.startswith("# my study\n")
     assert "sign = {tau = [1.0, -1.0]}" in mended
-    assert run(["identify", "mended.toml", "--strict", "--json"]) == 0
-    document = json.loads(capfd.readouterr().out)
+    document = ask(capfd, ["identify", "mended.toml", "--strict"])
     assert document["verdict"]["state"] == "trusted"
     assert document["verdict"]["reasons"] == []
     assert document["settings"]["logs"][0]["repaired"] == ["sign = { tau = [1, -1] }"]
-    assert run(["doctor", "mended.toml", "--json"]) == 0
-    assert all(r["findings"] == [] for r in json.loads(capfd.readouterr().out))
+    assert all(r["findings"] == [] for r in ask(capfd, ["doctor", "mended.toml"]))
 
 
 def test_numbers_that_are_none_are_null_in_json(place, capfd, monkeypatch):
@@ -2060,14 +1957,11 @@ def test_numbers_that_are_none_are_null_in_json(place, capfd, monkeypatch):
     ],
 )
 def test_the_doctor_refuses(refused, argv, words):
-    reason = refused(argv)
-    for word in words:
-        assert word in reason
+    refused(argv, *words)
 
 
 def test_the_doctor_mends_nothing_where_nothing_is_wrong(place, capfd):
-    assert run(["doctor", "s.toml", "--fix", "same.toml"]) == 2
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, ["doctor", "s.toml", "--fix", "same.toml"], code=2)
     assert out.count("nothing: no other reading explains it clearly better") >= 1
     assert "nothing was found" in err
     assert not (place / "same.toml").exists()
@@ -2095,24 +1989,18 @@ def test_the_doctor_mends_the_rate_of_a_log_and_the_mounting_of_the_robot(place,
 
 def test_base_prints_what_algorithms_choose_and_what_logs_tell(stocked, capsys, monkeypatch):
     monkeypatch.chdir(stocked)
-    assert run(["base", "arm.urdf", "--json"]) == 0
-    usual = json.loads(capsys.readouterr().out)
+    usual = ask(capsys, ["base", "arm.urdf"])
     for by in ("svd", "qr", "rref"):
-        assert run(["base", "arm.urdf", "--by", by, "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["base_count"] == usual["base_count"]
-    assert run(["base", "arm.urdf", "--by", "svd"]) == 0
-    assert "b1 " in capsys.readouterr().out
+        own = ask(capsys, ["base", "arm.urdf", "--by", by])
+        assert own["base_count"] == usual["base_count"]
+    assert "b1 " in tell(capsys, ["base", "arm.urdf", "--by", "svd"]).out
     given = ["base", "arm.urdf", "--log", "a.csv", "--bandwidth", "5"]
-    assert run(given) == 0
-    both = capsys.readouterr().out
+    both = tell(capsys, given).out
     assert "Izz1 + " in both
     assert f"{usual['base_count']} of {usual['base_count']} base parameters" in both
-    assert run([*given, "--json"]) == 0
-    flags = json.loads(capsys.readouterr().out)
-    assert run(["base", "arm.urdf", "--study", "s.toml", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == flags
-    assert run(["base", "arm.urdf", "--log", "still.csv", "--bandwidth", "5", "--json"]) == 0
-    still = json.loads(capsys.readouterr().out)
+    flags = ask(capsys, given)
+    assert ask(capsys, ["base", "arm.urdf", "--study", "s.toml"]) == flags
+    still = ask(capsys, ["base", "arm.urdf", "--log", "still.csv", "--bandwidth", "5"])
     assert still["count"] < still["base_count"]
     assert {"fv1", "fv2"} <= set(still["unseen"])
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import toy
 from differences import assert_slope
-from loops import RATE, WIDTH, closed_loop, controller, reference
+from loops import RATE, WIDTH, closed_loop, controller, off, reference
 
 from dynident.api import identify
 from dynident.control.controller import Controller, pd
@@ -55,11 +55,6 @@ from dynident.simulation.loop import Loop
 from dynident.simulation.rollout import rollout
 
 METHODS = ("idim-iv", "2sls", "didim", "clie", "cloe")
-
-
-def off(beta, truth):
-    """Largest error, relative to each value or to a tenth of a unit."""
-    return np.abs((beta - truth) / np.maximum(np.abs(truth), 0.1)).max()
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import toy
-from distributed import Client, LocalCluster
+from clusters import start_processes, start_threads
+from commands import tell
 from robots import EXAMPLES
 
 import dynident as di
@@ -119,7 +120,7 @@ def assert_same_files(one: Path, other: Path) -> None:
 
 
 def test_a_cluster_changes_no_bit(logs):
-    with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None) as here:
+    with start_threads() as here:
         di.collect(logs / "study.toml", [f"{logs}/run*.npz"], logs / "there", engine=here)
     assert_same_files(logs / "made", logs / "there")
 
@@ -130,8 +131,7 @@ def test_neither_the_number_of_workers_nor_the_engine_changes_a_bit(logs):
         made = logs / f"by{workers}"
         di.collect(logs / "study.toml", [f"{logs}/run*.npz"], made, workers=workers)
         assert_same_files(logs / "made", made)
-    local = {"host": "127.0.0.1", "dashboard_address": None, "threads_per_worker": 1}
-    with LocalCluster(n_workers=2, processes=True, **local) as cluster:
+    with start_processes() as cluster:
         place = cluster.scheduler_address
         di.collect(logs / "study.toml", [f"{logs}/run*.npz"], logs / "two", engine=place)
     assert_same_files(logs / "made", logs / "two")
@@ -278,8 +278,7 @@ def test_commands_collect_and_identify(logs, tmp_path, monkeypatch, capfd):
         (["--lowpass", "4"], "--lowpass: "),
         (["--method", "didim"], "method didim needs rows"),
     ):
-        assert run(["identify", "f", *flags]) == 2
-        assert words in capfd.readouterr().err
+        assert words in tell(capfd, ["identify", "f", *flags], code=2).err
     assert run(["collect", str(ARM), "missing.npz", "-o", "g", "--strict"]) == 2
     assert "missing.npz" in capfd.readouterr().err
 

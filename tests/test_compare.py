@@ -12,8 +12,9 @@ import lxml.html
 import numpy as np
 import pytest
 import toy
-from distributed import Client
-from tables import write_table
+from clusters import start_threads
+from commands import ask
+from tables import write_joints
 
 from dynident.cli import run
 from dynident.core.errors import ComputationError, InputError
@@ -62,9 +63,8 @@ def place(tmp_path_factory) -> Path:
             q, dq, ddq = toy.motion(2, 8.0, run_number, RATE)
             tau = idim.torque(theta, q, dq, ddq)
             tau += np.random.default_rng(run_number).normal(size=tau.shape)
-            names = [f"{s}_{joint}" for s in ("q", "tau") for joint in robot.joint_names]
             path = place / f"{friction}-{run_number}.csv"
-            write_table(path, ["time", *names], np.arange(len(q)) / RATE, q, tau)
+            write_joints(path, robot.joint_names, RATE, q=q, tau=tau)
         (place / f"{friction}.toml").write_text(STUDY.format(log=f"{friction}-0.csv"))
     both = STUDY.format(log="cube-root-0.csv") + HELD_OUT.format(log="cube-root-1.csv")
     (place / "both.toml").write_text(both)
@@ -301,8 +301,7 @@ def test_the_command_writes_a_page_and_an_object(place, monkeypatch, capfd):
     monkeypatch.chdir(place)
     argv = ["compare", "cube-root.toml", "--methods", "wls", "--blocks", "4"]
     argv += ["--frictions", "coulomb-viscous, cube-root", "--json", "-o", "out"]
-    assert run(argv) == 0
-    printed = json.loads(capfd.readouterr().out)
+    printed = ask(capfd, argv)
     assert sorted(os.listdir("out")) == ["comparison.html", "comparison.json"]
     assert json.loads(Path("out/comparison.json").read_text()) == printed
     expected = replace_nonfinite(serialise_comparison(compared(place / "cube-root.toml")))
@@ -366,7 +365,7 @@ def test_the_engine_changes_no_number(place, workers):
     if workers > 1:
         assert tell_without_seconds(compare(*asked, workers=workers)) == expected
         return
-    with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None) as here:
+    with start_threads() as here:
         assert tell_without_seconds(compare(*asked, engine=here)) == expected
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import toy
 from differences import assert_slope
-from loops import RATE, WIDTH, closed_loop
+from loops import RATE, WIDTH, closed_loop, off
 from scipy import signal, stats
 
 from dynident.api import identify
@@ -61,11 +61,6 @@ def torque_gap(problem, a, b):
     """``||X (a - b)|| / ||y||`` over the rows of a problem."""
     gaps = [g.factor[:, :-1] @ (a - b) for g in problem.factors.groups]
     return np.sqrt(sum(g @ g for g in gaps) / problem.factors.squared_torques.sum())
-
-
-def off(beta, truth):
-    """Largest error, relative to each value or to a tenth of a unit."""
-    return np.abs((beta - truth) / np.maximum(np.abs(truth), 0.1)).max()
 
 
 def wrong_file(problem, factor=1.3):

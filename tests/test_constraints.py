@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from dataclasses import replace
 
@@ -10,7 +9,9 @@ import numpy as np
 import pytest
 import robots
 import toy
+from commands import ask
 from scipy.spatial.transform import Rotation
+from toy import setup
 
 from dynident.cli import run
 from dynident.conic.cones import (
@@ -62,26 +63,11 @@ from dynident.core.inertia import (
 )
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.regression.factors import System
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
 
 EXACT = 1e-9
 """Scaled violation that is rounding."""
-
-
-def setup(robot, theta=None, noise=0.01, friction="coulomb-viscous", seed=0, samples=80):
-    """Base parameters, whitened rows at random states, and the truth behind them."""
-    idim = build_idim(robot, friction)
-    base = base_parameters(idim)
-    if theta is None:
-        theta = toy.true_parameters(idim, robot.nominal)
-    X = idim.regressor(*robots.states(robot, samples, seed=seed)).reshape(-1, len(theta))
-    y = X @ theta
-    sigma = noise * np.sqrt(np.mean(y**2))
-    y = y + sigma * np.random.default_rng(seed).normal(size=len(y))
-    R, p = np.linalg.qr(np.column_stack([X[:, base.kept], y]) / sigma, mode="r"), base.count
-    return base, System(R[:p, :p], R[:p, p], float(R[p, p] ** 2)), theta
 
 
 def spaces(robot, **options):
@@ -752,8 +738,7 @@ def test_the_command_proposes_symmetries_that_a_study_may_state(capsys):
     found = [Symmetric(**each) for each in proposed]
     assert Symmetric("RL_thigh", "RR_thigh", "xz") in found
     assert all("trunk" not in (each.left, each.right) for each in found)
-    assert run([*argv, "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["constraints"]) == len(found)
+    assert len(ask(capsys, argv)["constraints"]) == len(found)
     assert run(["base", str(robots.urdf("ur5")), "--symmetries"]) == 0
     assert "no links mirror each other" in capsys.readouterr().out
 

@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import toy
-from tables import write_table
+from commands import ask
+from tables import write_joints
 
 from dynident.api import identify
 from dynident.cli import run
@@ -205,9 +206,8 @@ def place(tmp_path_factory) -> Path:
             states = idim.follow(*motion[:2], RATE)
             tau = idim.torque(theta, *motion, conditions=states)
             tau += np.random.default_rng(k).normal(size=tau.shape)
-            columns = [f"{s}_{joint}" for s in ("q", "tau") for joint in robot.joint_names]
             table = place / f"{name}-{k}.csv"
-            write_table(table, ["time", *columns], np.arange(len(tau)) / RATE, motion[0], tau)
+            write_joints(table, robot.joint_names, RATE, q=motion[0], tau=tau)
         text = f'[robot]\nfile = "arm.urdf"\n[[log]]\nfiles = "{name}-0.csv"\n'
         text += f'[[log]]\nfiles = "{name}-1.csv"\nuse = "validate"\n[identify]\nbootstrap = 0\n'
         (place / f"{name}.toml").write_text(text)
@@ -283,9 +283,7 @@ def sprung(place, tmp_path_factory) -> Path:
         motion = toy.motion(2, 10.0, k, RATE)
         tau = idim.torque(theta, *motion)
         tau += np.random.default_rng(k).normal(size=tau.shape)
-        columns = [f"{s}_{joint}" for s in ("q", "tau") for joint in robot.joint_names]
-        time = np.arange(len(tau)) / RATE
-        write_table(own / f"usual-{k}.csv", ["time", *columns], time, motion[0], tau)
+        write_joints(own / f"usual-{k}.csv", robot.joint_names, RATE, q=motion[0], tau=tau)
     (own / "usual.toml").write_text((place / "usual.toml").read_text())
     return own
 
@@ -386,24 +384,20 @@ def test_the_command_says_what_was_decided_and_writes_it(place, tmp_path, capfd)
     )
     page = (tmp_path / "out" / "report.html").read_text()
     assert "another model than coulomb-viscous is clearly better on 2 of 2 joints" in page
-    assert run(["identify", str(written), "--json"]) == 0
-    once = json.loads(capfd.readouterr().out)
+    once = ask(capfd, ["identify", str(written)])
     assert once["settings"]["decided"] == []
     stored = json.loads((tmp_path / "out" / "result.json").read_text())
     assert once["parameters"] == stored["parameters"]
-    assert run(["identify", str(place / "root.toml"), "--as-given", "--json"]) == 0
-    given = json.loads(capfd.readouterr().out)
+    given = ask(capfd, ["identify", str(place / "root.toml"), "--as-given"])
     assert given["settings"]["friction"] == "coulomb-viscous"
 
 
 def test_the_usual_friction_is_written_where_it_was_decided(place, tmp_path, capfd):
     written = tmp_path / "decided.toml"
-    argv = ["identify", str(place / "usual.toml"), "--write-study", str(written), "--json"]
-    assert run(argv) == 0
-    first = json.loads(capfd.readouterr().out)
+    argv = ["identify", str(place / "usual.toml"), "--write-study", str(written)]
+    first = ask(capfd, argv)
     assert read_study(written).robot.friction == "coulomb-viscous"
-    assert run(["identify", str(written), "--json"]) == 0
-    again = json.loads(capfd.readouterr().out)
+    again = ask(capfd, ["identify", str(written)])
     assert again["settings"]["decided"] == []
     assert again["parameters"] == first["parameters"]
 
@@ -530,9 +524,8 @@ def test_logs_are_examined_with_the_usual_friction_whatever_was_decided(place):
 
 def test_sums_and_known_shapes_can_be_compared(place, capfd):
     names = "cube-root + load, stribeck(vs=0.3), coulomb-viscous"
-    argv = ["compare", str(place / "root.toml"), "--frictions", names, "--methods", "wls", "--json"]
-    assert run(argv) == 0
-    found = json.loads(capfd.readouterr().out)
+    argv = ["compare", str(place / "root.toml"), "--frictions", names, "--methods", "wls"]
+    found = ask(capfd, argv)
     tried = [*found["candidates"], *found["failures"]]
     assert {each["friction"] for each in tried} == {
         "cube-root + load",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import replace
 from functools import cache
@@ -10,7 +9,8 @@ from functools import cache
 import numpy as np
 import pytest
 import toy
-from tables import write_table
+from commands import ask, tell
+from tables import write_joints
 
 from dynident.api import identify
 from dynident.cli import run
@@ -140,9 +140,8 @@ def place(tmp_path_factory):
     (place / "arm.urdf").write_bytes(render_urdf(robot, robot.nominal)[0])
     for seed in range(3):
         recording, _ = toy.log(robot, 6.0, NOISE, seed)
-        names = [f"{s}_{joint}" for s in ("q", "tau") for joint in robot.joint_names]
-        columns = (np.arange(len(recording.q)) / toy.RATE, recording.q, recording.tau)
-        write_table(place / f"run{seed}.csv", ["time", *names], *columns)
+        signals = {"q": recording.q, "tau": recording.tau}
+        write_joints(place / f"run{seed}.csv", robot.joint_names, toy.RATE, **signals)
     before = os.getcwd()
     os.chdir(place)
     for name, log, bandwidth in (("A", "run0.csv", "5"), ("B", "run1.csv", "6")):
@@ -161,8 +160,7 @@ RESULTS = ["A/result.json", "B/result.json"]
 
 
 def test_the_command_takes_results_and_measures_both_on_a_log(inside, capfd):
-    assert run(["diff", *RESULTS, "--log", "run2.csv", "--json"]) == 0
-    document = json.loads(capfd.readouterr().out)
+    document = ask(capfd, ["diff", *RESULTS, "--log", "run2.csv"])
     assert document["schema"] == "dynident.difference/1"
     stored = [read_result(path) for path in RESULTS]
     for row, name, a in zip(
@@ -174,26 +172,21 @@ def test_the_command_takes_results_and_measures_both_on_a_log(inside, capfd):
     assert [row["link"] for row in document["standard"]] == list(stored[0].robot.links)
     (log,) = document["logs"]
     for key, path in zip("AB", RESULTS, strict=True):
-        assert run(["validate", path, "run2.csv", "--lowpass", "10", "--json"]) == 0
-        (own,) = json.loads(capfd.readouterr().out)["validation"]
+        (own,) = ask(capfd, ["validate", path, "run2.csv", "--lowpass", "10"])["validation"]
         assert log[key] == own
-    assert run(["diff", *RESULTS, "--log", "run2.csv", "--full"]) == 0
-    text = capfd.readouterr().out
+    text = tell(capfd, ["diff", *RESULTS, "--log", "run2.csv", "--full"]).out
     assert text.startswith("A           toy, pc-idim-ls")
     assert "A L1" in text
     assert "B L1" in text
 
 
 def test_more_results_are_compared_with_the_first(inside, capfd):
-    assert run(["diff", *RESULTS, RESULTS[0], "--json"]) == 0
-    document = json.loads(capfd.readouterr().out)
+    document = ask(capfd, ["diff", *RESULTS, RESULTS[0]])
     assert document["schema"] == "dynident.differences/1"
     second, third = document["differences"]
-    assert run(["diff", *RESULTS, "--json"]) == 0
-    assert json.loads(capfd.readouterr().out) == second
+    assert ask(capfd, ["diff", *RESULTS]) == second
     assert all(row["difference"] == 0.0 for row in third["parameters"])
-    assert run(["diff", *RESULTS, RESULTS[0]]) == 0
-    text = capfd.readouterr().out
+    text = tell(capfd, ["diff", *RESULTS, RESULTS[0]]).out
     heads = [f"{letter}           {path}" for letter, path in zip("ABC", [*RESULTS, RESULTS[0]])]
     assert text.startswith("\n".join(heads))
     assert "C - A" in text
@@ -202,8 +195,7 @@ def test_more_results_are_compared_with_the_first(inside, capfd):
 
 def test_a_result_alone_is_compared_with_its_robot_file(inside, capfd):
     own, robot = read_result(RESULTS[0]), load_robot("arm.urdf")
-    assert run(["diff", RESULTS[0], "--log", "run2.csv", "--json"]) == 0
-    document = json.loads(capfd.readouterr().out)
+    document = ask(capfd, ["diff", RESULTS[0], "--log", "run2.csv"])
     assert [each["method"] for each in document["results"]] == ["pc-idim-ls"]
     for row in document["standard"]:
         file = robot.nominal[robot.links.index(row["link"])]
@@ -219,8 +211,7 @@ def test_a_result_alone_is_compared_with_its_robot_file(inside, capfd):
             shift = value - told[name]["A"]["value"]
             assert told[name]["difference_in_std"] == pytest.approx(shift / told[name]["A"]["std"])
     assert len(told) + len(drives) == own.base.count
-    assert run(["diff", RESULTS[0], "--log", "run2.csv"]) == 0
-    text = capfd.readouterr().out
+    text = tell(capfd, ["diff", RESULTS[0], "--log", "run2.csv"]).out
     assert "note" in text
     assert "Izz1R" in text.partition("note")[2]
     assert "B           the robot file's inertials" in text
@@ -249,7 +240,6 @@ def test_a_stored_result_is_compared_with_a_fresh_one(inside):
     ],
 )
 def test_what_cannot_be_compared_is_refused(inside, capfd, argv, words):
-    assert run(argv) == 2
-    out, err = capfd.readouterr()
+    out, err = tell(capfd, argv, code=2)
     assert (out, err.count("\n")) == ("", 1)
     assert words in err

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -10,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import toy
-from tables import write_table
+from commands import ask, tell
+from tables import write_joints
 from test_encoder import DELAY, KD, KP, RATE, log_of, twin
 from thin import first
 
@@ -42,20 +42,19 @@ def identified(noise: float = 1.0, method: str = "pc-idim-ls", **options: object
     return di.identify(problem, method, **options), theta
 
 
-def files(tmp_path: Path, noise: float = 1.0) -> Path:
-    """The toy's URDF, a log and a result of it."""
-    robot = toy.arm(2)
-    (tmp_path / "toy.urdf").write_bytes(render_urdf(robot, robot.nominal)[0])
+@pytest.fixture(scope="module")
+def result(tmp_path_factory) -> Path:
+    """Of a log of the toy, beside its URDF, and another log."""
+    place, robot = tmp_path_factory.mktemp("draws"), toy.arm(2)
+    (place / "toy.urdf").write_bytes(render_urdf(robot, robot.nominal)[0])
     for name, seed in (("a", 0), ("b", 5)):
-        recording, _ = toy.log(robot, noise=noise, seed=seed)
-        time = np.arange(len(recording.q)) / toy.RATE
-        header = ["time", *(f"{s}_{j}" for s in ("q", "tau") for j in robot.joint_names)]
-        write_table(tmp_path / f"{name}.csv", header, time, recording.q, recording.tau)
-    arguments = ["identify", "--robot", str(tmp_path / "toy.urdf"), "--log",
-                 str(tmp_path / "a.csv"), "--bandwidth", "10", "--no-report",
-                 "-o", str(tmp_path / "out")]  # fmt: skip
-    assert run(arguments) == 0
-    return tmp_path / "out" / "result.json"
+        recording, _ = toy.log(robot, noise=1.0, seed=seed)
+        signals = {"q": recording.q, "tau": recording.tau}
+        write_joints(place / f"{name}.csv", robot.joint_names, toy.RATE, **signals)
+    arguments = ["--robot", str(place / "toy.urdf"), "--log", str(place / "a.csv")]
+    arguments += ["--bandwidth", "10", "--no-report", "-o", str(place)]
+    assert run(["identify", *arguments]) == 0
+    return place / "result.json"
 
 
 @pytest.mark.long
@@ -185,13 +184,10 @@ def test_bands_with_noise_hold_what_noise_moved():
 
 
 @pytest.mark.long
-def test_the_command_writes_draws_and_their_ranges(tmp_path, capsys):
-    result = files(tmp_path)
-    capsys.readouterr()
+def test_the_command_writes_draws_and_their_ranges(result, tmp_path, capsys):
     out = tmp_path / "draws"
     arguments = ["sample", str(result), "-n", "12", "-o", str(out), "--seed", "2"]
-    assert run([*arguments, "--log", str(tmp_path / "b.csv"), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = ask(capsys, [*arguments, "--log", str(result.parent / "b.csv")])
     assert found["schema"] == "dynident.draws/1"
     (log,) = found["calibration"]
     assert 90.0 < log["inside_with_noise_percent"] < 98.0
@@ -227,18 +223,18 @@ def test_the_command_writes_draws_and_their_ranges(tmp_path, capsys):
     assert "certified   all; smallest pseudo-inertia eigenvalue" in capsys.readouterr().out
 
 
-def test_a_stored_result_draws_as_the_fit_does(tmp_path):
+def test_a_stored_result_draws_as_the_fit_does(result):
     from dynident.study.run import run_study
 
-    stored = di.read_result(files(tmp_path))
+    stored = di.read_result(result)
     fit = run_study(stored.study)
     np.testing.assert_allclose(
         di.sample(stored, 10).beta, di.sample(fit, 10).beta, rtol=1e-6, atol=1e-9
     )
 
 
-def test_standard_deviations_are_the_same_wherever_they_are_told(tmp_path):
-    draws = di.sample(di.read_result(files(tmp_path)), 10)
+def test_standard_deviations_are_the_same_wherever_they_are_told(result, tmp_path):
+    draws = di.sample(di.read_result(result), 10)
     told = serialise_draws(draws, [])["parameters"]
     np.testing.assert_allclose([row["std"] for row in told], np.std(draws.every, axis=0, ddof=1))
     draws.write(tmp_path / "draws", "npz")
@@ -247,11 +243,9 @@ def test_standard_deviations_are_the_same_wherever_they_are_told(tmp_path):
     assert all(f", std: {row['std']:.6g}, low: " in text for row in told)
 
 
-def test_unknown_formats_are_refused(tmp_path, capsys):
-    result = files(tmp_path)
+def test_unknown_formats_are_refused(result, tmp_path, capsys):
     assert run(["sample", str(result), "--format", "fbx", "-o", str(tmp_path / "x")]) == 2
-    assert run(["sample", str(result), "--format", "npz"]) == 2
-    words = capsys.readouterr().err.splitlines()
+    words = tell(capsys, ["sample", str(result), "--format", "npz"], code=2).err.splitlines()
     assert "error: --format 'fbx' is not known" in words[-2]
     assert words[-1] == "error: --format is of -o"
 
@@ -288,9 +282,7 @@ def test_drives_and_loop_of_encoder_logs_are_drawn_together(tmp_path, links):
 def test_positions_inside_the_band_of_an_encoder_result(tmp_path, capsys):
     _, loop, theta = twin(tmp_path, 4.0)
     log = log_of(replace(loop, bias=np.zeros(3)), theta, noise=2e-4)
-    names = [f"{signal}_j{j}" for signal in ("q", "qref") for j in (1, 2, 3)]
-    time = np.arange(len(log.q)) / RATE
-    write_table(tmp_path / "log.csv", ["time", *names], time, log.q, log.qref)
+    write_joints(tmp_path / "log.csv", ("j1", "j2", "j3"), RATE, q=log.q, qref=log.qref)
     (tmp_path / "study.toml").write_text(f"""
 [robot]
 file = "arm.urdf"
@@ -308,9 +300,8 @@ method = "cloe"
     out = tmp_path / "out"
     assert run(["identify", str(tmp_path / "study.toml"), "-o", str(out), "--no-report"]) == 0
     capsys.readouterr()
-    arguments = ["sample", str(out / "result.json"), "-n", "40", "--json"]
-    assert run([*arguments, "--log", str(tmp_path / "log.csv")]) == 0
-    found = json.loads(capsys.readouterr().out)
+    arguments = ["sample", str(out / "result.json"), "-n", "40"]
+    found = ask(capsys, [*arguments, "--log", str(tmp_path / "log.csv")])
     (calibration,) = found["calibration"]
     assert calibration["what"] == "position"
     assert 92.0 < calibration["inside_with_noise_percent"] < 98.0

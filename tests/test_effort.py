@@ -28,9 +28,7 @@ FEW = 300
 @pytest.fixture(scope="module")
 def sound():
     """A log of an arm with measured noise of torque and position."""
-    recording, _ = toy.log(toy.arm(N), seconds=8.0, noise=0.3)
-    noisy = recording.q + 1e-5 * np.random.default_rng(5).normal(size=recording.q.shape)
-    return replace(recording, q=noisy, dq=None, ddq=None)
+    return toy.measure(toy.arm(N), seconds=8.0)
 
 
 @pytest.fixture(scope="module")

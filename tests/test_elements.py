@@ -40,6 +40,12 @@ from dynident.study.study import build_study_idim, load_study_robot, read_study
 RATE = 500.0
 
 
+def assert_within_errors(fit, theta):
+    """Base parameters are those of the truth, to about their standard deviations."""
+    away = (fit.estimate.beta - fit.base.matrix @ theta) / fit.estimate.covariance.std
+    assert np.sqrt(np.mean(away**2)) < 1.6
+
+
 def test_a_gas_spring_pulls_as_its_geometry_says():
     """The formula of the KR300's authors: pressure times area times lever."""
     D, k, A, V, nRT = 0.8, 0.2, np.pi * (0.055**2 - 0.03**2) / 4, 2 * 0.00048, 15634.0
@@ -146,8 +152,7 @@ def test_elements_are_identified_with_all_else():
     problem = Problem(robot, samples, elements=elements)
     assert not problem.idim.nonlinear
     fit = di.identify(problem, "wls", doctor=False)
-    away = (fit.estimate.beta - fit.base.matrix @ theta) / fit.estimate.covariance.std
-    assert np.sqrt(np.mean(away**2)) < 1.6
+    assert_within_errors(fit, theta)
     # a preload and an offset are one
     assert any(name == "off2R" and "ps2" in r for name, r in
                zip(fit.base.names, fit.base.regroupings, strict=True))  # fmt: skip
@@ -168,8 +173,7 @@ def test_weights_linkages_and_known_torques_are_identified_with_all_else():
     samples, theta = log_with(robot, elements, "coulomb-viscous", truth)
     problem = Problem(robot, samples, elements=elements)
     fit = di.identify(problem, "wls", validation=[samples])
-    away = (fit.estimate.beta - fit.base.matrix @ theta) / fit.estimate.covariance.std
-    assert np.sqrt(np.mean(away**2)) < 1.6
+    assert_within_errors(fit, theta)
     std = dict(zip(fit.base.names, fit.estimate.covariance.std, strict=True))
     for name, value in truth.items():
         assert std[name] < 0.05 * abs(value)
@@ -204,8 +208,7 @@ def test_a_cable_over_two_joints_pulls_on_both(coupled):
     expected = np.column_stack([stretched, 0.0 * stretched, -0.5 * stretched])
     np.testing.assert_allclose(pull, expected, atol=1e-9)
     fit = di.identify(Problem(robot, samples, elements=elements), "wls", doctor=False)
-    away = (fit.estimate.beta - fit.base.matrix @ theta) / fit.estimate.covariance.std
-    assert np.sqrt(np.mean(away**2)) < 1.6
+    assert_within_errors(fit, theta)
     assert "ks1" in fit.base.names
     assert not any(name.startswith("Ia") and name[2:] not in "123" for name in fit.base.names
                    if not name.startswith("Iam") and not name.endswith("R"))  # fmt: skip
@@ -252,8 +255,7 @@ def test_facts_of_elements_stay_beside_shapes_of_friction():
     known = {"fg2": 150.0, "rs1": 1.5, "rc1": -0.8}
     samples, theta = log_with(robot, elements, "stribeck", known)
     fit = di.identify(Problem(robot, samples, "stribeck", elements=elements), "wls", doctor=False)
-    away = (fit.estimate.beta - fit.base.matrix @ theta) / fit.estimate.covariance.std
-    assert np.sqrt(np.mean(away**2)) < 1.6
+    assert_within_errors(fit, theta)
     shape = dict(zip(fit.estimate.shape.names, fit.estimate.shape.values, strict=True))
     assert {shape[name] for name in ("base2", "crank2", "order1")} == {0.8, 0.2, 6.0}
     assert not [warning for warning in fit.warnings if "is known" in warning]
@@ -268,8 +270,7 @@ def test_friction_may_differ_joint_by_joint():
     ]  # fmt: skip
     samples, theta = log_with(robot, (), friction, {})
     fit = di.identify(Problem(robot, samples, friction), "wls", doctor=False)
-    away = (fit.estimate.beta - fit.base.matrix @ theta) / fit.estimate.covariance.std
-    assert np.sqrt(np.mean(away**2)) < 1.6
+    assert_within_errors(fit, theta)
     with pytest.raises(InputError, match="2 friction models for 3 joints"):
         build_idim(robot, "viscous,viscous")
     with pytest.raises(InputError, match="friction 'viscus' is not known; did you mean"):

@@ -11,12 +11,12 @@ from pathlib import Path
 import lxml.html
 import numpy as np
 import pytest
+from commands import ask, tell
 from differences import assert_slope
 from robots import urdf
-from tables import write_table
+from tables import write_joints, write_table
 
 import dynident as di
-from dynident.cli import run
 from dynident.consistency.constraints import Belief, Bounds, Fixed, Tied
 from dynident.control.controller import pd, pid
 from dynident.control.reference import Reference
@@ -314,9 +314,7 @@ def test_a_study_that_says_nothing_of_friction_gets_it_along_a_turn(tmp_path, ca
     drives[1, 4:] = [0.6, 0.2]
     theta = np.concatenate([robot.nominal.ravel(), drives.ravel()])
     log = log_of(replace(loop, idim=di.build_idim(robot, "uneven"), bias=None), theta)
-    names = [f"{signal}_j{j}" for signal in ("q", "qref") for j in (1, 2, 3)]
-    time = np.arange(len(log.q)) / RATE
-    write_table(tmp_path / "log.csv", ["time", *names], time, log.q, log.qref)
+    write_joints(tmp_path / "log.csv", robot.joint_names, RATE, q=log.q, qref=log.qref)
     study = tmp_path / "study.toml"
     text = f"""
 [robot]
@@ -333,14 +331,12 @@ width = 0.03
 method = "cloe"
 """
     study.write_text(text)
-    assert run(["identify", str(study), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = ask(capsys, ["identify", str(study)])
     assert "j2 is 'uneven'" in found["warnings"][0]
     assert "fcs" in found["joints"][1]["friction"]
     assert "fcs" not in found["joints"][2]["friction"]
     study.write_text(text.replace('"arm.urdf"', '"arm.urdf"\nfriction = "coulomb-viscous"'))
-    assert run(["identify", str(study), "--json"]) == 0
-    plain = json.loads(capsys.readouterr().out)
+    plain = ask(capsys, ["identify", str(study)])
     assert any("try friction = 'uneven'" in words for words in plain["warnings"])
     assert plain["free_simulation"] != found["free_simulation"]
 
@@ -454,8 +450,7 @@ def test_from_the_command_line_alone(tmp_path, capsys):
         f'[controller]\nkind = "pd"\nkp = {list(KP)}\nkd = {list(KD)}\n'
         '[identify]\nmethod = "cloe"\n[simulation]\nwidth = 0.03\n'
     )
-    assert run(["identify", str(study), "-o", str(tmp_path / "out")]) == 0
-    said = capsys.readouterr().out
+    said = tell(capsys, ["identify", str(study), "-o", str(tmp_path / "out")]).out
     assert said.index("\nlink ") < said.index("\nfree sim. mrad") < said.index("\nconsistent ")
     assert "torque error" not in said
     assert "position error" in said
@@ -478,16 +473,13 @@ def test_from_the_command_line_alone(tmp_path, capsys):
     sigmas = [float(s.split()[0]) for s in root.xpath("//section[@id='residuals']//td[2]/text()")]
     assert max(sigmas) < 2e-3  # rad
     stored = str(tmp_path / "out" / "result.json")
-    assert run(["validate", stored, str(tmp_path / "test.csv"), "--json"]) == 0
-    (log,) = json.loads(capsys.readouterr().out)["validation"]
+    (log,) = ask(capsys, ["validate", stored, str(tmp_path / "test.csv")])["validation"]
     assert log["torque"] == "law"
-    assert run(["validate", stored, str(tmp_path / "test.csv")]) == 0
-    assert "torque error" not in capsys.readouterr().out
+    assert "torque error" not in tell(capsys, ["validate", stored, str(tmp_path / "test.csv")]).out
     assert log["free_simulation"][-1]["overall_rms_mrad"] < 2.0
     text = study.read_text()
     study.write_text(text.replace('"cloe"', '"clie"'))
-    assert run(["identify", str(study), "-o", str(tmp_path / "law")]) == 0
-    said = capsys.readouterr().out
+    said = tell(capsys, ["identify", str(study), "-o", str(tmp_path / "law")]).out
     page = (tmp_path / "law" / "report.html").read_text()
     assert "error of the law's torque" in " ".join(said.split())
     assert "torque error %" not in said
@@ -495,13 +487,11 @@ def test_from_the_command_line_alone(tmp_path, capsys):
     assert "none was measured" in page
     assert ">measured</text>" not in page
     stored = str(tmp_path / "law" / "result.json")
-    assert run(["validate", stored, str(tmp_path / "test.csv")]) == 0
-    said = capsys.readouterr().out
+    said = tell(capsys, ["validate", stored, str(tmp_path / "test.csv")]).out
     assert "law's torque %" in said
     assert "torque error" not in said
     study.write_text(text.replace('"cloe"', '"wls"'))
-    assert run(["identify", str(study)]) == 2
-    words = capsys.readouterr().err
+    words = tell(capsys, ["identify", str(study)], code=2).err
     assert "no column 'tau_j1'" in words
     assert "without torques cloe fits positions" in words
 

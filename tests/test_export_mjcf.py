@@ -12,9 +12,10 @@ import mujoco
 import numpy as np
 import pytest
 import toy
+from commands import tell
 from mujoco_model import agree, engine, without_meshes
 from robots import EXAMPLES, bodies, relative, states, urdf
-from tables import write_table
+from tables import write_joints
 from test_mjcf import ANGLES, ARM, BOUNDS, CLASSES, FRAMES, GEOMS, INERTIAL, write
 
 from dynident.cli import run
@@ -407,8 +408,7 @@ def test_the_command_line_writes_the_kind_of_model_that_it_read(tmp_path, monkey
     q, dq, ddq = toy.motion(2, 4.0, 0, 500.0)
     tau = idim.torque(toy.true_parameters(idim, robot.nominal), q, dq, ddq)
     tau += np.random.default_rng(1).normal(size=tau.shape) * 0.3
-    names = [f"{signal}_{joint}" for signal in ("q", "tau") for joint in robot.joint_names]
-    write_table("log.csv", ["time", *names], np.arange(len(q)) / 500.0, q, tau)
+    write_joints("log.csv", robot.joint_names, 500.0, q=q, tau=tau)
     argv = ["identify", "--robot", "arm.xml", "--log", "log.csv", "--bandwidth", "5", "-o", "out"]
     assert run([*argv, "--no-report"]) == 0
     assert sorted(os.listdir("out")) == ["model.xml", "result.json"]
@@ -443,8 +443,7 @@ def test_the_command_line_writes_the_kind_of_model_that_it_read(tmp_path, monkey
         (["export", "out/result.json", "--mjcf", "part.xml"], "part.xml: is an input"),
         (["export", "out/result.json", "--mjcf", "o.xml"], "which no MJCF can hold"),
     ):
-        assert run(argv) == 2
-        assert words in capfd.readouterr().err
+        assert words in tell(capfd, argv, code=2).err
 
 
 @pytest.mark.parametrize("text", [ARM, GEOMS])

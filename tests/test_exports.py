@@ -8,9 +8,9 @@ from functools import cache
 import numpy as np
 import pytest
 import toy
+from commands import tell
 
 from dynident.api import identify
-from dynident.cli import run
 from dynident.core.errors import ComputationError, InputError
 from dynident.export.formats import EXPORTS, Format, list_model_formats
 from dynident.fit.verdict import REFUTED, Reason, reach_verdict
@@ -99,8 +99,7 @@ def test_a_format_that_is_not_known_is_refused_with_the_nearest(tmp_path):
 
 
 def test_the_command_has_a_flag_for_each(capsys):
-    assert run(["export", "--help"]) == 0
-    out = capsys.readouterr().out
+    out = tell(capsys, ["export", "--help"]).out
     for name, form in EXPORTS.items():
         assert f"--{name} FILE" in out
         assert form.help in out

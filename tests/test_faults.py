@@ -19,7 +19,7 @@ from pathlib import Path
 import dask
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
+from clusters import start_processes, start_threads
 from test_collect import ARM, assert_same_files, write_log
 
 import dynident as di
@@ -114,7 +114,7 @@ def test_a_cluster_names_what_cannot_be_used_as_one_process_does(place, tmp_path
     alone = tell(di.collect(study, [tmp_path], tmp_path / "alone"))
     assert [state for _, state, _ in alone].count("read") == 1
     assert len(alone) == 5
-    with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None) as here:
+    with start_threads() as here:
         assert tell(di.collect(study, [tmp_path], tmp_path / "there", engine=here)) == alone
         with pytest.raises(InputError, match=r"run\.npz: has the contents of copy\.npz"):
             di.collect(study, [tmp_path], tmp_path / "strict", engine=here, strict=True)
@@ -166,10 +166,9 @@ def test_processes_that_are_killed_lose_nothing(place):
 
 @pytest.mark.long
 def test_workers_of_a_cluster_that_are_killed_lose_nothing(place):
-    local = {"host": "127.0.0.1", "dashboard_address": None, "threads_per_worker": 1}
     folder = place / "killed-there"
     patient = dask.config.set({"distributed.comm.timeouts.connect": "120s"})
-    with patient, LocalCluster(n_workers=2, processes=True, **local) as cluster:
+    with patient, start_processes() as cluster:
 
         def list_workers() -> list[int]:
             return [each.pid for each in cluster.workers.values() if each.pid]

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from commands import tell
 from floating import Made, solo
 from robots import EXAMPLES
 
@@ -378,8 +379,7 @@ def test_a_study_is_mended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     (report,) = doctor(read_study(mended))
     assert not report.findings
     # identify says it, too, and does not trust what it found
-    assert run(["identify", str(path), "--method", "wls", "--no-report"]) == 0
-    out = capsys.readouterr().out
+    out = tell(capsys, ["identify", str(path), "--method", "wls", "--no-report"]).out
     assert "refuted" in out
     assert "FR_hip_pitch has the other sign" in " ".join(out.split())
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
+from commands import tell
 from floating import Made, solo
 from legged_files import (
     FOOT,
@@ -735,8 +736,7 @@ def test_results_of_floating_robots_are_stored(
     assert run(["validate", str(stored / "out" / "result.json"), str(stored / "other.csv")]) == 0
     assert "base mz" in capsys.readouterr().out
     arguments = ["validate", str(stored / "out" / "result.json"), str(stored / "wrong.csv")]
-    assert run(arguments) == 2
-    assert "set sign = -1" in capsys.readouterr().err
+    assert "set sign = -1" in tell(capsys, arguments, code=2).err
     model = stored / "model.urdf"
     assert run(["export", str(stored / "out" / "result.json"), "--urdf", str(model)]) == 0
     from dynident.robot import load_robot
@@ -829,16 +829,13 @@ def test_a_report_draws_what_a_log_states(
 
 def test_what_kinds_miss_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["base", str(QUADRUPED / "quadruped.urdf"), "--floating", "--friction", "viscous"]
-    assert run([*arguments, "--rows", "joints,base"]) == 0
-    out = capsys.readouterr().out
+    out = tell(capsys, [*arguments, "--rows", "joints,base"]).out
     listed = out.partition("\n\n")[0].splitlines()
     assert len(listed) == 1 + 10 + 24
     assert "joints 108, base 94" in out
-    assert run([*arguments, "--rows", "full"]) == 0
-    assert capsys.readouterr().out.startswith("base parameters  full 118")
+    assert tell(capsys, [*arguments, "--rows", "full"]).out.startswith("base parameters  full 118")
     for wrong, words in (("ful", "did you mean 'full'"), ("null-space", "--contact LINK")):
-        assert run([*arguments, "--rows", wrong]) == 2
-        assert words in capsys.readouterr().err
+        assert words in tell(capsys, [*arguments, "--rows", wrong], code=2).err
 
 
 def of_the_example(folder: Path, change: Callable[[str], str]) -> Path:

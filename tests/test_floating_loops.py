@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import ask
 from differences import assert_slope
 from floating import Made, solo
 from robots import EXAMPLES
@@ -168,9 +168,7 @@ def test_a_quadruped_is_simulated_identified_and_replayed_by_commands(
     assert fit.verdict.state != "refuted"
     (figure,) = fit.simulated
     assert 1e3 * np.sqrt(np.mean(figure.position_rms**2)) < 1.5
-    capsys.readouterr()
-    assert run(["replay", "out/result.json", "sway.csv", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
+    said = ask(capsys, ["replay", "out/result.json", "sway.csv"])
     assert said["overall_rms_mrad"]["dynident"] < 1.5
     assert run(["replay", "out/result.json", "sway.csv", "--engine", "mujoco"]) == 2
     assert "fixed base" in capsys.readouterr().err

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import toy
+from commands import tell
 
 import dynident as di
 from dynident.cli import run
@@ -37,8 +38,7 @@ def desk(tmp_path, monkeypatch):
 
 
 def test_a_first_study_is_repaired_and_runs(desk, capsys):
-    assert run(["init", "--robot", "arm.toml", "--log", "run.csv", "-o", "mine.toml"]) == 0
-    out, err = capsys.readouterr()
+    out, err = tell(capsys, ["init", "--robot", "arm.toml", "--log", "run.csv", "-o", "mine.toml"])
     assert "run.csv: 3000 samples at 200 Hz" in out
     assert "repair      add sign" in out
     assert "next: dynident identify mine.toml" in err

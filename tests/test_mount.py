@@ -8,8 +8,9 @@ from functools import partial
 
 import numpy as np
 import pytest
+from commands import ask
 from differences import assert_slope
-from tables import write_table
+from tables import write_joints
 from test_encoder import BIAS, DELAY, DRIVES, KD, KP, RATE, log_of, targets, twin
 
 import dynident as di
@@ -112,9 +113,7 @@ def test_stiffness_and_damping_of_a_stand_are_found_and_errors_fall_to_the_noise
     other = replace(loop, reference=Reference(RATE, q, np.zeros_like(q), np.zeros_like(q)))
     last = log(replace(rested(other), mount=stand), theta)
     for name, each in (("first", first), ("last", last)):
-        names = [f"{signal}_j{j}" for signal in ("q", "qref") for j in (1, 2, 3)]
-        time = np.arange(len(each.q)) / RATE
-        write_table(tmp_path / f"{name}.csv", ["time", *names], time, each.q, each.qref)
+        write_joints(tmp_path / f"{name}.csv", ("j1", "j2", "j3"), RATE, q=each.q, qref=each.qref)
     study = tmp_path / "study.toml"
     study.write_text(
         '[robot]\nfile = "arm.urdf"\nfriction = "coulomb-viscous"\n[[log]]\nfiles = "first.csv"\n'
@@ -135,8 +134,7 @@ def test_stiffness_and_damping_of_a_stand_are_found_and_errors_fall_to_the_noise
             assert abs(value - DRIVES[j, k]) < 3.0 * std + 1e-3 * DRIVES[j, k]
     assert not any("compliance" in words for words in result["verdict"]["reasons"])
     stored = str(tmp_path / "out" / "result.json")
-    assert run(["validate", stored, str(tmp_path / "last.csv"), "--json"]) == 0
-    (figures,) = json.loads(capsys.readouterr().out)["validation"]
+    (figures,) = ask(capsys, ["validate", stored, str(tmp_path / "last.csv")])["validation"]
     short, _, whole = (each["overall_rms_mrad"] for each in figures["free_simulation"])
     assert whole < 0.1  # the encoders' noise is 0.05
     assert short < 0.5

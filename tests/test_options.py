@@ -10,6 +10,7 @@ from typing import Annotated
 import numpy as np
 import pytest
 import toy
+from commands import tell
 
 from dynident.api import EVERY_METHOD, identify
 from dynident.cli import run
@@ -175,15 +176,13 @@ def test_a_refused_option_is_named_where_it_was_given(tmp_path, capfd, name):
     study = tmp_path / "study.toml"
     text = '[robot]\nfile = "arm.urdf"\n[[log]]\nfiles = "a.csv"\n[identify]\n'
     study.write_text(text + f'{name} = {{ unfit = "perhaps" }}\n')
-    assert run(["identify", str(study)]) == 2
-    assert f"{study}: key 'identify.{name}" in capfd.readouterr().err
+    assert f"{study}: key 'identify.{name}" in tell(capfd, ["identify", str(study)], code=2).err
     study.write_text(text)
     own = every()[name]
     flag = list_flag_spellings(own)[-1].partition("/")[0]
     without = next((m for m in ESTIMATORS if name not in list_option_names(m)), None)
     if own.kinds != {bool}:
-        assert run(["identify", str(study), flag, "{ unfit = '?' }"]) == 2
-        assert flag in capfd.readouterr().err
+        assert flag in tell(capfd, ["identify", str(study), flag, "{ unfit = '?' }"], code=2).err
     if without is not None and name not in collect_options([*EVERY_METHOD, Deciding]):
         with pytest.raises(OptionError) as refused:
             check_options(without, {name: True})

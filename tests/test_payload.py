@@ -8,8 +8,9 @@ from functools import cache
 import loads
 import numpy as np
 import pytest
+from commands import ask, tell
 from loads import CENTRE, KILOGRAM, TRUE
-from tables import write_table
+from tables import write_joints
 
 import dynident as di
 from dynident.cli import run
@@ -270,9 +271,8 @@ def test_a_load_about_its_centre_is_that_of_the_ten_parameters():
 def test_the_command_prints_and_writes_json(tmp_path, capsys):
     own = loads.arm("ur10")
     for log in own.logs(0):
-        names = [f"{s}_{j}" for s in ("q", "tau") for j in own.robot.joint_names]
-        time = np.arange(len(log.q)) / loads.RATE
-        write_table(tmp_path / f"{log.name}.csv", ["time", *names], time, log.q, log.tau)
+        path, names = tmp_path / f"{log.name}.csv", own.robot.joint_names
+        write_joints(path, names, loads.RATE, q=log.q, tau=log.tau)
     arguments = ["identify", "--robot", str(own.robot.source), "--log",
                  str(tmp_path / "empty.csv"), "--bandwidth", "10", "--no-report",
                  "-o", str(tmp_path / "out")]  # fmt: skip
@@ -280,8 +280,7 @@ def test_the_command_prints_and_writes_json(tmp_path, capsys):
     capsys.readouterr()
     arguments = ["payload", str(tmp_path / "out" / "result.json"), "--log",
                  str(tmp_path / "loaded.csv"), "--frame", "tool0"]  # fmt: skip
-    assert run([*arguments, "--json", "--franka", str(tmp_path / "hand.json")]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = ask(capsys, [*arguments, "--franka", str(tmp_path / "hand.json")])
     hand = json.loads((tmp_path / "hand.json").read_text())
     assert [hand[key] for key in ("mass", "centerOfMass")] == [found["mass"], found["com"]]
     xx, xy, yy, xz, yz, zz = found["inertia_com"]
@@ -294,8 +293,7 @@ def test_the_command_prints_and_writes_json(tmp_path, capsys):
     assert low < found["mass"] < high
     assert found["moved"] is None
     assert found["gains"] is None
-    assert run([*arguments, "--mass", "1.0"]) == 0
-    text = capsys.readouterr().out
+    text = tell(capsys, [*arguments, "--mass", "1.0"]).out
     assert "set_target_payload(1, [" in text
     assert '<parent link="tool0"/>' in text
     assert "gains       true torque over that of the log" in text

@@ -27,11 +27,9 @@ from dynident.core.inertia import (
     to_pseudo_inertia,
     transform_body,
 )
-from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
-from dynident.regression.factors import System
 from dynident.regression.problem import Problem
 
 LINKS = ("one", "two", "three")
@@ -253,17 +251,9 @@ def test_no_weight_is_no_prior():
 def setup(n=3, noise=1.0, seed=0, samples=40, wrong=1.0):
     """A robot whose file has bodies `wrong` times the true ones, and whitened rows."""
     robot = toy.arm(n)
-    idim = build_idim(robot)
-    base = base_parameters(idim)
-    theta = toy.true_parameters(idim, robot.nominal)
-    X = idim.regressor(*robots.states(robot, samples, seed=seed)).reshape(-1, len(theta))
-    y = X @ theta
-    sigma = noise * np.sqrt(np.mean(y**2))
-    y = y + sigma * np.random.default_rng(seed).normal(size=len(y))
-    R, p = np.linalg.qr(np.column_stack([X[:, base.kept], y]) / sigma, mode="r"), base.count
+    base, system, theta = toy.setup(robot, noise=noise, seed=seed, samples=samples)
     filed = replace(robot, nominal=wrong * robot.nominal)
-    believed_base = replace(base, idim=build_idim(filed))
-    return believed_base, System(R[:p, :p], R[:p, p], float(R[p, p] ** 2)), theta
+    return replace(base, idim=build_idim(filed)), system, theta
 
 
 def by_cvxpy(admitted, system):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,6 +15,7 @@ import lxml.html
 import numpy as np
 import pinocchio as pin
 import pytest
+from browser import find_chromium
 from robots import EXAMPLES, pin_model, pin_q, states, urdf
 
 from dynident.core.arrays import Array
@@ -366,9 +366,7 @@ def test_names_are_escaped():
 
 @pytest.mark.long
 def test_the_page_runs_in_a_browser(tmp_path):
-    browser = shutil.which("chromium") or shutil.which("chromium-browser")
-    if browser is None:
-        pytest.skip("there is no Chromium on this machine")
+    browser = find_chromium()
     place = tmp_path / "replay.html"
     place.write_text(page(), "utf-8")
     done = subprocess.run(

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import ask, tell
 from differences import assert_slope
-from tables import write_table
+from tables import write_joints
 from test_encoder import BIAS, DELAY, DRIVES, KD, KP, RATE, Z1, twin
 from thin import first
 
@@ -254,9 +255,7 @@ def z1(tmp_path_factory) -> tuple[Path, Path]:
 def test_an_exported_robot_replays_a_log_as_well_as_our_simulation(name, z1, capfd):
     engine(name)
     result, log = z1
-    capfd.readouterr()
-    assert run(["replay", str(result), str(log), "--engine", name, "--json"]) == 0
-    found = json.loads(capfd.readouterr().out)
+    found = ask(capfd, ["replay", str(result), str(log), "--engine", name])
     assert found["schema"] == "dynident.replay/1"
     errors = found["overall_rms_mrad"]
     assert set(errors) == {"dynident", name, "file"}
@@ -268,8 +267,8 @@ def test_an_exported_robot_replays_a_log_as_well_as_our_simulation(name, z1, cap
     assert next(iter(joints)) == "joint1"
     assert errors[name] == pytest.approx(np.sqrt(np.mean(np.square(list(joints.values())))))
     # our own is what validate says
-    assert run(["validate", str(result), str(log), "--json"]) == 0
-    free = json.loads(capfd.readouterr().out)["validation"][0]["free_simulation"][-1]
+    (own,) = ask(capfd, ["validate", str(result), str(log)])["validation"]
+    free = own["free_simulation"][-1]
     assert found["rms_mrad"]["dynident"] == pytest.approx(free["rms_mrad"], rel=1e-6)
 
 
@@ -284,15 +283,13 @@ def test_friction_that_engines_lack_is_stood_for_and_said(z1, tmp_path, capfd):
     assert run(["identify", str(study), "-o", str(tmp_path / "out"), "--no-report"]) == 0
     result = tmp_path / "out" / "result.json"
     capfd.readouterr()
-    command = ["replay", str(result), str(z1[1]), "--engine", "pinocchio", "--json"]
-    assert run(command) == 0
-    near = json.loads(capfd.readouterr().out)
+    command = ["replay", str(result), str(z1[1]), "--engine", "pinocchio"]
+    near = ask(capfd, command)
     assert "motion, friction that has no place there (fcs1, fcc1" in near["notes"][0]
     (plugged,) = (words for words in near["notes"] if "(a plugin)" in words)
     ours = near["overall_rms_mrad"]["dynident"]
     assert float(plugged.rsplit(" ", 1)[1]) == pytest.approx(ours, rel=0.1)
-    assert run(["export", str(result), "--mjcf", str(tmp_path / "z1.xml")]) == 0
-    said = capfd.readouterr().err
+    said = tell(capfd, ["export", str(result), "--mjcf", str(tmp_path / "z1.xml")]).err
     assert "not in the MJCF, but in result.json and in draws as npz or yaml" in said
     assert "because it is of the loop: delay" in said
     (cost,) = (line for line in said.splitlines() if "changes the error of free" in line)
@@ -301,13 +298,11 @@ def test_friction_that_engines_lack_is_stood_for_and_said(z1, tmp_path, capfd):
     assert more == pytest.approx(theirs - whole, abs=0.1)
     assert more > 0.0
     log.unlink()
-    assert run(command) == 0
-    far = json.loads(capfd.readouterr().out)
+    far = ask(capfd, command)
     assert "fv, fc and off stand alone, because the log cannot be read again" in far["notes"][0]
     assert "has no place for it: fcs1, fcc1" in far["notes"][1]
     assert near["cost_mrad"] < 0.5 * far["cost_mrad"]
-    assert run(["export", str(result), "--mjcf", str(tmp_path / "z1.xml")]) == 0
-    said = capfd.readouterr().err
+    said = tell(capfd, ["export", str(result), "--mjcf", str(tmp_path / "z1.xml")]).err
     assert "the cost of that is not known, because its logs cannot be read: " in said
     assert "changes the error of free" not in said
 
@@ -342,8 +337,7 @@ def test_what_was_found_of_the_law_is_said():
 
 def test_our_own_engine_is_the_default_and_prints_a_table(z1, capfd):
     result, log = z1
-    assert run(["replay", str(result), str(log)]) == 0
-    text = capfd.readouterr().out
+    text = tell(capfd, ["replay", str(result), str(log)]).out
     assert text.startswith("verdict ")
     assert ["replay", "mrad", "dynident", "file"] in [line.split() for line in text.splitlines()]
     assert "overall" in text
@@ -365,14 +359,12 @@ def test_without_a_log_those_of_the_study_are_replayed(z1, capfd):
     result, log = z1
     fit = di.read_result(result)
     held_out = fit.validation or fit.simulated
-    assert run(["replay", str(result), "--json"]) == 0
-    said = json.loads(capfd.readouterr().out)
+    said = ask(capfd, ["replay", str(result)])
     (found,) = said.get("logs", [said])
     assert found["overall_rms_mrad"]["dynident"] == pytest.approx(
         held_out[0].free[-1].overall_milli
     )
-    assert run(["replay", str(result), str(log), str(log), "--json"]) == 0
-    assert len(json.loads(capfd.readouterr().out)["logs"]) == 2
+    assert len(ask(capfd, ["replay", str(result), str(log), str(log)])["logs"]) == 2
     assert run(["replay", str(result), "--rows", "0,500"]) == 2
     assert "--drop-below are of a log" in capfd.readouterr().err
 
@@ -380,8 +372,7 @@ def test_without_a_log_those_of_the_study_are_replayed(z1, capfd):
 def test_an_engine_that_is_not_there_is_named_with_what_installs_it(z1, capfd, monkeypatch):
     result, log = z1
     monkeypatch.setitem(sys.modules, "mujoco", None)
-    assert run(["replay", str(result), str(log), "--engine", "mujoco"]) == 2
-    said = capfd.readouterr().err
+    said = tell(capfd, ["replay", str(result), str(log), "--engine", "mujoco"], code=2).err
     assert said.splitlines()[-1] == "error: needs MuJoCo: pip install dynident[mujoco]"
 
 
@@ -424,9 +415,8 @@ def falling(tmp_path_factory) -> Path:
         held=True,
     )
     motion = rollout(loop, join_nominal_parameters(idim))
-    names = [f"{signal}_{joint}" for signal in ("q", "qref") for joint in robot.joint_names]
-    time = np.arange(len(waves.q)) / 200.0
-    write_table(folder / "log.csv", ["time", *names], time, motion.measured, waves.q)
+    signals = {"q": motion.measured, "qref": waves.q}
+    write_joints(folder / "log.csv", robot.joint_names, 200.0, **signals)
     (folder / "study.toml").write_text(
         '[robot]\nfile = "arm.urdf"\n[[log]]\nfiles = "log.csv"\n[prepare]\nbandwidth = 10.0\n'
         '[controller]\nkind = "pd"\nkp = [300.0, 200.0]\nkd = [10.0, 6.0]\n'
@@ -436,8 +426,7 @@ def falling(tmp_path_factory) -> Path:
 
 
 def replayed(capfd, *arguments: object) -> dict:
-    assert run(["replay", *map(str, arguments), "--json"]) == 0
-    return json.loads(capfd.readouterr().out)
+    return ask(capfd, ["replay", *map(str, arguments)])
 
 
 def test_the_file_of_a_study_is_replayed_and_another_in_its_place(falling, capfd):

@@ -169,8 +169,7 @@ def test_a_stribeck_effect_is_borne_by_the_friction_parameters(found):
         pair = [measure_overall_error(o.problem, o.fits[method].beta) for o in (before, after)]
         assert pair[1] > 1.3 * pair[0]
         assert after.fits[method].sigmas(truth, ~friction) < 1.5
-        # error bars count that what the model lacks comes again, and are wider
-        assert after.fits[method].sigmas(truth, friction) > 2.0
+        assert after.fits[method].sigmas(truth, friction) > 3.0
         shift = beta(found, STRIBECK, method) - beta(found, TWO_LOGS, method)
         moved = [measure_torque_share(found.bench.clean, np.where(own, shift, 0.0))
                  for own in (~friction, friction)]  # fmt: skip

@@ -5,7 +5,9 @@ Messages are those of rosbags. What a node does with a running ROS is not tested
 
 from __future__ import annotations
 
+import ast
 import json
+import runpy
 import sys
 from dataclasses import asdict, replace
 from functools import cache
@@ -361,17 +363,24 @@ class Client:
         return Future(SimpleNamespace(accepted=self.accepts, get_result_async=lambda: answer))
 
 
+def add_module(monkeypatch, name, contents):
+    module = ModuleType(name)
+    vars(module).update(contents)
+    monkeypatch.setitem(sys.modules, name, module)
+
+
 @pytest.fixture
 def ros(monkeypatch):
     """Modules as ROS has them: messages of rosbags, the rest a stub."""
     for package in ("builtin_interfaces", "diagnostic_msgs", "geometry_msgs", "sensor_msgs",
                     "std_msgs", "trajectory_msgs"):  # fmt: skip
-        module = ModuleType(f"{package}.msg")
-        for name, kind in STORE.types.items():
-            if name.startswith(f"{package}/msg/"):
-                setattr(module, name.rpartition("/")[2], kind)
-        monkeypatch.setitem(sys.modules, package, ModuleType(package))
-        monkeypatch.setitem(sys.modules, f"{package}.msg", module)
+        kinds = {
+            name.rpartition("/")[2]: kind
+            for name, kind in STORE.types.items()
+            if name.startswith(f"{package}/msg/")
+        }
+        add_module(monkeypatch, package, {})
+        add_module(monkeypatch, f"{package}.msg", kinds)
     stubs = {
         "rclpy": {},
         "rclpy.node": {"Node": Node},
@@ -383,9 +392,7 @@ def ros(monkeypatch):
         "control_msgs.action": {"FollowJointTrajectory": Follow},
     }
     for name, contents in stubs.items():
-        module = ModuleType(name)
-        vars(module).update(contents)
-        monkeypatch.setitem(sys.modules, name, module)
+        add_module(monkeypatch, name, contents)
     for name in ("messages", "record_node", "play_node", "track_node"):
         monkeypatch.delitem(sys.modules, f"dynident_ros.{name}", raising=False)
     monkeypatch.setattr(di, "load_robot", lambda path: arm())
@@ -502,15 +509,35 @@ def test_the_tracker_publishes_diagnostics_and_the_load(ros):
 # ---- the package
 
 
-def test_every_executable_and_launch_file_is_there():
+def test_every_executable_is_launched_with_the_parameters_of_its_node(monkeypatch):
+    def keep(*given, **named):
+        return SimpleNamespace(given=given, **named)
+
+    stubs = {
+        "launch": {"LaunchDescription": list},
+        "launch.actions": {"DeclareLaunchArgument": keep},
+        "launch.substitutions": {"LaunchConfiguration": keep},
+        "launch_ros": {},
+        "launch_ros.actions": {"Node": keep},
+        "launch_ros.parameter_descriptions": {"ParameterValue": keep},
+    }
+    for name, contents in stubs.items():
+        add_module(monkeypatch, name, contents)
     text = (ROS / "setup.py").read_text()
     for name in ("record", "play", "track"):
         assert f"{name} = {{NAME}}.{name}_node:main" in text
-        launch = (ROS / "launch" / f"{name}.launch.py").read_text()
-        node = (ROS / "dynident_ros" / f"{name}_node.py").read_text()
-        arguments = launch.partition("ARGUMENTS = {")[2].partition("\n}")[0]
-        named = {line.split('"')[1] for line in arguments.splitlines() if line.startswith('    "')}
-        assert named == {
-            line.split('"')[1] for line in node.splitlines() if line.startswith(" " * 16 + '"')
+        launched = runpy.run_path(str(ROS / "launch" / f"{name}.launch.py"))
+        *arguments, node = launched["generate_launch_description"]()
+        assert (node.executable, node.name) == (name, f"dynident_{name}")
+        (told,) = node.parameters
+        tree = ast.parse((ROS / "dynident_ros" / f"{name}_node.py").read_text())
+        own = next(ast.literal_eval(each) for each in ast.walk(tree) if isinstance(each, ast.Dict))
+        assert {key: value.value_type for key, value in told.items()} == {
+            key: type(value) for key, value in own.items()
         }
+        declared = {each.given[0]: each.default_value for each in arguments}
+        assert declared == {
+            key: "true" if key == "dry_run" else str(value) for key, value in own.items()
+        }
+        assert [value.given[0].given for value in told.values()] == [(key,) for key in declared]
     assert (ROS / "resource" / "dynident_ros").is_file()

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import toy
-from tables import write_table
+from commands import ask, tell
+from tables import write_joints
 from thin import first
 
 from dynident.cli import run
@@ -393,11 +394,9 @@ def study(tmp_path):
         "idle": [rest(10.0, n)],
         "other": [swell(9, 8, [0, 1], n)],
     }
-    names = robot.joint_names
-    header = ["time", *(f"q_{k}" for k in names), *(f"tau_{k}" for k in names)]
     for name, parts in logs.items():
         log = recorded(parts, robot=robot)
-        write_table(tmp_path / f"{name}.csv", header, np.arange(len(log.q)) / RATE, log.q, log.tau)
+        write_joints(tmp_path / f"{name}.csv", robot.joint_names, RATE, q=log.q, tau=log.tau)
     path = tmp_path / "study.toml"
     path.write_text(STUDY)
     return path
@@ -405,8 +404,7 @@ def study(tmp_path):
 
 def test_a_study_is_written_that_fits_the_chosen_rows(study, capsys):
     fixed = study.parent / "selected.toml"
-    assert run(["select", str(study), "--fix", str(fixed)]) == 0
-    shown = capsys.readouterr()
+    shown = tell(capsys, ["select", str(study), "--fix", str(fixed)])
     assert shown.err.splitlines()[-1] == f"written to {fixed}"
     assert max(map(len, shown.out.splitlines())) <= 80
     for word in ("chosen", "information a row", "cond. all", "std %"):
@@ -419,13 +417,11 @@ def test_a_study_is_written_that_fits_the_chosen_rows(study, capsys):
     assert held.use == "validate"
     assert section.rows == (100, 12000)
     assert all(start >= 100 and (start - 100) % 250 == 0 for start, _ in section.keep)
-    assert run(["select", str(study), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = ask(capsys, ["select", str(study)])
     assert {block["log"].split("/")[-1].split("[")[0] for block in found["blocks"]} == {"work.csv"}
     out = study.parent / "out"
     arguments = ["identify", str(fixed), "--no-report", "--method", "wls", "--full", "-o", str(out)]
-    assert run(arguments) == 0
-    assert f"{found['rows']} fitted" in " ".join(capsys.readouterr().out.split())
+    assert f"{found['rows']} fitted" in " ".join(tell(capsys, arguments).out.split())
     settings = json.loads((out / "result.json").read_text())["settings"]
     assert settings["study"]["log"][0]["keep"][0] == list(section.keep[0])
     assert run(["validate", str(out / "result.json"), str(study.parent / "other.csv")]) == 0
@@ -434,8 +430,7 @@ def test_a_study_is_written_that_fits_the_chosen_rows(study, capsys):
 def test_flags_go_before_the_study(study, capsys):
     rows = []
     for flags in ([], ["--gain", "0.2"], ["--block", "0.5"], ["--repeat", "0"]):
-        assert run(["select", str(study), "--json", *flags]) == 0
-        found = json.loads(capsys.readouterr().out)
+        found = ask(capsys, ["select", str(study), *flags])
         rows.append((found["rows"], found["offered"], found["repeats"]))
     assert rows[1][0] < rows[0][0]
     assert rows[2][1] > 1.8 * rows[0][1]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import dask
 import pytest
-from distributed import Client, LocalCluster
+from clusters import start_processes, start_threads
 from tasks import fail, refuse, square, take_memory, wait_a_little
 
 from dynident.core.errors import ComputationError, DynidentError, InputError
@@ -26,8 +26,6 @@ from dynident.core.side_by_side import (
     run_batch,
     run_side_by_side,
 )
-
-LOCAL = {"host": "127.0.0.1", "dashboard_address": None, "threads_per_worker": 1}
 
 
 def gather(work, tasks, engine):
@@ -95,7 +93,7 @@ def test_a_task_that_needs_more_memory_than_it_may_is_named():
 
 def test_a_client_of_a_cluster_does_the_same():
     tasks = [(k, "") for k in range(30)]
-    with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None) as here:
+    with start_threads() as here:
         engine = choose_engine(1, here)
         assert gather(square, tasks, engine) == gather(square, tasks, Engine())
         with pytest.raises(InputError, match="two is refused"):
@@ -109,7 +107,7 @@ def test_a_client_of_a_cluster_does_the_same():
 def test_workers_that_end_take_nothing_with_them(tmp_path):
     tasks = [(k, str(tmp_path)) for k in range(6)]
     patient = dask.config.set({"distributed.comm.timeouts.connect": "120s"})
-    with patient, LocalCluster(n_workers=2, processes=True, **LOCAL) as cluster:
+    with patient, start_processes() as cluster:
         found = gather(square, tasks, Engine("dask", scheduler=cluster.scheduler_address))
     assert isinstance(found.pop(3), Lost)
     assert found == [0, 1, 4, 16, 25]

@@ -10,8 +10,9 @@ import numpy as np
 import pinocchio as pin
 import pytest
 import toy
+from commands import ask, tell
 from robots import EXAMPLES
-from tables import write_table
+from tables import write_joints
 
 import dynident as di
 from dynident.cli import run
@@ -202,17 +203,14 @@ def test_a_study_of_rests_from_the_command_line(tmp_path, monkeypatch, capsys):
     (tmp_path / "arm.urdf").write_bytes(render_urdf(robot, robot.nominal)[0])
     for name, seed in (("a.csv", 0), ("b.csv", 7)):
         recording, _ = held(seed=seed)
-        names = [f"{signal}_{joint}" for signal in ("q", "tau") for joint in robot.joint_names]
-        time = np.arange(len(recording.q)) / RATE
-        write_table(tmp_path / name, ["time", *names], time, recording.q, recording.tau)
+        signals = {"q": recording.q, "tau": recording.tau}
+        write_joints(tmp_path / name, robot.joint_names, RATE, **signals)
     (tmp_path / "s.toml").write_text(STUDY)
-    assert run(["identify", "s.toml", "-o", "out"]) == 0
-    assert "trusted" in capsys.readouterr().out
+    assert "trusted" in tell(capsys, ["identify", "s.toml", "-o", "out"]).out
     told = json.loads((tmp_path / "out" / "result.json").read_text())
     assert told["base_count"] == 10
     assert "decided" not in told["settings"] or not told["settings"]["decided"]
-    assert run(["validate", "out/result.json", "b.csv", "--json"]) == 0
-    (other,) = json.loads(capsys.readouterr().out)["validation"]
+    (other,) = ask(capsys, ["validate", "out/result.json", "b.csv"])["validation"]
     assert other["entries"][0]["overall_relative_error_percent"] < 2.0
     assert run(["report", "out/result.json", "-o", "again.html"]) == 0
 

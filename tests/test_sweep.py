@@ -9,12 +9,12 @@ from pathlib import Path
 import lxml.html
 import numpy as np
 import pytest
-from distributed import Client
+from clusters import start_threads
+from commands import ask, tell
 from pages import find_faults
 from test_collect import ARM, write_log
 
 import dynident as di
-from dynident.cli import run
 from dynident.cli.sweep import parse_axes
 from dynident.core.errors import ComputationError, InputError
 from dynident.sweeps import sweep as sweeping
@@ -98,7 +98,7 @@ def test_only_what_is_new_is_run(place, monkeypatch):
 
 def test_the_engine_changes_no_bit(place):
     study = di.read_study(place / "study.toml")
-    with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None) as here:
+    with start_threads() as here:
         di.sweep(study, {"identify.method": ["ols"]}, place / "there", engine=here)
     mine = set(read_runs(place / "there").values())
     assert mine <= set(read_runs(place / "swept").values())
@@ -148,15 +148,13 @@ def test_what_gives_no_answer_is_named_and_the_rest_is_done(place):
 def test_the_command_holds_out_a_part_of_a_log_alone(place, monkeypatch, capfd):
     monkeypatch.chdir(place)
     asked = ["sweep", "alone.toml", "--set", "identify.method=ols, wls", "-o", "cut"]
-    assert run(asked) == 0
-    out = capfd.readouterr().out
+    out = tell(capfd, asked).out
     assert "identify.method" in out
     assert "best" in out
     told = json.loads(Path("cut/sweep.json").read_text())
     assert [each["values"]["identify.method"] for each in told["runs"]] == ["ols", "wls"]
     assert all(0.0 < each["held_out"]["percent"] < 20.0 for each in told["runs"])
-    assert run([*asked, "--json"]) == 0
-    assert json.loads(capfd.readouterr().out)["blocks"] == 5
+    assert ask(capfd, asked)["blocks"] == 5
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import ask
 
 from dynident.cli import run
 from dynident.core.errors import InputError
@@ -46,18 +46,26 @@ drop_below = 0.05
 [identify]
 method = "METHOD"
 """
+WITH_IV = IDENTIFY.replace("METHOD", "idim-iv")
+
+
+def simulate(folder: Path, section: str, tail: str, *inner: str) -> list[Path]:
+    """The log of the loop; and studies of it, with other words from a section to the parameters."""
+    study, found = folder / "arm_loop.toml", []
+    assert run(["simulate", str(study), "-o", str(folder / "loop.csv")]) == 0
+    text = study.read_text()
+    start, end = text.index(section), text.index("[simulation.parameters]")
+    for k, words in enumerate(inner):
+        found.append(folder / f"study_{k}.toml")
+        found[-1].write_text(text[:start] + words + text[end:] + tail)
+    return found
 
 
 @pytest.mark.parametrize("method", ["idim-iv", "didim", "clie"])
 def test_a_simulated_log_gives_its_parameters_back(folder, capsys, method):
-    study = folder / "arm_loop.toml"
-    assert run(["simulate", str(study), "-o", str(folder / "loop.csv")]) == 0
+    (study,) = simulate(folder, "[reference]", IDENTIFY.replace("METHOD", method), "")
     assert "6165 samples at 1000 Hz written" in capsys.readouterr().err
-    text = study.read_text()
-    start, end = text.index("[reference]"), text.index("[simulation.parameters]")
-    study.write_text(text[:start] + text[end:] + IDENTIFY.replace("METHOD", method))
-    assert run(["identify", str(study), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = ask(capsys, ["identify", str(study)])
     values = {row["name"]: row for row in found["parameters"]}
     for name, truth in {"fv1": 2.0, "fv2": 1.0, "fc1": 1.5, "fc2": 0.8}.items():
         assert abs(values[name]["value"] - truth) < 4.0 * values[name]["std"] + 0.03, name
@@ -66,46 +74,28 @@ def test_a_simulated_log_gives_its_parameters_back(folder, capsys, method):
 
 
 def test_gains_are_identified_from_the_log(folder, capsys):
-    study = folder / "arm_loop.toml"
-    assert run(["simulate", str(study), "-o", str(folder / "loop.csv")]) == 0
-    text = study.read_text()
-    start, end = text.index("[controller]"), text.index("[simulation.parameters]")
     controller = '[controller]\nkind = "pd"\ngains = "identify"\n'
-    study.write_text(text[:start] + controller + text[end:] + IDENTIFY.replace("METHOD", "idim-iv"))
-    capsys.readouterr()
-    assert run(["identify", str(study), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    note = next(w for w in found["warnings"] if "gains were identified" in w)
+    (study,) = simulate(folder, "[controller]", WITH_IV, controller)
+    warnings = ask(capsys, ["identify", str(study)])["warnings"]
+    note = next(words for words in warnings if "gains were identified" in words)
     assert "shoulder kp 9" in note
 
 
 def test_what_would_be_ignored_is_refused(folder, capsys):
-    study = folder / "arm_loop.toml"
-    assert run(["simulate", str(study), "-o", str(folder / "loop.csv")]) == 0
-    text = study.read_text()
-    start, end = text.index("[reference]"), text.index("[simulation.parameters]")
-    tail = text[end:] + IDENTIFY.replace("METHOD", "idim-iv")
+    log = '[reference]\nkind = "log"\nvelocity = 3.0\n'
+    velocity, gains = simulate(folder, "[reference]", WITH_IV, log, "")
+    text = gains.read_text().replace("[controller]", '[controller]\ngains = "identify"')
+    gains.write_text(text)
     capsys.readouterr()
-    study.write_text(text[:start] + '[reference]\nkind = "log"\nvelocity = 3.0\n' + tail)
-    assert run(["identify", str(study)]) == 2
+    assert run(["identify", str(velocity)]) == 2
     assert "[reference] log has no 'velocity'" in capsys.readouterr().err
-    study.write_text(
-        text[:start].replace("[controller]", '[controller]\ngains = "identify"') + tail
-    )
-    assert run(["identify", str(study)]) == 2
+    assert run(["identify", str(gains)]) == 2
     assert "gains = 'identify' finds 'kd' itself" in capsys.readouterr().err
 
 
 def test_a_loop_that_chatters_is_said(folder, capsys):
-    study = folder / "arm_loop.toml"
-    assert run(["simulate", str(study), "-o", str(folder / "loop.csv")]) == 0
-    text = study.read_text()
-    start, end = text.index("[reference]"), text.index("[simulation.parameters]")
-    narrow = "[simulation]\nwidth = 1e-6\n\n"
-    study.write_text(text[:start] + narrow + text[end:] + IDENTIFY.replace("METHOD", "idim-iv"))
-    capsys.readouterr()
-    assert run(["identify", str(study), "--json"]) == 0
-    warnings = json.loads(capsys.readouterr().out)["warnings"]
+    (study,) = simulate(folder, "[reference]", WITH_IV, "[simulation]\nwidth = 1e-6\n\n")
+    warnings = ask(capsys, ["identify", str(study)])["warnings"]
     assert any("the simulated loop chatters" in note for note in warnings)
 
 
@@ -118,11 +108,7 @@ def test_same_seed_same_log(folder):
 
 
 def test_a_log_may_be_the_reference(folder):
-    study = folder / "arm_loop.toml"
-    assert run(["simulate", str(study), "-o", str(folder / "loop.csv")]) == 0
-    text = study.read_text()
-    start, end = text.index("[reference]"), text.index("[simulation.parameters]")
-    study.write_text(text[:start] + text[end:] + '\n[[log]]\nfiles = "loop.csv"\n')
+    (study,) = simulate(folder, "[reference]", '\n[[log]]\nfiles = "loop.csv"\n', "")
     again = simulate_study(read_study(study, use=None)).recording
     written = np.genfromtxt(folder / "loop.csv", delimiter=",", names=True)
     np.testing.assert_allclose(again.q[:, 0], written["q_shoulder"], atol=1e-4)
@@ -161,7 +147,6 @@ def test_one_clear_line(folder, capsys, old, new, reason):
 
 def test_a_stiff_joint_is_named_with_what_to_do(folder):
     path = edited(folder, "[noise]", "[simulation]\nwidth = 1e-6\n\n[noise]")
-    path.write_text(path.read_text().replace("[simulation.parameters]", "[simulation.parameters]"))
     with pytest.raises(InputError, match=r"is too stiff for ode3 at steps of 0\.001 s.*sdirk2"):
         simulate_study(read_study(path, use=None))
 

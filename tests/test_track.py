@@ -16,6 +16,7 @@ from threading import Thread, Timer
 import numpy as np
 import pytest
 import toy
+from commands import tell
 from robots import EXAMPLES
 
 import dynident as di
@@ -352,8 +353,7 @@ def test_a_load_is_told(desk, capsys):
     tau = tau + np.array([0.3, 0.1]) * np.random.default_rng(1).normal(size=q.shape)
     write("load.csv", q, tau)
     flags = ["--study", "study.toml", "--sigma", "0.15", "--every", "1", "--bandwidth", "20"]
-    assert run(["track", "load.csv", *flags]) == 0
-    out, notes = capsys.readouterr()
+    out, notes = tell(capsys, ["track", "load.csv", *flags])
     assert notes.startswith("note: 20.")
     assert "another load than before" in notes
     rows = [line.split(",") for line in out.splitlines()]
@@ -569,8 +569,7 @@ def test_the_reference_of_a_stream_gives_instruments(desk, capsys, piped):
     by_motion = miss("")
     (desk / "study.toml").write_text(study)
     assert miss('instruments = "reference"\n') < 0.3 * by_motion
-    assert run(["track", "study.toml"]) == 0
-    whole = capsys.readouterr().out
+    whole = tell(capsys, ["track", "study.toml"]).out
     assert piped((desk / "run.csv").read_text(), "--study", "study.toml") == (0, whole, "")
     write("run.csv", q, tau)
     assert run(["track", "study.toml"]) == 2
@@ -632,8 +631,7 @@ def test_a_growing_file_is_followed_until_told_to_stop(desk, number, capsys):
     with open("grow.csv", "a") as file:
         file.writelines(lines[3000:])
     argv.remove("--follow")
-    assert run(argv[3:]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].split(",")[1] == str(whole[-1].samples)
+    assert tell(capsys, argv[3:]).out.splitlines()[-1].split(",")[1] == str(whole[-1].samples)
     with np.load("w.npz") as a, np.load("g.npz") as b:
         np.testing.assert_array_equal(a["real"], b["real"])
     assert follower.taken == 4000

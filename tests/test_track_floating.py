@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
+from commands import tell
 from floating import Made, solo
 from legged_files import FOOT, columns_of, contacts, study, without, written
 
@@ -239,8 +240,7 @@ def test_what_cannot_be_followed_is_refused_in_one_line(
     written(tmp_path, columns)
     path = study(tmp_path, f'files = "log.csv"\n{keys}', contact=contact)
     capsys.readouterr()
-    assert run(["track", str(path)]) == 2
-    out, err = capsys.readouterr()
+    out, err = tell(capsys, ["track", str(path)], code=2)
     assert out == ""
     assert err.splitlines()[-1].startswith("error: ")
     assert words in err.splitlines()[-1]
@@ -256,8 +256,7 @@ def test_a_result_that_determines_less_than_the_log_states_is_no_start(desk, cap
     study(desk, 'files = "log.csv"')
     capsys.readouterr()
     argv = ["track", "log.csv", "--study", "study.toml", "--start", "less/result.json"]
-    assert run(argv) == 2
-    assert "the logs of the result do not all determine" in capsys.readouterr().err
+    assert "the logs of the result do not all determine" in tell(capsys, argv, code=2).err
 
 
 def test_a_line_of_a_stream_that_is_no_orientation_is_named(desk, capsys, monkeypatch):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pinocchio as pin
 import pytest
+from commands import ask
 from floating import FEET, Made, solo
 from legged_files import columns_of, contacts, study, written
 from thin import first
@@ -218,7 +218,6 @@ def test_a_stored_result_takes_biases_from_other_logs(tmp_path, capsys, method):
     assert run(["identify", str(path), "-o", str(out), "--no-report"]) == 0
     capsys.readouterr()
     result, other = str(out / "result.json"), str(tmp_path / "other.csv")
-    assert run(["validate", result, other, "--json"]) == 0
-    errors = json.loads(capsys.readouterr().out)
+    errors = ask(capsys, ["validate", result, other])
     entries = errors["validation"][0]["entries"]
     assert all(entry["overall_relative_error_percent"] < 0.1 for entry in entries)

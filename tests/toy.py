@@ -6,12 +6,15 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+import robots
 
 from dynident.core.arrays import Array
 from dynident.core.inertia import from_com
+from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.recording.prepare import Samples, prepare
 from dynident.recording.recording import Recording
+from dynident.regression.factors import System
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
 
@@ -102,6 +105,34 @@ def log(
     tau = idim.torque(theta, q, dq, ddq)
     tau = tau + np.random.default_rng(seed + 1).normal(size=tau.shape) * noise
     return Recording("toy log", RATE, q, tau, dq=dq, ddq=ddq), theta
+
+
+def setup(
+    robot: Robot,
+    theta: Array | None = None,
+    noise: float = 0.01,
+    friction: str = "coulomb-viscous",
+    seed: int = 0,
+    samples: int = 80,
+) -> tuple[BaseParameters, System, Array]:
+    """Base parameters, whitened rows at random states, and the truth behind them."""
+    idim = build_idim(robot, friction)
+    base = base_parameters(idim)
+    if theta is None:
+        theta = true_parameters(idim, robot.nominal)
+    X = idim.regressor(*robots.states(robot, samples, seed=seed)).reshape(-1, len(theta))
+    y = X @ theta
+    sigma = noise * np.sqrt(np.mean(y**2))
+    y = y + sigma * np.random.default_rng(seed).normal(size=len(y))
+    R, p = np.linalg.qr(np.column_stack([X[:, base.kept], y]) / sigma, mode="r"), base.count
+    return base, System(R[:p, :p], R[:p, p], float(R[p, p] ** 2)), theta
+
+
+def measure(robot: Robot, seconds: float, noise: float = 0.3, encoder: float = 1e-5) -> Recording:
+    """A recording with noise of positions, too, and without their derivatives."""
+    recording, _ = log(robot, seconds, noise)
+    q = recording.q + encoder * np.random.default_rng(5).normal(size=recording.q.shape)
+    return replace(recording, q=q, dq=None, ddq=None)
 
 
 ARM = """

@@ -23,12 +23,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dynident.core.threads import limit_to_one_thread
 from dynident_papers import ardiani2024, brunot2019, zhang2018
 from dynident_papers.report import Reproduction
 
 REPRODUCTIONS: dict[str, Callable[..., Reproduction]] = {
-    "ardiani2024": ardiani2024.reproduce_paper,
-    "brunot2019": brunot2019.reproduce_paper,
-    "zhang2018": zhang2018.reproduce_paper,
+    "ardiani2024": limit_to_one_thread(ardiani2024.reproduce_paper),
+    "brunot2019": limit_to_one_thread(brunot2019.reproduce_paper),
+    "zhang2018": limit_to_one_thread(zhang2018.reproduce_paper),
 }
-"""Experiments by name; each takes ``progress``, ``reduced`` and ``timed``."""
+"""Experiments by name: ``progress`` is called with the name and the share that is done, ``reduced``
+is a shorter form, and ``timed`` adds computing times, which make the text differ from run to run. A
+ComputationError is raised where the robot itself cannot be simulated; methods that fail are
+printed."""

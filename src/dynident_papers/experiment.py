@@ -55,7 +55,6 @@ def build_tx40_reference(twin: Twin, rate: float, duration: float) -> Reference:
 
     Parameters
     ----------
-    twin : Twin
     rate : float
         [Hz]
     duration : float
@@ -64,16 +63,9 @@ def build_tx40_reference(twin: Twin, rate: float, duration: float) -> Reference:
     """
     moves = bang_bang(rate, POINTS, list_top_speeds(twin), ACCELERATION, smoothing=SMOOTHING)
     samples = round(duration * rate)
-    rest = max(0, samples - len(moves.q))
-    if rest == 0:
-        return moves.rows(0, samples)
-    still = np.zeros((rest, moves.q.shape[1]))
-    return Reference(
-        rate,
-        np.vstack([moves.q, np.tile(moves.q[-1], (rest, 1))]),
-        np.vstack([moves.dq, still]),
-        np.vstack([moves.ddq, still]),
-    )
+    behind = ((0, max(0, samples - len(moves.q))), (0, 0))
+    motion = np.pad(moves.q, behind, "edge"), np.pad(moves.dq, behind), np.pad(moves.ddq, behind)
+    return Reference(rate, *motion).rows(0, samples)
 
 
 def average_twin_inertia(twin: Twin) -> Array:
@@ -91,7 +83,6 @@ def build_twin_controller(
 
     Parameters
     ----------
-    twin : Twin
     scale : float
         Multiplies the bandwidth: kp by its square, kd by itself.
     rate : float or None
@@ -110,10 +101,8 @@ def build_bandwidth_controller(
 
     Parameters
     ----------
-    twin : Twin
     bandwidth : ndarray, shape (n,)
         [Hz]
-    damping : float
     rate : float or None
         [Hz]
     """
@@ -128,12 +117,10 @@ def build_encoders(
 
     Parameters
     ----------
-    twin : Twin
     count : float
         [degrees per count]
     torque : ndarray, shape (n,), optional
         Standard deviation [Nm].
-    seed : int
     """
     n = twin.robot.n
     zero = np.zeros(n)
@@ -154,7 +141,6 @@ def draw_disturbance(rms: Array, reference: Reference, cutoff: float, seed: int)
         Its clock is theirs.
     cutoff : float
         [Hz]
-    seed : int
 
     Returns
     -------

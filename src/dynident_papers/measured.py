@@ -40,7 +40,6 @@ class MeasuredLog:
 
     Attributes
     ----------
-    robot : Robot
     recording : Recording
         Positions and torques of the joints.
     """
@@ -101,11 +100,6 @@ def solve_demand(twin: Twin, log: Recording) -> Array:
 
     ``tau = gain (kp e + kd de/dt)`` of the error ``e = qref - q``, solved for qref with the torque
     held from sample to sample.
-
-    Parameters
-    ----------
-    twin : Twin
-    log : Recording
 
     Returns
     -------

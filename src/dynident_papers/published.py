@@ -21,7 +21,6 @@ class Published(NamedTuple):
 
     Attributes
     ----------
-    value : float
     percent : float
         Relative standard deviation [%].
     """
@@ -254,10 +253,6 @@ def read_tx40_table(path: Path) -> dict[str, TableRow]:
 
     Both lie in ``examples/tx40`` and were identified from the log that lies there, with a
     regressor whose joint 6 never accelerates.
-
-    Parameters
-    ----------
-    path : Path
 
     Returns
     -------

@@ -24,7 +24,6 @@ class Table:
 
     Attributes
     ----------
-    title : str
     header : tuple of str
         Names of the columns; a line feed in a name breaks it.
     rows : tuple of tuple of str
@@ -77,7 +76,6 @@ class Reproduction:
 
     Attributes
     ----------
-    title : str
     tables : tuple of Table
     remarks : tuple of str
         Where and why the repetition departs from the paper.

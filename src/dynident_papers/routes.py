@@ -6,6 +6,9 @@ algebra on the weighted factor ``W = A M``: A of the base regressor, M the regro
 that W is the factor of the weighted standard regressor. None but the corrections of Sousa
 and Cortesao asks whether the links can exist; `measure_inconsistent_share` counts those that
 cannot.
+
+A log that does not excite all base parameters, and an answer that is not certified, are a
+ComputationError; a robot file without the inertials that CAD values are, an InputError.
 """
 
 from __future__ import annotations
@@ -42,7 +45,6 @@ class Weighed:
 
     Attributes
     ----------
-    base : BaseParameters
     sigma : ndarray, shape (n,)
         Of each joint's rows [Nm or N].
     system : System
@@ -110,11 +112,6 @@ def minimum_norm(problem: Problem) -> Array:
     squares the one of smallest Euclidean norm (Traversaro et al. 2015; FloBaRoID,
     ``x_std = B^T x_base`` with B by rows). That norm adds kilograms to kg m^2: with other
     units it is another set.
-
-    Raises
-    ------
-    ComputationError
-        When the log does not excite all base parameters.
     """
     given = weigh_rows(problem)
     B = compute_identifiable_basis(given.base)
@@ -140,14 +137,11 @@ def truncated_svd(problem: Problem, unit: Array | None = None) -> Array:
 
     Parameters
     ----------
-    problem : Problem
     unit : ndarray, shape (standard parameters,), optional
         Units in which parameters are counted: columns of W are multiplied by them [SI].
 
     Raises
     ------
-    ComputationError
-        When the log does not excite all base parameters.
     InputError
         When `unit` has another shape or is not positive.
     """
@@ -165,16 +159,13 @@ def cad_difference(problem: Problem, unit: Array | None = None) -> Array:
 
     Parameters
     ----------
-    problem : Problem
     unit : ndarray, shape (standard parameters,), optional
         As of `truncated_svd`: what "nearest" is measured in.
 
     Raises
     ------
-    ComputationError
-        When the log does not excite all base parameters.
     InputError
-        When the file has no inertials, or `unit` does not fit.
+        When `unit` does not fit.
     """
     given, cad = weigh_rows(problem), fit_cad_values(problem)
     left = given.system.b - given.regressor @ cad
@@ -193,13 +184,6 @@ def cad_difference_essential(problem: Problem) -> Array:
     FloBaRoID keeps the largest singular values of the essential columns instead, as many as
     there are essential base parameters: then directions stay and go by their size in the
     regressor and not by the parameters that were eliminated.
-
-    Raises
-    ------
-    ComputationError
-        When the log does not excite all base parameters.
-    InputError
-        When the file has no inertials.
     """
     given, cad = weigh_rows(problem), fit_cad_values(problem)
     kept = list(select_essential_parameters(problem.factors, given.sigma).kept)
@@ -221,11 +205,6 @@ def sousa_correction(problem: Problem) -> Array:
     weighted by the estimate's covariance, ``||A (beta' - beta)||^2``. That is the criterion
     of the rows up to a constant, so that this is constrained estimation without a prior;
     the authors' own distance is that of `sousa_correction_euclidean`.
-
-    Raises
-    ------
-    ComputationError
-        When the log does not excite all base parameters, or no certified answer was reached.
     """
     given = weigh_rows(problem)
     return find_nearest_feasible(given, given.system)
@@ -236,11 +215,6 @@ def sousa_correction_euclidean(problem: Problem) -> Array:
 
     It adds the squares of kg m^2, kg m and Nm, and moves a parameter that the log knows well
     as readily as one that it hardly knows (Sousa and Cortesao 2014, whose program has it).
-
-    Raises
-    ------
-    ComputationError
-        When the log does not excite all base parameters, or no certified answer was reached.
     """
     given = weigh_rows(problem)
     # in units of a middling standard deviation, which the solver's tolerances refer to
@@ -301,7 +275,6 @@ def measure_inconsistent_share(theta: Array, idim: Idim) -> float:
     Parameters
     ----------
     theta : ndarray, shape (standard parameters,)
-    idim : Idim
     """
     return float(np.mean(find_smallest_eigenvalue(idim.split(theta)[0]) <= 0.0))
 

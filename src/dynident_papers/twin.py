@@ -99,7 +99,6 @@ class DrivesSpec(Spec):
     ----------
     parameters : dict of str to float
         Each drive parameter of the model by its name [kg m^2, Nm s/rad, Nm].
-    controller : ControllerSpec
     """
 
     parameters: dict[str, Positive]
@@ -107,12 +106,7 @@ class DrivesSpec(Spec):
 
 
 def load_twin() -> Twin:
-    """The TX40 twin from the files of the package.
-
-    Returns
-    -------
-    Twin
-    """
+    """The TX40 twin from the files of the package."""
     with as_file(files(__package__) / ROBOT_FILE) as robot_file:
         robot = load_robot(robot_file)
     with as_file(files(__package__) / DRIVES_FILE) as drives_file:
@@ -128,10 +122,6 @@ def assemble_twin(robot: Robot, drives_file: Path) -> Twin:
         With inertials.
     drives_file : Path
         TOML, see `DrivesSpec`.
-
-    Returns
-    -------
-    Twin
 
     Raises
     ------

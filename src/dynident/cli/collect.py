@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dynident.cli.engines import add_engine_flags
-from dynident.cli.options import JsonFlag, LogFlags, add_log_flags
+from dynident.cli.options import JsonFlag, LogFlags, add_log_flags, declare_directory
 from dynident.cli.output import print_json, say, say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError, name_study_in_errors
@@ -32,10 +32,7 @@ def collect(
             show_default=False,
         ),
     ] = None,
-    output: Annotated[
-        Path,
-        typer.Option("-o", "--output", metavar="DIR", help="Folder of the factors."),
-    ] = Path("factors"),
+    output: Annotated[Path, declare_directory("Folder of the factors.")] = Path("factors"),
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at the first log that cannot be used.")
     ] = False,

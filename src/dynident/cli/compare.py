@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dynident.cli.engines import add_engine_flags
-from dynident.cli.options import JsonFlag, LogFlags, add_log_flags
+from dynident.cli.options import JsonFlag, LogFlags, add_log_flags, declare_directory
 from dynident.cli.output import print_json, say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError, name_study_in_errors
@@ -37,13 +37,7 @@ def compare(
         typer.Option("--blocks", help="Blocks in time, each held out in turn: 5 if not given."),
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="DIR",
-            help="Directory of comparison.json, comparison.html.",
-        ),
+        Path | None, declare_directory("Directory of comparison.json, comparison.html.")
     ] = None,
     json: JsonFlag = False,
     *,

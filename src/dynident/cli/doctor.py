@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -49,7 +50,7 @@ def doctor(
     if json:
         print_json([build_report_dict(report) for report in reports])
     else:
-        typer.echo("\n".join(line for report in reports for line in format_report_lines(report)))
+        typer.echo(format_reports(reports))
     robot = Path(chosen.robot.file).stem
     write_page(page, lambda: render_doctor_page(robot, reports))
     if study is not None and fix is not None:
@@ -60,22 +61,24 @@ def doctor(
         say_written(fix)
 
 
-def format_report_lines(report: Report) -> list[str]:
-    """What was found in one log."""
+def format_reports(reports: Sequence[Report]) -> str:
+    """What was found in logs."""
     from dynident.core.words import format_entry
 
-    lines = format_entry("log", report.log)
-    for found in report.findings:
-        gain = f" ({found.gain})" if found.before > 0.0 else ""
-        lines += format_entry("finding", f"{found.found}{gain}")
-        if found.other:
-            lines += format_entry("", f"next best: {found.other}")
-        lines += format_entry("repair", found.mend)
-    for sign in report.signs:
-        lines += format_entry("sign", sign.what)
-    if not report.findings and not report.signs:
-        lines += format_entry("finding", "nothing: no other reading explains it clearly better")
-    return lines
+    lines = []
+    for report in reports:
+        lines += format_entry("log", report.log)
+        for found in report.findings:
+            gain = f" ({found.gain})" if found.before > 0.0 else ""
+            lines += format_entry("finding", f"{found.found}{gain}")
+            if found.other:
+                lines += format_entry("", f"next best: {found.other}")
+            lines += format_entry("repair", found.mend)
+        for sign in report.signs:
+            lines += format_entry("sign", sign.what)
+        if not report.findings and not report.signs:
+            lines += format_entry("finding", "nothing: no other reading explains it clearly better")
+    return "\n".join(lines)
 
 
 def build_report_dict(report: Report) -> dict[str, Any]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from dynident.cli.options import Command, check_positive, list_parameters, replace_parameter
+from dynident.cli.options import Command, check_positive, gather_flags
 from dynident.core.side_by_side import ENGINES, Engine
 
 
@@ -40,10 +40,4 @@ def read_engine_flags(
 
 def add_engine_flags(command: Command) -> Command:
     """Add the flags, which arrive as `engine`."""
-    own = list_parameters(read_engine_flags)
-
-    def call(arguments: dict[str, Any]) -> None:
-        chosen = read_engine_flags(**{p.name: arguments.pop(p.name) for p in own})
-        command(**arguments, engine=chosen)
-
-    return replace_parameter(command, "engine", own, call)
+    return gather_flags(command, "engine", read_engine_flags)

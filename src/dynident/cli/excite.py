@@ -12,6 +12,7 @@ from dynident.cli.options import (
     JsonFlag,
     LockedOption,
     add_flags,
+    declare_directory,
     parse_locked_joints,
 )
 from dynident.cli.output import print_json, say_written
@@ -51,13 +52,7 @@ def excite(
         ),
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="DIR",
-            help="Directory of the trajectory, report and replay.",
-        ),
+        Path | None, declare_directory("Directory of the trajectory, report and replay.")
     ] = None,
     script: Annotated[
         bool,

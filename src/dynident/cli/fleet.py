@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dynident.cli.engines import add_engine_flags
-from dynident.cli.options import JsonFlag
+from dynident.cli.options import JsonFlag, declare_directory
 from dynident.cli.output import print_json, say, say_written
 from dynident.core.errors import InputError, name_study_in_errors
 from dynident.core.side_by_side import Engine
@@ -45,11 +45,8 @@ def fleet(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="DIR",
-            help="Directory of fleet.json, fleet.html, and the type's or the robot's result.",
+        declare_directory(
+            "Directory of fleet.json, fleet.html, and the type's or the robot's result."
         ),
     ] = None,
     json: JsonFlag = False,

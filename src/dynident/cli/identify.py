@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from dynident.cli.help import METHOD, METHODS, show_method_flags
-from dynident.cli.options import AnywayFlag, JsonFlag, LogFlags, add_flags, add_log_flags
+from dynident.cli.options import (
+    AnywayFlag,
+    JsonFlag,
+    LogFlags,
+    add_flags,
+    add_log_flags,
+    declare_directory,
+)
 from dynident.cli.output import paint_verdict, print_json, say, say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError, name_study_in_errors
@@ -47,12 +54,7 @@ def identify(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="DIR",
-            help="Directory of result.json, model.urdf or model.xml, report.html.",
-        ),
+        declare_directory("Directory of result.json, model.urdf or model.xml, report.html."),
     ] = None,
     write_study: Annotated[
         Path | None,

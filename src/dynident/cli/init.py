@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dynident.cli.doctor import format_report_lines
+from dynident.cli.doctor import format_reports
 from dynident.cli.options import LogFlags, add_log_flags
 from dynident.cli.output import say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
@@ -50,7 +50,7 @@ def init(
     if all(log.torque == "measured" for log in logs):
         with show_progress() as progress:
             reports = doctor(chosen, progress)
-        typer.echo("\n".join(line for report in reports for line in format_report_lines(report)))
+        typer.echo(format_reports(reports))
     study = hold_some_out(chosen, logs)
     write_files({output: render_first_study(study, output.parent, reports, layouts).encode()})
     say_written(output)

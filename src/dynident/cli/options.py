@@ -117,6 +117,11 @@ FrictionOption = Annotated[
 ]
 
 
+def declare_directory(words: str) -> Any:
+    """The flag of a directory that a command writes."""
+    return typer.Option("-o", "--output", metavar="DIR", help=words)
+
+
 @dataclass(frozen=True)
 class LogFlags:
     """What flags say of logs.
@@ -215,22 +220,36 @@ def replace_parameter(
     return run
 
 
-def list_parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
-    """Of a function whose parameters are flags."""
-    return [*inspect.signature(function, eval_str=True).parameters.values()]
+def gather_flags(
+    command: Command, name: str, read: Callable[..., object], without: Sequence[str] = ()
+) -> Command:
+    """A command with the flags that are another function's parameters, but for some of them.
+
+    What that function makes of them arrives as the parameter of the name.
+    """
+    own = [
+        p
+        for p in inspect.signature(read, eval_str=True).parameters.values()
+        if p.name not in without
+    ]
+
+    def call(arguments: dict[str, Any]) -> None:
+        given = read(**{p.name: arguments.pop(p.name) for p in own})
+        command(**arguments, **{name: given})
+
+    return replace_parameter(command, name, own, call)
 
 
 def add_log_flags(command: Command) -> Command:
     """Add the flags of logs, the same for all commands; they arrive as `told`."""
-    own = list_parameters(read_log_flags)
 
-    def call(arguments: dict[str, Any]) -> None:
-        told = read_log_flags(**{p.name: arguments.pop(p.name) for p in own})
+    @wraps(command)
+    def run(*, told: LogFlags, **arguments: Any) -> None:
         flags = {key: "--" + key.replace("_", "-") for key in (*told.keys, *told.prepare)}
         with name_option_in_errors(flags, None, "prepare"):
             command(**arguments, told=told)
 
-    return replace_parameter(command, "told", own, call)
+    return gather_flags(run, "told", read_log_flags)
 
 
 def read_log_flags(

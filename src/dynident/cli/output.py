@@ -12,13 +12,11 @@ from typing import Any
 import typer
 
 
-def print_json(
-    document: Mapping[str, Any] | Sequence[Mapping[str, Any]], indent: int | None = 2
-) -> None:
-    """An answer as JSON, in one line without indent; numbers that are not finite become null."""
+def print_json(document: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
+    """An answer as JSON; numbers that are not finite become null."""
     from dynident.fit.json import replace_nonfinite, to_json
 
-    typer.echo(to_json(replace_nonfinite(document), indent), nl=False)
+    typer.echo(to_json(replace_nonfinite(document)), nl=False)
 
 
 COLOURS = {

@@ -14,6 +14,7 @@ from dynident.cli.options import (
     PageOption,
     add_flags,
     add_log_flags,
+    declare_directory,
 )
 from dynident.cli.output import print_json, say, say_written, write_page
 from dynident.core.options import collect_options
@@ -25,13 +26,7 @@ from dynident.study.sample import Drawing
 def sample(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="DIR",
-            help="Write them and draws.yaml, their ranges, there.",
-        ),
+        Path | None, declare_directory("Write them and draws.yaml, their ranges, there.")
     ] = None,
     form: Annotated[
         str | None,

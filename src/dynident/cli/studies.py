@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -20,10 +21,9 @@ from dynident.cli.options import (
     RobotOption,
     SensorOption,
     check_positive,
-    list_parameters,
+    gather_flags,
     override_section,
     parse_locked_joints,
-    replace_parameter,
 )
 from dynident.core.errors import InputError
 from dynident.study.study import PREPARING, Study, list_input_files
@@ -159,16 +159,7 @@ def read_study_flags(
 
 def add_study_flags(*without: str) -> Callable[[Command], Command]:
     """Add the flags of studies, some of them left out; they arrive as `given`."""
-    own = [p for p in list_parameters(read_study_flags) if p.name not in without]
-
-    def add(command: Command) -> Command:
-        def call(arguments: dict[str, Any]) -> None:
-            given = read_study_flags(**{p.name: arguments.pop(p.name) for p in own})
-            command(**arguments, given=given)
-
-        return replace_parameter(command, "given", own, call)
-
-    return add
+    return partial(gather_flags, name="given", read=read_study_flags, without=without)
 
 
 def override_study(

@@ -11,7 +11,7 @@ import typer
 
 import dynident
 from dynident.cli.engines import add_engine_flags
-from dynident.cli.options import JsonFlag, LogFlags, add_log_flags
+from dynident.cli.options import JsonFlag, LogFlags, add_log_flags, declare_directory
 from dynident.cli.output import print_json, say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError, name_study_in_errors
@@ -34,10 +34,9 @@ def sweep(
     blocks: Annotated[
         int, typer.Option("--blocks", help="Blocks in time of the held-out logs.")
     ] = 5,
-    output: Annotated[
-        Path,
-        typer.Option("-o", "--output", metavar="DIR", help="Folder of the results and the page."),
-    ] = Path("sweep"),
+    output: Annotated[Path, declare_directory("Folder of the results and the page.")] = Path(
+        "sweep"
+    ),
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at the first combination without an answer.")
     ] = False,

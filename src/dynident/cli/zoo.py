@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dynident.cli.options import AnywayFlag, JsonFlag
+from dynident.cli.options import AnywayFlag, JsonFlag, declare_directory
 from dynident.cli.output import paint_verdict, print_json, say, say_written
 from dynident.core.errors import InputError
 
@@ -18,10 +18,7 @@ def zoo(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o", "--output", metavar="DIR",
-            help="Directory of its result.json, model, report.html and NOTICE.",
-        ),
+        declare_directory("Directory of its result.json, model, report.html and NOTICE."),
     ] = None,
     report: Annotated[
         bool, typer.Option("--report/--no-report", help="Write report.html.")

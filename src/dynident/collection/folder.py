@@ -36,7 +36,6 @@ class Statement:
         Of the model, the preparation and the program.
     study : dict
         Without logs; names of files as seen from the folder.
-    model : Idim
     """
 
     fingerprint: str

@@ -149,8 +149,6 @@ class Team:
     Attributes
     ----------
     members : tuple of Member
-    base : BaseParameters
-    drives : Drives
     session : ndarray, shape (q,)
         Spreads between sessions of a robot; zero where none is told.
     tools : tuple of Tool

@@ -84,7 +84,6 @@ class Fleetwide:
 
     Attributes
     ----------
-    team : Team
     M : ndarray, shape (P, q)
         From deviations of drives to all that is shared.
     """

@@ -32,7 +32,6 @@ class About:
         SHA-256 of its files' contents and of how they are laid out.
     section : dict
         Its ``[[log]]``; names of files as seen from the source's folder.
-    facts : LogFacts
     findings : tuple of Finding
         What the doctor found in this log alone.
     groups : tuple of RowGroup
@@ -57,10 +56,8 @@ class Source:
 
     Attributes
     ----------
-    about : About
     parameters : tuple of str
         Names of the base parameters that its columns are of.
-    factors : Factors
     runs : tuple of Factors
         Of equal runs of time, for error bars.
     """

@@ -25,6 +25,7 @@ from dynident.export.exported import (
     format_exact_numbers,
     name_base,
 )
+from dynident.export.urdf import ENTRIES
 from dynident.robot.mjcf import WORLD
 from dynident.robot.model import Robot
 
@@ -76,11 +77,7 @@ def build_inertial(phi: Array) -> etree._Element:
     element = etree.Element("inertial")
     add_texts(element, {"pose": f"{format_exact_numbers(com)} 0 0 0"})
     add_texts(element, {"mass": format_exact_number(mass)})
-    entries = {
-        f"i{'xyz'[i]}{'xyz'[j]}": format_exact_number(inertia[i, j])
-        for i in range(3)
-        for j in range(i, 3)
-    }
+    entries = {name: format_exact_number(inertia[at]) for name, at in ENTRIES.items()}
     add_texts(etree.SubElement(element, "inertia"), entries)
     return element
 

@@ -59,7 +59,6 @@ def derive_servos(loop: Simulation, offset: Array) -> tuple[Servo, ...]:
 
     Parameters
     ----------
-    loop : Simulation
     offset : ndarray, shape (n,)
         That the drives have to give at rest beside weight [Nm or N].
     """

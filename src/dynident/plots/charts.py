@@ -14,27 +14,19 @@ import numpy as np
 
 from dynident.core.arrays import Array
 
-# Okabe and Ito's palette, which colour-blind readers can tell apart
-GREY, BLUE, ORANGE, GREEN, PINK, RED = (
-    "#555555",
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#CC79A7",
-    "#D55E00",
-)
-PALE, INK = "#A9B0B7", "#111111"
 COLOURS = {
-    GREY: "grey",
-    BLUE: "blue",
-    ORANGE: "orange",
-    GREEN: "green",
-    PINK: "pink",
-    RED: "red",
-    PALE: "pale",
-    INK: "ink",
+    "#555555": "grey",
+    "#0072B2": "blue",
+    "#E69F00": "orange",
+    "#009E73": "green",
+    "#CC79A7": "pink",
+    "#D55E00": "red",
+    "#A9B0B7": "pale",
+    "#111111": "ink",
 }
-"""What a page calls them, which has others in the dark."""
+"""Okabe and Ito's palette, which colour-blind readers can tell apart, and more; and what a page
+calls them, which has others in the dark."""
+GREY, BLUE, ORANGE, GREEN, PINK, RED, PALE, INK = COLOURS
 BINS = 60
 """Of a strip."""
 MANY = 8

@@ -8,12 +8,28 @@ from typing import Protocol
 from dynident.core.arrays import Array, Booleans, Integers
 
 
-class Channel(Protocol):
-    """A joint, or what else has a signal of its own, and the signal's unit."""
+class Named(Protocol):
+    """What has a name."""
 
     @property
     def name(self) -> str:
         """What it is called."""
+
+
+class Timed(Named, Protocol):
+    """What a log has over time."""
+
+    @property
+    def time(self) -> Array:
+        """Shape (samples,) [s]."""
+
+    @property
+    def breaks(self) -> Integers:
+        """Samples before which there is a gap."""
+
+
+class Channel(Named, Protocol):
+    """A joint, or what else has a signal of its own, and the signal's unit."""
 
     @property
     def unit(self) -> str:
@@ -36,16 +52,8 @@ class Stretch(Protocol):
         """[Nm or N]."""
 
 
-class Torques(Protocol):
+class Torques(Timed, Protocol):
     """Torques of one log over time; arrays have shape (samples, channels)."""
-
-    @property
-    def name(self) -> str:
-        """Of the log."""
-
-    @property
-    def time(self) -> Array:
-        """Shape (samples,) [s]."""
 
     @property
     def measured(self) -> Array:
@@ -95,21 +103,9 @@ class Torques(Protocol):
     def stretch(self) -> Stretch | None:
         """What spectra are of."""
 
-    @property
-    def breaks(self) -> Integers:
-        """Samples before which there is a gap."""
 
-
-class Positions(Protocol):
+class Positions(Timed, Protocol):
     """Positions of one log beside those of a simulation; arrays have shape (samples, n)."""
-
-    @property
-    def name(self) -> str:
-        """Of the log."""
-
-    @property
-    def time(self) -> Array:
-        """Shape (samples,) [s]."""
 
     @property
     def measured(self) -> Array:
@@ -119,17 +115,9 @@ class Positions(Protocol):
     def simulated(self) -> Array:
         """[rad or m]."""
 
-    @property
-    def breaks(self) -> Integers:
-        """Samples before which there is a gap."""
 
-
-class Correlated(Protocol):
+class Correlated(Named, Protocol):
     """Residuals of one channel and their correlation with themselves."""
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
 
     @property
     def rows(self) -> int:
@@ -140,12 +128,8 @@ class Correlated(Protocol):
         """With the same 1, 2, ... rows later."""
 
 
-class Interval(Protocol):
+class Interval(Named, Protocol):
     """A parameter with its error bars."""
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
 
     @property
     def value(self) -> float:
@@ -188,24 +172,12 @@ class Stance(Protocol):
         """Where it was meanwhile, from above, shape (samples, 2) [m]."""
 
 
-class Ground(Protocol):
+class Ground(Timed, Protocol):
     """What bears a floating robot over a log."""
-
-    @property
-    def name(self) -> str:
-        """Of the log."""
 
     @property
     def contacts(self) -> Sequence[str]:
         """All of the robot."""
-
-    @property
-    def time(self) -> Array:
-        """Shape (samples,) [s]."""
-
-    @property
-    def breaks(self) -> Integers:
-        """Samples before which there is a gap."""
 
     @property
     def forces(self) -> Mapping[str, Array]:
@@ -232,12 +204,8 @@ class Ground(Protocol):
         """Where contacts stood."""
 
 
-class Log(Protocol):
+class Log(Named, Protocol):
     """What is asked of a log: a `Recording`."""
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
 
     @property
     def rate(self) -> float:

@@ -189,16 +189,6 @@ def describe_signals(found: Overview) -> str:
     return ", ".join(("q", torque, *found.signals))
 
 
-def format_limit(value: float) -> str:
-    """A limit; a dash where there is none."""
-    return format_number(value, 3)
-
-
-def format_share(value: float) -> str:
-    """A share in per cent; a dash where it is not known."""
-    return format_percent(100.0 * value)
-
-
 def list_columns(found: Overview) -> list[tuple[str, list[tuple[str, list[str]]]]]:
     """Tables of a log's joints: what each is of, and its columns."""
     joints = found.joints
@@ -206,28 +196,31 @@ def list_columns(found: Overview) -> list[tuple[str, list[tuple[str, list[str]]]
     def numbers(values: Iterable[float]) -> list[str]:
         return [format_number(value, 3) for value in values]
 
+    def shares(values: Iterable[float]) -> list[str]:
+        return [format_percent(100.0 * value) for value in values]
+
     position = [
         ("from", numbers(j.position[0] for j in joints)),
         ("to", numbers(j.position[1] for j in joints)),
-        ("limits", [format_limit(j.limits[0]) for j in joints]),
-        ("to", [format_limit(j.limits[1]) for j in joints]),
-        ("% used", [format_share(j.range_share) for j in joints]),
+        ("limits", numbers(j.limits[0] for j in joints)),
+        ("to", numbers(j.limits[1] for j in joints)),
+        ("% used", shares(j.range_share for j in joints)),
         ("step", numbers(j.position_step for j in joints)),
         ("unit", [j.unit for j in joints]),
     ]
     speed = [
         ("from", numbers(j.speed[0] for j in joints)),
         ("to", numbers(j.speed[1] for j in joints)),
-        ("limit", [format_limit(j.speed_limit) for j in joints]),
-        ("% used", [format_share(j.speed_share) for j in joints]),
-        ("% at rest", [format_share(j.resting) for j in joints]),
+        ("limit", numbers(j.speed_limit for j in joints)),
+        ("% used", shares(j.speed_share for j in joints)),
+        ("% at rest", shares(j.resting for j in joints)),
     ]
     torque = [
         ("from", numbers(j.torque[0] for j in joints)),
         ("to", numbers(j.torque[1] for j in joints)),
         ("rms", numbers(j.torque_rms for j in joints)),
-        ("limit", [format_limit(j.torque_limit) for j in joints]),
-        ("% used", [format_share(j.torque_share) for j in joints]),
+        ("limit", numbers(j.torque_limit for j in joints)),
+        ("% used", shares(j.torque_share for j in joints)),
         ("step", numbers(j.torque_step for j in joints)),
     ]
     found_tables = [("position", position), ("speed", speed)]

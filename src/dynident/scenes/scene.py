@@ -103,7 +103,6 @@ def build_scene(robot: Robot, obstacles: Sequence[Obstacle] = (), most: int = TR
 
     Parameters
     ----------
-    robot : Robot
     most : int
         Triangles of the whole robot, about: its meshes share them, and those that have more
         are thinned.

@@ -33,7 +33,7 @@ from dynident.regression.weighted import (
     mix_past_steps,
 )
 
-ROUNDS = 40
+ROUNDS = 60
 """Linearisations of a method's model."""
 PATIENCE = 15
 """Linearisations after which a shape that still moves is held where it is."""

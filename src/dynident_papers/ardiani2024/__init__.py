@@ -20,8 +20,7 @@ figures    the figures
 
 from __future__ import annotations
 
-from dynident.core.progress import Progress, ignore_progress
-from dynident.core.threads import limit_to_one_thread
+from dynident.core.progress import Progress
 from dynident_papers.ardiani2024.draws import (
     OF_DRAWS,
     Drawn,
@@ -37,29 +36,11 @@ from dynident_papers.ardiani2024.tables import tabulate_results
 from dynident_papers.report import Reproduction
 
 
-@limit_to_one_thread
-def reproduce_paper(
-    progress: Progress = ignore_progress, reduced: bool = False, timed: bool = False
-) -> Reproduction:
-    """Repeat the paper's experiment on the log of a TX40 and on its twin.
+def reproduce_paper(progress: Progress, reduced: bool, timed: bool) -> Reproduction:
+    """Repeat the paper's experiment on the log of a TX40 and on its twin: see `REPRODUCTIONS`.
 
-    Parameters
-    ----------
-    progress : callable
-        Called with "ardiani2024" and the share that is done.
-    reduced : bool
-        At 2 kHz instead of 5 kHz by an integrator of lower order, and without most variants.
-    timed : bool
-        With computing times, which make the text differ from run to run.
-
-    Returns
-    -------
-    Reproduction
-
-    Raises
-    ------
-    ComputationError
-        When the robot itself cannot be simulated. Methods that fail are printed.
+    The reduced form is at 2 kHz instead of 5 kHz by an integrator of lower order, and without most
+    variants.
     """
     found = estimate_all(progress, reduced)
     third = estimate_third_scenario(found, progress, reduced)

@@ -105,13 +105,7 @@ def estimate_draws(
     draws: int = DRAWS,
     made_a_step: Callable[[], None] = lambda: None,
 ) -> tuple[Drawn, ...]:
-    """The methods on scenarios whose random torques are drawn several times.
-
-    Parameters
-    ----------
-    made_a_step : callable
-        Called after each scenario.
-    """
+    """The methods on scenarios whose random torques are drawn several times, a step each."""
     bench, found = build_bench(RATE, integrator=INTEGRATOR), []
     for scenario in scenarios:
         simulation = bench.simulation(scenario)

@@ -16,6 +16,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.progress import Progress, ignore_progress
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
+from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.instrument_tests import run_identity_test
 from dynident.estimators.instrumental import ROUNDS
 from dynident.estimators.instrumental import compute_iv_literature_std as instrument_std
@@ -61,6 +62,8 @@ KNOWLEDGE = {
 pseudo-inertias and positive drives; the same with the CAD inertials as a prior."""
 OF_THE_PAPER = "(27)"
 """Those of the tables beside the paper's."""
+OF_NOISE = ErrorBars("hac")
+"""What friction that a model lacks does is measured against what noise alone does."""
 RESOLVED = 1e-6
 """Standard deviation over the unconstrained one below which constraints leave none."""
 
@@ -184,7 +187,6 @@ class Outcome:
 
     Attributes
     ----------
-    scenario : Scenario
     problem : Problem
         Rows ``[X | y]``.
     along : Regression or None
@@ -215,7 +217,6 @@ class LogResults:
 
     Attributes
     ----------
-    bench : LogBench or None
     outcomes : dict of str to Outcome
         By the scenario's label.
     compared : dict
@@ -244,7 +245,6 @@ class Results:
         Cross-validations of scenarios 1, 2 and 4.
     compared : dict of str to dict
         Of some scenarios, by label: fits by method and the name of their `KNOWLEDGE`.
-    log : LogResults
     started : dict of (str, str, bool) to dict of str to Fit
         By `LOG` or `TWIN`, the label of one of `STARTS`, and whether the simulated gains follow
         the estimate: fits by method.
@@ -271,17 +271,9 @@ class Results:
 def estimate_all(progress: Progress = ignore_progress, reduced: bool = False) -> Results:
     """Simulate and estimate all that `dynident_papers.ardiani2024` reports.
 
-    Parameters
-    ----------
-    progress : callable
-        Called with "ardiani2024" and the share that is done.
-    reduced : bool
-        At 2 kHz instead of 5 kHz by an integrator of lower order, without most of the variants.
-
-    Raises
-    ------
-    ComputationError
-        When the robot itself cannot be simulated; methods that fail leave their reason.
+    The reduced form is at 2 kHz instead of 5 kHz by an integrator of lower order, without most of
+    the variants. A robot that cannot be simulated itself is an error; methods that fail leave their
+    reason.
     """
     rate, integrator = (2000.0, "ode1") if reduced else (5000.0, "ode3")
     rough, smooth = (build_bench(rate, coulomb, integrator) for coulomb in (True, False))
@@ -330,10 +322,7 @@ def estimate_all(progress: Progress = ignore_progress, reduced: bool = False) ->
 def estimate_log(reduced: bool = False) -> LogResults:
     """The methods on the log, where it is there.
 
-    Parameters
-    ----------
-    reduced : bool
-        On its first seconds, without the corrected DIDIM.
+    The reduced form is on its first seconds, without the corrected DIDIM.
     """
     try:
         bench = load_log_bench(reduced)
@@ -420,8 +409,6 @@ def estimate_method(
 
     Parameters
     ----------
-    problem : Problem
-    simulation : Simulation
     method : str
         A name of `METHODS`.
     knowledge : Knowledge
@@ -436,9 +423,9 @@ def estimate_method(
         if method == "pi-didim":
             fit = estimate_corrected_didim(problem, simulation)
         else:
-            known: dict[str, Any] = {}
+            known: dict[str, Any] = {"bars": OF_NOISE}
             if method in CONSTRAINED:
-                known = {"knowledge": knowledge, "bootstrap": Bootstrap(bootstrap)}
+                known |= {"knowledge": knowledge, "bootstrap": Bootstrap(bootstrap)}
             if method not in ("wls", "pc-idim-ls"):
                 known |= {"simulation": simulation, "search": search}
             fit = summarise_estimate(ESTIMATORS[method](problem, **known))

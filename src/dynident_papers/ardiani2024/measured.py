@@ -44,7 +44,6 @@ class LogBench:
     ----------
     twin : Twin
         Whose law and gains are assumed.
-    log : MeasuredLog
     integrator : str
         Name in `dynident.simulation.integrators.INTEGRATORS`.
     """
@@ -90,12 +89,7 @@ class LogBench:
 
 
 def load_log_bench(reduced: bool = False) -> LogBench:
-    """The log while the robot moves.
-
-    Parameters
-    ----------
-    reduced : bool
-        Only `SHORT` of its samples.
+    """The log while the robot moves, reduced only `SHORT` of its samples.
 
     Raises
     ------

@@ -64,10 +64,8 @@ class Bounded:
     ----------
     label : str
         Of the scenario.
-    method : str
     words : str
         `NONE`, "(27)", or how many parameters are bounded.
-    fit : Fit
     outside : int
         Parameters whose true value is outside their bounds.
     stuck : tuple of int
@@ -126,7 +124,6 @@ def estimate_under_bounds(
 
     Parameters
     ----------
-    bench : Bench
     outcome : Outcome
         Of the same scenario.
     methods : sequence of (str, str)
@@ -309,7 +306,6 @@ class Centre:
 
     Attributes
     ----------
-    problem : Problem
     system : InstrumentSystem
         Of the last step of PC-IDIM-IV.
     beta, std : ndarray, shape (60,)
@@ -348,7 +344,6 @@ def decide_problem_47(
 
     Parameters
     ----------
-    bench : Bench
     outcome : Outcome
         With "idim-iv" and "pc-idim-iv".
     reduced : bool
@@ -441,14 +436,7 @@ def widen_cone(cone: Cone) -> Cone:
 
 @dataclass(frozen=True)
 class Third:
-    """What scenario 3 found, of overly restrictive constraints and of problem (47).
-
-    Attributes
-    ----------
-    bounded : list of Bounded
-    predictions : list of Prediction
-    decisions : tuple of Decision
-    """
+    """What scenario 3 found, of overly restrictive constraints and of problem (47)."""
 
     bounded: list[Bounded]
     predictions: list[Prediction]
@@ -462,16 +450,7 @@ class Third:
 def estimate_third_scenario(
     found: Results, progress: Progress = ignore_progress, reduced: bool = False
 ) -> Third:
-    """Scenario 3 on the data of scenario 1, and of 4 where Pi is not I.
-
-    Parameters
-    ----------
-    found : Results
-    progress : callable
-        Called with "ardiani2024, scenario 3" and the share that is done.
-    reduced : bool
-        PC-IDIM-IV alone.
-    """
+    """Scenario 3 on the data of scenario 1, and of 4 where Pi is not I; reduced, PC-IV alone."""
     pairs = list(zip(FEW, CONSTRAINED, strict=True))
     methods = pairs[1 : 2 if reduced else 3]
     actual, wrong = (found.outcomes[s.label] for s in (ACTUAL, CONTROLLER))

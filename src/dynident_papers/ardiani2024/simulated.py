@@ -118,7 +118,6 @@ class Scenario:
 
     Attributes
     ----------
-    label : str
     seen, stored : float
         Encoder resolution in the loop and in the log [degrees per count].
     bandwidth : float
@@ -156,7 +155,6 @@ class Bench:
 
     Attributes
     ----------
-    twin : Twin
     rate : float
         Of controllers, logs and integration [Hz].
     moves, slow : Reference

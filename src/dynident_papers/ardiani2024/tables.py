@@ -72,15 +72,7 @@ BESIDE = (
 
 
 def tabulate_results(found: Results, third: Third, timed: bool = False) -> tuple[Table, ...]:
-    """The tables of some results.
-
-    Parameters
-    ----------
-    found : Results
-    third : Third
-    timed : bool
-        With computing times.
-    """
+    """The tables of some results, with computing times where it was timed."""
     tables = [
         *tabulate_paper_errors(found),
         *tabulate_log(found),

@@ -17,8 +17,7 @@ figures   the figures
 
 from __future__ import annotations
 
-from dynident.core.progress import Progress, ignore_progress
-from dynident.core.threads import limit_to_one_thread
+from dynident.core.progress import Progress
 from dynident_papers.brunot2019.estimated import Results, estimate_all
 from dynident_papers.brunot2019.figures import draw_figures
 from dynident_papers.brunot2019.remarks import collect_remarks
@@ -26,31 +25,11 @@ from dynident_papers.brunot2019.tables import tabulate_results
 from dynident_papers.report import Reproduction
 
 
-@limit_to_one_thread
-def reproduce_paper(
-    progress: Progress = ignore_progress, reduced: bool = False, timed: bool = False
-) -> Reproduction:
-    """Repeat the paper's experiment on the log of a TX40 and on its twin.
+def reproduce_paper(progress: Progress, reduced: bool, timed: bool) -> Reproduction:
+    """Repeat the paper's experiment on the log of a TX40 and on its twin: see `REPRODUCTIONS`.
 
-    Parameters
-    ----------
-    progress : callable
-        Called with "brunot2019" and the share that is done.
-    reduced : bool
-        A shorter and coarser version, for a quick look and for tests.
-    timed : bool
-        With computing times, which make the text differ from run to run, also of sensitivities
-        by differences, as the paper has them.
-
-    Returns
-    -------
-    Reproduction
-        The paper's tables beside ours.
-
-    Raises
-    ------
-    ComputationError
-        When a motion of the twin diverges. Methods that fail are printed.
+    The reduced form is shorter and coarser, for a quick look and for tests. With computing times
+    also stand sensitivities by differences, as the paper has them.
     """
     return build_reproduction(estimate_all(progress, reduced, timed), timed)
 

@@ -118,7 +118,6 @@ class Answer:
 
     Attributes
     ----------
-    estimate : Estimate
     value, std, robust : ndarray, shape (28,)
         As the paper sums them (`build_published_sums`); standard deviations by the paper's formula,
         eq. (10) and (32), and by the estimate's own covariance.
@@ -166,7 +165,6 @@ class MeasuredResults:
     answers : dict of (str, bool) to Answers
         By the reference, a name in `dynident_papers.measured.REFERENCES`, and whether the 28
         parameters alone were estimated. Of references but `ASKED` the decimated rows.
-    bench : Bench or None
     test : TestResult or None
         Of the 28.
     chatter : dict of (str, bool) to str
@@ -201,17 +199,14 @@ class Results:
 
     Attributes
     ----------
-    twin : Twin
     scale, side : Scale
         Of the main case, and of the settings beside it.
-    main : SimulatedCase
     answers : Answers
         Of the main case.
     mismatches : tuple of (Setting, true values, dict of method to Answer or str)
         Without random errors, decimated.
     noises : tuple of (Setting, TestResult, Answers)
         With the F-test that the parameters left out are zero.
-    measured : MeasuredResults
     differences : dict of str to Answer or str
         Of the main case, decimated, by method: with sensitivities by differences.
     """
@@ -251,19 +246,10 @@ def estimate_all(
 ) -> Results:
     """Simulate and estimate all that `dynident_papers.brunot2019` reports.
 
-    Parameters
-    ----------
-    progress : callable
-        Called with "brunot2019" and the share that is done.
-    reduced : bool
-        A shorter and coarser motion, fewer mismatches, mostly decimated rows of other errors.
-    differenced : bool
-        Also by differences of simulations, as many more as there are parameters.
-
-    Raises
-    ------
-    ComputationError
-        When a motion of the robot diverges; methods that fail leave their reason.
+    The reduced form has a shorter and coarser motion, fewer mismatches, mostly decimated rows of
+    other errors; what is differenced is found also by differences of simulations, as many more as
+    there are parameters. A motion of the robot that diverges is an error; methods that fail leave
+    their reason.
     """
     twin = load_twin()
     scale, side = (REDUCED, REDUCED) if reduced else (FULL, SIDE)
@@ -312,13 +298,8 @@ def estimate_measured_log(
 ) -> MeasuredResults:
     """The methods on the log, where it is there.
 
-    Parameters
-    ----------
-    twin : Twin
-    reduced : bool
-        The first seconds, decimated, with the 28 parameters and one reference alone.
-    made_a_step : callable
-        Called after each of `list_measured_cases` and, unless it is reduced, of `OTHERS`.
+    The reduced form has the first seconds, decimated, with the 28 parameters and one reference
+    alone. A step is one of `list_measured_cases` and, unless it is reduced, of `OTHERS`.
     """
     try:
         bench = load_bench(twin, reduced)
@@ -442,9 +423,9 @@ def convert_to_paper_terms(
     )
 
 
-def measure_white_share(error: Array, lags: int = LAGS) -> float:
+def measure_white_share(error: Array) -> float:
     """Share of the first autocorrelations within ``2 / sqrt(N)``, 0.95 of a white residual."""
-    lags = min(lags, len(error) // 2)
+    lags = min(LAGS, len(error) // 2)
     return float(np.mean(np.abs(estimate_autocorrelation(error, lags)) < 2.0 / np.sqrt(len(error))))
 
 

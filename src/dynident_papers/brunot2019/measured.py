@@ -31,7 +31,6 @@ class AssumedLoop:
 
     Attributes
     ----------
-    label : str
     scale : float
         Of the twin's bandwidth.
     delay : float
@@ -61,7 +60,6 @@ class Bench:
     ----------
     twin : Twin
         Whose law and gains are assumed.
-    recording : Recording
     full : Problem
         On all base parameters, offsets included.
     """
@@ -95,13 +93,7 @@ class Bench:
 
 
 def load_bench(twin: Twin, reduced: bool = False) -> Bench:
-    """The first samples of the log, as many as the paper has.
-
-    Parameters
-    ----------
-    twin : Twin
-    reduced : bool
-        Only `SHORT` of them.
+    """The first samples of the log, as many as the paper has, reduced only `SHORT` of them.
 
     Raises
     ------

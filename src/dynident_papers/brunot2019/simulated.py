@@ -87,7 +87,6 @@ class Setting:
 
     Attributes
     ----------
-    label : str
     plant_width, width : float, optional
         Shares of the largest speed over which the sign turns, the robot's and the
         estimators'; by default that of the `Scale`.
@@ -133,7 +132,6 @@ class Case:
     ----------
     problem, full : Problem
         On the 28 parameters, and on all base parameters.
-    simulation : Simulation
     """
 
     problem: Problem = field(repr=False)
@@ -215,7 +213,6 @@ def choose_plant_values(twin: Twin, essential: bool) -> tuple[Array, Array]:
 
     Parameters
     ----------
-    twin : Twin
     essential : bool
         Whether the base parameters beside the 28 are made zero, as the paper's F-test
         finds them on its robot.

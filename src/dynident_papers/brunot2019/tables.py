@@ -55,14 +55,7 @@ SHARES_ABOVE = (20.0, 100.0, 500.0)
 
 
 def tabulate_results(found: Results, timed: bool = False) -> tuple[Table, ...]:
-    """The tables of some results.
-
-    Parameters
-    ----------
-    found : Results
-    timed : bool
-        With computing times.
-    """
+    """The tables of some results, with computing times where it was timed."""
     return (
         tabulate_loop(found),
         *tabulate_estimates(found, "Table 1", "all"),

@@ -15,8 +15,7 @@ tables    the tables
 
 from __future__ import annotations
 
-from dynident.core.progress import Progress, ignore_progress
-from dynident.core.threads import limit_to_one_thread
+from dynident.core.progress import Progress
 from dynident_papers.published import ZHANG_MODELS
 from dynident_papers.report import Reproduction
 from dynident_papers.zhang2018.estimated import Results, estimate_all, measure_belief_error
@@ -24,25 +23,11 @@ from dynident_papers.zhang2018.instance import METHOD, MODELS
 from dynident_papers.zhang2018.tables import draw_figures, tabulate_results
 
 
-@limit_to_one_thread
-def reproduce_paper(
-    progress: Progress = ignore_progress, reduced: bool = False, timed: bool = False
-) -> Reproduction:
-    """Repeat the survey's simulation on a stand-in of its arm.
+def reproduce_paper(progress: Progress, reduced: bool, timed: bool) -> Reproduction:
+    """Repeat the survey's simulation on a stand-in of its arm: see `REPRODUCTIONS`.
 
-    Parameters
-    ----------
-    progress : callable
-        Called with "zhang2018" and the share that is done.
-    reduced : bool
-        Fewer trajectories to choose from, shorter tracking, and two models of Table 12.
-    timed : bool
-        With computing times, which make the text differ from run to run.
-
-    Returns
-    -------
-    Reproduction
-        The survey's tables beside ours.
+    The reduced form has fewer trajectories to choose from, shorter tracking, and two models of
+    Table 12.
     """
     return build_reproduction(estimate_all(progress, reduced), timed)
 

@@ -148,7 +148,6 @@ class Results:
 
     Attributes
     ----------
-    arm : Arm
     condition : float
         Of the trajectory.
     clean, noisy : dict of str to Errors
@@ -166,7 +165,6 @@ class Results:
         Of searches as the survey's, without and with noise: within a fifth of the set values, for
         (25), without a prior.
     tracked : tuple of Tracked
-    instance : Instance
     failures : tuple of str
     """
 

@@ -62,14 +62,7 @@ SHOWN = ("ols", "kf", "rls", "pc-idim-ls", "gradient", "ga", "pf")
 
 
 def tabulate_results(found: Results, timed: bool = False) -> tuple[Table, ...]:
-    """Those of all results.
-
-    Parameters
-    ----------
-    found : Results
-    timed : bool
-        With computing times.
-    """
+    """Those of all results, with computing times where it was timed."""
     instance = (tabulate_friction_models(found.instance),) if found.instance.fitted else ()
     return (
         tabulate_set_values(found),

@@ -1,6 +1,6 @@
 """How often 95 % intervals contain the truth: Monte-Carlo on a simulated arm.
 
-Run from the top of the project: python benchmarks/coverage.py [RUNS]
+Run from the top of the project: python benchmarks/intervals.py [RUNS]
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def main() -> None:
             cells = [f"{share:.1f}" for share in found[:3]]
             lines.append(f"| {label} | {name} | {' | '.join(cells)} | {found[3]} |")
     text = "\n".join(lines) + "\n"
-    (FIGURES / "coverage.md").write_text(text)
+    (FIGURES / "intervals.md").write_text(text)
     sys.stdout.write(text)
 
 
