@@ -18,7 +18,7 @@ from pathlib import Path
 from common import EMPS, FIGURES, ROOT, TX40, markdown
 from logs import LWR4, LWR4_MISSING
 
-from dynident.report.comparison import Candidate, Comparison
+from dynident.fit.comparison import Candidate, Comparison
 from dynident.study.compare import MODELS, compare
 from dynident.study.study import read_study
 

@@ -12,7 +12,7 @@ import numpy as np
 from common import FIGURES, markdown
 from decide import held_out, list_studies, with_given
 
-from dynident.consistency.gyration import measure_nominal_radius
+from dynident.core.inertia import measure_least_gyration
 from dynident.decide.decision import NOTHING
 from dynident.fit.result import Result
 from dynident.report.fit import Fit
@@ -22,7 +22,7 @@ from dynident.study.run import run_study
 def find_thinnest(fit: Result) -> tuple[str, float]:
     """The link with the smallest radius of gyration, and that [mm]."""
     assert fit.phi is not None
-    radii = [measure_nominal_radius(phi) or 0.0 for phi in fit.phi]
+    radii = [measure_least_gyration(phi) or 0.0 for phi in fit.phi]
     k = int(np.argmin(radii))
     return fit.robot.links[k], 1e3 * radii[k]
 

@@ -28,7 +28,7 @@ from dynident.core.inertia import from_com
 from dynident.dynamics.idim import build_idim
 from dynident.recording.recording import Recording
 from dynident.robot.model import Robot
-from dynident.study.study import add_sensors
+from dynident.robot.sensing import add_sensors
 
 RATE, SECONDS, FRICTION = 200.0, 20.0, "coulomb-viscous"
 BIAS = np.array([3.0, -2.0, 4.0, 0.1, -0.2, 0.3])

@@ -20,9 +20,9 @@ from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import from_com
 from dynident.core.schema import validate_data
 from dynident.dynamics.idim import build_idim
+from dynident.live.channels import find_channels
 from dynident.live.messages import Noticed, Signals
 from dynident.live.stream import stream_recording
-from dynident.online.channels import find_channels
 from dynident.study.study import (
     Study,
     load_study_robot,

@@ -14,8 +14,9 @@ import lzma
 from common import FIGURES, ROOT, markdown
 
 import dynident as di
-from dynident.fit.json import serialise_result, to_json
-from dynident.fit.zoo import FOLDER, ZOO, ZooEntry, find_zoo_entry, tabulate_zoo
+from dynident.core.plain import to_json
+from dynident.fit.json import serialise_result
+from dynident.report.zoo import FOLDER, ZOO, ZooEntry, find_zoo_entry, tabulate_zoo
 
 LICENCES = "LICENSE-*"
 

@@ -23,12 +23,12 @@ from dynident.excitation.options import FAMILIES as EXCITATION
 from dynident.excitation.selection import Selecting
 from dynident.export.formats import EXPORTS
 from dynident.filters.clock import Clocking
+from dynident.loads.identify import FAMILIES as PAYLOAD
 from dynident.methods.options import SIMULATION, list_all_options, name_methods_with_option
 from dynident.recording.floating import Floating
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Preparation
 from dynident.study.loop import JOINTS, MADE
-from dynident.study.payload import FAMILIES as PAYLOAD
 from dynident.study.sample import Drawing
 from dynident.study.study import TRACKING
 

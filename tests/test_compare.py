@@ -18,11 +18,12 @@ from tables import write_joints
 
 from dynident.cli import run
 from dynident.core.errors import ComputationError, InputError
+from dynident.core.plain import replace_nonfinite
 from dynident.decide.blocks import complement_spans, cut_logs, split_into_blocks
 from dynident.dynamics.idim import build_idim
 from dynident.export.urdf import render_urdf
 from dynident.filters.filters import count_filter_edge
-from dynident.fit.json import replace_nonfinite
+from dynident.fit.comparison import Comparison, serialise_comparison
 from dynident.fit.scores import Scores, jackknife_statistic, select_best_verdicts
 from dynident.fit.verdict import STATES
 from dynident.plots.friction import average_friction_by_speed, chart_friction
@@ -30,7 +31,6 @@ from dynident.plots.page import render_chart
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
 from dynident.regression.rows import list_torque_groups
-from dynident.report.comparison import Comparison, serialise_comparison
 from dynident.report.html import render_comparison_page
 from dynident.study.compare import compare
 from dynident.study.study import Study, read_study

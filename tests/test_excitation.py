@@ -20,6 +20,7 @@ from toy import arm
 
 import dynident as di
 from dynident.core.errors import ComputationError, InputError
+from dynident.core.plain import replace_nonfinite, to_json
 from dynident.dynamics import evaluate_regressor
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.contacts import evaluate_seat_motion
@@ -41,7 +42,6 @@ from dynident.excitation.sensor import build_sensor
 from dynident.excitation.surroundings import choose_surroundings
 from dynident.excitation.trajectories import TRAJECTORIES, Trajectory
 from dynident.experiments.trajectory import serialise_trajectory, summarise_excitation
-from dynident.fit.json import replace_nonfinite, to_json
 from dynident.recording.floating import BaseMotion
 from dynident.robot import load_robot
 from dynident.robot.cut import cut_off_limb

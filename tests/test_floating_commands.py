@@ -26,11 +26,11 @@ from dynident.diagnosis.wrenches import compute_lever_acceleration, list_right_a
 from dynident.dynamics.contacts import follow_contact, map_wrench_to_joints
 from dynident.dynamics.tree import Tree, build_tree
 from dynident.excitation.selection import Selecting, Selection, select_blocks, stack_motion
+from dynident.fit.comparison import Comparison, serialise_comparison
 from dynident.recording.prepare import Samples, prepare
 from dynident.regression.null_spaces import find_null_spaces
 from dynident.regression.problem import Problem
 from dynident.report import html
-from dynident.report.comparison import Comparison, serialise_comparison
 from dynident.report.html import render_comparison_page
 from dynident.robot.load import load_robot
 from dynident.robot.model import Robot

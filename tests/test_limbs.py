@@ -39,9 +39,10 @@ from dynident.robot.contacts import ContactSpec
 from dynident.robot.cut import cut_off_limb
 from dynident.robot.geometry import load_link_points
 from dynident.robot.model import WRENCH, Gauge, Robot
+from dynident.robot.sensing import add_sensors
 from dynident.study.doctor import doctor
 from dynident.study.simulate import simulate_study
-from dynident.study.study import add_sensors, load_study_robot, read_study
+from dynident.study.study import load_study_robot, read_study
 
 RATE = 100.0
 BIAS = np.array([3.0, -2.0, 4.0, 0.1, -0.2, 0.3])

@@ -31,13 +31,16 @@ from test_report import identified
 
 import dynident as di
 from dynident.cli import run
+from dynident.core.plain import to_json
 from dynident.diagnosis.examine import Finding
 from dynident.excitation.excite import excite
 from dynident.experiments.page import render_excitation_page
 from dynident.experiments.replay import render_replay_page
 from dynident.fit.doctor import Report
-from dynident.fit.json import serialise_result, to_json
+from dynident.fit.json import serialise_result
 from dynident.live.server import render_live_page
+from dynident.loads.page import render_payload_page
+from dynident.loads.payload import Payload
 from dynident.plots.charts import BLUE, Chart, Curve, Panel
 from dynident.plots.page import render_chart
 from dynident.recording.mend import Mending
@@ -49,12 +52,10 @@ from dynident.report.pages import (
     render_difference_page,
     render_doctor_page,
     render_draws_page,
-    render_payload_page,
     render_replays_page,
     render_track_page,
     render_validation_page,
 )
-from dynident.report.payload import Payload
 from dynident.study.compare import compare
 from dynident.study.study import read_study
 

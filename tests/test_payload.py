@@ -22,9 +22,9 @@ from dynident.core.inertia import (
     to_pseudo_inertia,
     transform_body,
 )
-from dynident.online.payload import Rest, discount_model_covariance, to_central_inertia
-from dynident.online.payload import fit_load_columns as estimated
-from dynident.report.payload import to_abc_angles
+from dynident.loads.load import Rest, discount_model_covariance, to_central_inertia
+from dynident.loads.load import fit_load_columns as estimated
+from dynident.loads.payload import to_abc_angles
 
 
 @cache

@@ -15,6 +15,7 @@ from dynident.api import identify
 from dynident.consistency.constraints import Bounds, LinkMass, TotalMass
 from dynident.consistency.nearest import nearest_consistent
 from dynident.core.words import LONGEST_NAME, format_number, format_percent, shorten_line
+from dynident.export.repair import format_repair, measure_com_shift, serialise_repair
 from dynident.fit.figures import Series, decompose_torques, find_extremes, thin_positions
 from dynident.fit.json import serialise_result
 from dynident.fit.parameters import list_base_parameters
@@ -25,16 +26,16 @@ from dynident.plots.page import render_chart
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
 from dynident.regression.rows import list_torque_groups
+from dynident.report.base import format_regroupings
 from dynident.report.fit import Fit
 from dynident.report.html import judge_residuals, list_result_statements
-from dynident.report.repair import format_repair, measure_com_shift, serialise_repair
 from dynident.report.sections import (
     SECTIONS,
     make_table_section,
     render_result_page,
     summarise_result,
 )
-from dynident.report.text import format_fit_figures, format_regroupings
+from dynident.report.text import format_fit_figures
 
 HOSTILE = ("<i>&'\"", "$x^2", "関節" * 30, "a joint with spaces and a name that goes on and on")
 

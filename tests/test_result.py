@@ -16,14 +16,9 @@ from dynident.consistency.constraints import Bounds, Fixed, Hull, LinkMass, Payl
 from dynident.control.controller import pd
 from dynident.core.errors import InputError
 from dynident.core.inertia import find_smallest_eigenvalue, from_com
+from dynident.core.plain import replace_nonfinite, to_json
 from dynident.estimators.estimate import Shape, Track
-from dynident.fit.json import (
-    SCHEMA,
-    replace_nonfinite,
-    serialise_restriction,
-    serialise_result,
-    to_json,
-)
+from dynident.fit.json import SCHEMA, serialise_result
 from dynident.recording.prepare import prepare
 from dynident.recording.read import read_log
 from dynident.regression.problem import Problem
@@ -245,7 +240,6 @@ def test_active_constraints_have_their_own_part():
 def test_without_active_constraints_that_part_is_null():
     assert document()["restriction"] is None
     assert document("wls")["restriction"] is None
-    assert serialise_restriction(None) is None
 
 
 def test_settings_hold_constraints_and_all_that_was_chosen():

@@ -13,7 +13,6 @@ from robots import EXAMPLES
 from scipy.linalg import null_space
 from thin import first
 
-from dynident.cli.reproduce import format_routes, render_routes
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.space import build_standard_space
 from dynident.core.errors import ComputationError, InputError
@@ -32,9 +31,11 @@ from dynident_papers.routes import (
     find_exactly_consistent,
     fit_cad_values,
     follow_routes,
+    format_routes,
     measure_inconsistent_share,
     measure_positive_share,
     minimum_norm,
+    render_routes,
     sousa_correction,
     sousa_correction_euclidean,
     truncated_svd,

@@ -24,8 +24,8 @@ from dynident.consistency.constraints import (
     TotalMass,
 )
 from dynident.core.errors import InputError
+from dynident.core.plain import replace_nonfinite
 from dynident.core.schema import list_file_names, validate_data
-from dynident.fit.json import replace_nonfinite
 from dynident.study.constraints import build_constraints
 from dynident.study.run import run_study
 from dynident.study.study import (

@@ -13,8 +13,8 @@ from commands import tell
 
 import dynident as di
 from dynident.cli import run
-from dynident.fit.zoo import ENTRIES, FOLDER, ZOO, tabulate_zoo
 from dynident.report.fit import Fit
+from dynident.report.zoo import ENTRIES, FOLDER, ZOO, tabulate_zoo
 
 TOP = Path(__file__).parents[1]
 LARGEST = 1_000_000

@@ -12,9 +12,9 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.inertia import to_com
 from dynident.core.words import format_number
+from dynident.live.channels import Channels, collect_signals, find_channels
 from dynident.live.messages import EVENTS, Message, Noticed
 from dynident.live.stream import HEAD, Sample
-from dynident.online.channels import Channels, collect_signals, find_channels
 from dynident.online.tracker import LoadEstimate
 from dynident.recording.recording import Recording
 from dynident.report.fit import Fit

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from dynident.excitation.excite import excite as excite
     from dynident.excitation.obstacles import Obstacle as Obstacle
     from dynident.excitation.selection import select_blocks as select_blocks
+    from dynident.loads.identify import payload as payload
     from dynident.online.tracker import Tracker as Tracker
     from dynident.recording.arrays import read_arrays as read_arrays
     from dynident.recording.prepare import Samples as Samples
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from dynident.study.fits import read_zoo as read_zoo
     from dynident.study.fleet import identify_fleet as identify_fleet
     from dynident.study.fleet import identify_robot as identify_robot
-    from dynident.study.payload import payload as payload
     from dynident.study.replay import replay as replay
     from dynident.study.run import run_study as run_study
     from dynident.study.sample import sample as sample
@@ -106,7 +106,7 @@ _PUBLIC = {
     "load_robot": "dynident.robot",
     "nearest_consistent": "dynident.consistency.nearest",
     "nearest_to_base": "dynident.consistency.nearest",
-    "payload": "dynident.study.payload",
+    "payload": "dynident.loads.identify",
     "prepare": "dynident.recording.prepare",
     "read_arrays": "dynident.recording.arrays",
     "read_log": "dynident.recording.read",

@@ -14,12 +14,6 @@ from dynident.core.errors import ComputationError, InfeasibleError, InputError, 
 from dynident.core.options import Options, build_options, collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.threads import limit_to_one_thread
-from dynident.diagnosis.encoders import examine_encoders, follows_law
-from dynident.diagnosis.examine import Doctor, Finding, examine
-from dynident.diagnosis.signs import STILL, find_signs
-from dynident.diagnosis.thresholds import WORTH
-from dynident.dynamics.base import BaseParameters, find_observed_base
-from dynident.dynamics.idim import build_idim
 from dynident.estimators.closed_loop import (
     FreeError,
     Hindered,
@@ -34,15 +28,15 @@ from dynident.estimators.closed_loop import (
 from dynident.estimators.estimate import Fitted
 from dynident.estimators.hindered import examine_free_motion, measure_free_motion
 from dynident.estimators.instrumental import size_rejections
-from dynident.fit.doctor import remove_known_torques
+from dynident.fit.doctor import Doctor, find_faults, tell_faults
 from dynident.fit.facts import gather_log_facts
 from dynident.fit.figures import (
     MOVING,
-    NO_TORQUE,
     FitFigure,
     Scoring,
     check_lowpass,
     collect_log_settings,
+    require_torque,
     score_model,
     tell_torque_source,
 )
@@ -77,7 +71,6 @@ from dynident.methods.options import (
 from dynident.methods.settings import collect_model_settings
 from dynident.recording.prepare import Preparation, Samples
 from dynident.recording.recording import Recording
-from dynident.regression.generalised import generalise_samples, has_only_joint_torques
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS, RowKind
 from dynident.regression.scatter import measure_scatter, run_lack_of_fit_test
@@ -96,10 +89,8 @@ __all__ = [
     "EVERY_METHOD",
     "Projected",
     "estimate_alone",
-    "find_log_faults",
     "follow_shapes",
     "identify",
-    "require_torque",
     "search_problem_shapes",
     "validate",
 ]
@@ -213,16 +204,12 @@ def identify(
     floor, lacking = measure_floor(problem.idim, theta, logs, figures.lowpass_hz)
     watch.lap("validation")
 
-    findings: tuple[Finding, ...] = ()
     if examined:
         progress("doctor", 0.0)
-        if blind:
-            loop = choose_fitted_loop(given[SIMULATION], found)
-            findings = find_encoder_faults(problem, held_out, loop)
-        else:
-            findings = find_log_faults(
-                problem, held_out, theta, "friction" in decided, given.get(SIMULATION)
-            )
+    loop = choose_fitted_loop(given[SIMULATION], found) if blind else given.get(SIMULATION)
+    usual = "friction" in decided
+    findings = find_faults(problem, held_out, theta, usual, loop, blind) if examined else ()
+    if examined:
         watch.lap("doctor")
 
     facts = [gather_log_facts(problem.idim, log) for log in problem.samples]
@@ -286,7 +273,7 @@ def estimate_alone(
     searched: Projected | None = None,
     start: Array | None = None,
     **options: Any,
-) -> tuple[BaseParameters, Array]:
+) -> tuple[Problem, Array]:
     """What `identify` finds, without error bars, figures and verdict.
 
     Parameters
@@ -298,7 +285,7 @@ def estimate_alone(
 
     Returns
     -------
-    base : BaseParameters
+    Problem
         Of the model that was found.
     theta : ndarray
         Its full set.
@@ -315,7 +302,7 @@ def estimate_alone(
     )  # fmt: skip
     refuse_absurd_estimate(found)
     theta = problem.base.standard(found.beta) if found.theta is None else found.theta
-    return problem.base, theta
+    return problem, theta
 
 
 def see_without_torque(
@@ -424,91 +411,6 @@ def measure_loop_errors(
     return figures, warn_of_chatter(auxiliary, theta)
 
 
-def tell_faults(
-    problem: Problem, validation: Sequence[Samples], loop: Simulation | None, usual: bool
-) -> list[str]:
-    """What is wrong with logs of which no model comes out, first of the signals, then of readings.
-
-    Of logs of encoders alone by their loop. Nothing of logs with known torques, whose factors would
-    be those of the model.
-    """
-    if loop is not None:
-        return [each.words for each in find_encoder_faults(problem, validation, loop)]
-    if "known" in problem.idim.needs:
-        return []
-    none = np.zeros(len(problem.idim.parameters))
-    signs = [
-        f"{log.name}: {sign.what}"
-        for log in problem.samples
-        for sign in find_signs(problem.robot, log)
-        if sign.kind != STILL
-    ]
-    # of logs that no model explains anything explains a little
-    faults = [
-        fault.words
-        for fault in find_log_faults(problem, validation, none, usual)
-        if fault.before == fault.after or fault.share <= WORTH
-    ]
-    return [*signs[:1], *faults[:1]]
-
-
-def find_log_faults(
-    problem: Problem,
-    validation: Sequence[Samples],
-    theta: Array,
-    usual: bool = False,
-    loop: Simulation | None = None,
-) -> tuple[Finding, ...]:
-    """What the doctor finds wrong with the logs.
-
-    Those of a limb beyond a sensor are not examined, nor wrenches at sensors in the chain. Known
-    torques are taken out by their factors.
-
-    Parameters
-    ----------
-    usual : bool
-        Whether logs are examined with the usual friction, for which the doctor's thresholds were
-        found: the same is then wrong with a log whatever friction it decided.
-    loop : Simulation, optional
-        Whose law the torques obey.
-    """
-    if any(log.rests is not None for log in problem.samples):
-        return ()
-    if problem.robot.sensed:
-        every = [*problem.samples, *(generalise_samples(problem.idim, log) for log in validation)]
-        if any(log.torque != "measured" for log in every):
-            return ()
-        _, own = problem.idim.without_sensors(theta)
-        validation = [log.without_limbs(problem.robot) for log in every[len(problem.samples) :]]
-        return find_log_faults(problem.without_limbs(), validation, own, usual, loop)
-    if not all(has_only_joint_torques(problem.robot, log) for log in problem.samples):
-        if problem.robot.carrier is not None:
-            return ()
-        found = examine(problem.base, problem.samples)
-    else:
-        count = len(problem.samples)
-        base, logs = remove_known_torques(problem.base, theta, (*problem.samples, *validation))
-        if usual:
-            plain = build_idim(base.idim.robot, rotor=base.idim.rotor, elements=base.idim.elements)
-            base = find_observed_base(plain, base.observed)
-        law = None if loop is None else loop.controller
-        found = examine(base, logs[:count], logs[count:], law=law)
-    return tuple(finding for own in found for finding in own)
-
-
-def find_encoder_faults(
-    problem: Problem, validation: Sequence[Samples], simulation: Simulation
-) -> tuple[Finding, ...]:
-    """What the doctor finds wrong with logs of encoders alone, in the loop as it is known."""
-    every = (*problem.samples, *validation)
-    if not follows_law(problem.idim, simulation.controller, every):
-        return ()
-    found = examine_encoders(
-        problem.idim, simulation.controller, problem.samples, validation, simulation.bias
-    )
-    return tuple(finding for own in found for finding in own)
-
-
 def fit_nonlinear(
     problem: Problem,
     method: str,
@@ -596,16 +498,6 @@ def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str,
 def to_plain_number(value: Any) -> Any:
     """A number of numpy as a plain one, as a result writes it."""
     return value.item() if isinstance(value, np.generic) else value
-
-
-def require_torque(problem: Problem) -> None:
-    """Refuse logs that say nothing of the robot."""
-    if max(np.max(log.peaks) for log in problem.samples) ** 2 < NO_TORQUE:
-        called = ", ".join(log.name for log in problem.samples)
-        raise ComputationError(
-            f"{called}: the torque is zero throughout, which says nothing of the robot; "
-            "check the torque columns"
-        )
 
 
 @limit_to_one_thread

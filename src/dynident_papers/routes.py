@@ -25,6 +25,7 @@ from dynident.consistency.nearest import consistent_witness
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import find_smallest_eigenvalue
+from dynident.core.words import format_entry, format_table
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
 from dynident.estimators.estimate import Estimate
@@ -365,3 +366,28 @@ def follow_routes(problem: Problem) -> dict[str, Routed]:
         except (ComputationError, InputError) as error:
             found[name] = Routed(None, str(error))
     return found
+
+
+def format_routes(idim: Idim, found: dict[str, Routed]) -> str:
+    """A table of the routes as plain text, and below it why some have no answer."""
+    links, solved = idim.bodies, {n: r for n, r in found.items() if not r.failure}
+    drives = sum(p.positive for p in idim.parameters)
+    columns = [
+        ("fitted %", [f"{r.fitted_percent:.2f}" for r in solved.values()]),
+        ("links impossible", [f"{r.inconsistent} of {links}" for r in solved.values()]),
+        ("drives", [f"{r.lost} of {drives}" for r in solved.values()]),
+        ("from WLS [std]", [f"{r.distance:.2f}" for r in solved.values()]),
+    ]
+    lines = format_table("route", list(solved), columns)
+    for name, each in found.items():
+        lines += format_entry(name, f"none: {each.failure}") if each.failure else []
+    return "\n".join(lines)
+
+
+def render_routes(idim: Idim, found: dict[str, Routed]) -> str:
+    """Standard parameters by each route as CSV: a row a parameter, a column a route, SI units."""
+    solved = {name: each.theta for name, each in found.items() if each.theta is not None}
+    rows = [",".join(["parameter", *solved])]
+    for k, name in enumerate(idim.names):
+        rows.append(",".join([name, *(f"{theta[k]:.12g}" for theta in solved.values())]))
+    return "\n".join([*rows, ""])

@@ -15,9 +15,7 @@ from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError
 
 if TYPE_CHECKING:
-    from dynident.dynamics.base import BaseParameters
-    from dynident.dynamics.idim import Idim
-    from dynident.robot.model import Robot
+    from dynident import Robot
 
 
 @add_study_flags("study", "robot", "validate")
@@ -57,20 +55,20 @@ def base(
     json: JsonFlag = False,
 ) -> None:
     """Print the identifiable combinations of a robot's parameters and their count."""
-    from dynident.dynamics.base import base_parameters
-    from dynident.dynamics.idim import FRICTION, build_idim
+    from dynident import base_parameters, build_idim
     from dynident.fit.determined import (
         find_determined_parameters,
         format_determined_table,
         serialise_determined,
     )
-    from dynident.fit.parameters import serialise_robot
-    from dynident.robot import load_robot
-    from dynident.robot.contacts import parse_contacts
-    from dynident.study.study import add_sensors
+    from dynident.report.base import (
+        describe_basis,
+        format_regroupings,
+        list_regroupings,
+        serialise_base,
+    )
 
-    model = load_robot(robot, floating=given.floating, locked=given.locked)
-    model = add_sensors(model, parse_contacts(given.contacts), given.beyond, given.sensors)
+    model = given.load_robot(robot)
     if symmetries:
         print_symmetries(model, json)
         return
@@ -82,9 +80,11 @@ def base(
     if study is not None or logs:
         print_told(robot, replace(given, study=study, robot=None if study else robot), json)
         return
-    idim = build_idim(model, given.friction or FRICTION, rotor)
+    law = given.friction
+    idim = build_idim(model, law, rotor) if law else build_idim(model, rotor=rotor)
     if by is not None:
-        print_basis(idim, by, json)
+        data, text = describe_basis(idim, by)
+        print_json(data) if json else typer.echo(text)
         return
     if rows is not None:
         side_by_side = find_determined_parameters(idim, [kind.strip() for kind in rows.split(",")])
@@ -94,48 +94,12 @@ def base(
             typer.echo(format_determined_table(side_by_side))
         return
     found = base_parameters(idim)
-    texts = write_with_symbols(found) if symbols else found.regroupings
+    texts = list_regroupings(found, symbols)
     if json:
-        parameters = [
-            {"name": name, "regrouping": text}
-            for name, text in zip(found.names, texts, strict=True)
-        ]
-        document = {
-            "schema": "dynident.base/1",
-            "robot": serialise_robot(model),
-            "friction": found.idim.friction,
-            "base_count": found.count,
-            "rigid_body_count": found.rigid_body_count,
-            "standard_count": len(found.idim.parameters),
-            "parameters": parameters,
-            "unidentifiable": list(found.unidentifiable),
-        }
-        print_json(document)
+        print_json(serialise_base(found, texts))
         return
-    from dynident.report.text import format_regroupings
-
     say("warning", model.warnings)
     typer.echo(format_regroupings(found, texts))
-
-
-def print_basis(idim: Idim, by: str, json: bool) -> None:
-    """Base parameters by an algorithm of the literature."""
-    from dynident.core.text import suggest_nearest
-    from dynident.core.words import format_entry
-    from dynident.dynamics.base_algorithms import ALGORITHMS, find_basis
-
-    if by not in ALGORITHMS:
-        raise InputError(f"--by {by!r} is not known{suggest_nearest(by, ALGORITHMS)}")
-    found = find_basis(idim, by)
-    pairs = list(zip(found.names, found.regroupings, strict=True))
-    if json:
-        told = [{"name": name, "regrouping": text} for name, text in pairs]
-        document = {"robot": idim.robot.name, "by": by, "base_count": found.count}
-        print_json({"schema": "dynident.basis/1", **document, "parameters": told})
-        return
-    lines = [line for name, text in pairs for line in format_entry(name, text)]
-    note = f"{found.count} base parameters of {len(idim.parameters)} standard parameters, by {by}"
-    typer.echo("\n".join([*lines, "", *format_entry("count", note)]))
 
 
 def print_told(file: Path, given: StudyFlags, json: bool) -> None:
@@ -147,7 +111,7 @@ def print_told(file: Path, given: StudyFlags, json: bool) -> None:
         format_told_parameters,
         serialise_told_parameters,
     )
-    from dynident.report.text import format_regroupings
+    from dynident.report.base import format_regroupings
     from dynident.study.study import build_study_problem, load_study_robot, read_study_logs
 
     chosen = given.read(LogFlags({}, {}))
@@ -166,20 +130,6 @@ def print_told(file: Path, given: StudyFlags, json: bool) -> None:
     typer.echo(format_regroupings(found.base, found.base.regroupings))
     typer.echo("")
     typer.echo(format_told_parameters(found, ", ".join(own.name for own in logs)))
-
-
-def write_with_symbols(found: BaseParameters) -> tuple[str, ...]:
-    """Regroupings with the lengths of the robot's DH table as symbols."""
-    from dynident.dynamics.symbols import find_symbolic_regroupings
-    from dynident.robot.load import read_table_lengths
-
-    lengths = read_table_lengths(found.idim.robot)
-    if not lengths:
-        raise InputError(
-            f"{found.idim.robot.name}: symbols are of a DH table with lengths and no locked "
-            "joints, in a robot TOML; leave --symbols out"
-        )
-    return find_symbolic_regroupings(found, lengths)
 
 
 def print_symmetries(model: Robot, json: bool) -> None:

@@ -49,8 +49,8 @@ def compare(
         raise InputError(f"{given.study}: is no study; dynident diff compares stored results")
     from dynident.cli.progress import show_progress
     from dynident.core.files import refuse_outputs, write_files
-    from dynident.fit.json import replace_nonfinite, to_json
-    from dynident.report.comparison import serialise_comparison
+    from dynident.core.plain import replace_nonfinite, to_json
+    from dynident.fit.comparison import serialise_comparison
     from dynident.report.html import render_comparison_page
     from dynident.study import compare as comparing
 

@@ -12,7 +12,7 @@ from dynident.cli.help import OUTPUT
 from dynident.cli.options import AnywayFlag, Command, add_flags, replace_parameter
 from dynident.cli.output import say, say_written
 from dynident.export.formats import EXPORTS, list_model_formats
-from dynident.report.repair import NEAREST
+from dynident.export.repair import NEAREST
 
 
 def add_format_flags(command: Command) -> Command:

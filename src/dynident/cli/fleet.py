@@ -56,7 +56,8 @@ def fleet(
     """Identify robots of one type together: what they share, and which are odd or change."""
     from dynident.cli.progress import show_progress
     from dynident.core.files import refuse_outputs, write_files
-    from dynident.fit.json import serialise_result, to_json
+    from dynident.core.plain import to_json
+    from dynident.fit.json import serialise_result
     from dynident.report.fit import OUTPUTS as RESULT
     from dynident.study import fleet as fleets
     from dynident.study.collect import read_model_study

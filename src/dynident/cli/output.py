@@ -14,7 +14,7 @@ import typer
 
 def print_json(document: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
     """An answer as JSON; numbers that are not finite become null."""
-    from dynident.fit.json import replace_nonfinite, to_json
+    from dynident.core.plain import replace_nonfinite, to_json
 
     typer.echo(to_json(replace_nonfinite(document)), nl=False)
 

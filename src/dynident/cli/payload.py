@@ -18,7 +18,7 @@ from dynident.cli.options import (
 )
 from dynident.cli.output import print_json, say, say_written, write_page
 from dynident.core.options import collect_options
-from dynident.study.payload import FAMILIES
+from dynident.loads.identify import FAMILIES
 
 
 @add_flags(collect_options(FAMILIES))
@@ -45,10 +45,10 @@ def payload(
     from dynident.core.errors import name_study_in_errors
     from dynident.core.files import refuse_outputs, write_files
     from dynident.export.end_effector import render_end_effector
-    from dynident.report.pages import render_payload_page
+    from dynident.loads.identify import payload
+    from dynident.loads.page import render_payload_page
     from dynident.report.text import format_trust
     from dynident.study.fits import list_fit_inputs, read_fit_log, read_result
-    from dynident.study.payload import payload
 
     outputs = [] if franka is None else [franka]
     pages = [] if page is None else [page]

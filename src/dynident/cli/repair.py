@@ -9,7 +9,7 @@ import typer
 
 from dynident.cli.options import FrictionOption, JsonFlag, add_flags, check_positive
 from dynident.cli.output import print_json, say, say_written
-from dynident.report.repair import NEAREST
+from dynident.export.repair import NEAREST
 
 
 @add_flags(NEAREST)
@@ -35,17 +35,21 @@ def repair(
     options: dict[str, Any],
 ) -> None:
     """Find the physically consistent inertials nearest to a robot file's, or a table's."""
+    from dynident import load_robot
     from dynident.core.errors import InputError
     from dynident.core.files import refuse_outputs, write_files
-    from dynident.report.repair import repair_base_table, repair_robot_file
-    from dynident.robot import load_robot
-    from dynident.robot.mjcf import list_model_files
+    from dynident.export.repair import (
+        refuse_model_files,
+        repair_base_table,
+        repair_robot_file,
+    )
 
     if friction is not None and table is None:
         raise InputError("--friction is of --table")
     model = load_robot(robot)
     if urdf is not None:
-        refuse_outputs([urdf], (robot, *list_model_files(model), table or robot))
+        refuse_outputs([urdf], (robot, table or robot))
+        refuse_model_files([urdf], model)
     if table is None:
         document, notes, data, text = repair_robot_file(model, mass, **options)
     else:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from dynident.cli.output import say_written
 from dynident.core.errors import InputError, name_study_in_errors
-
-if TYPE_CHECKING:
-    from dynident.dynamics.idim import Idim
-    from dynident_papers.routes import Routed
 
 
 def reproduce(
@@ -75,7 +71,7 @@ def compare_study_routes(study: Path, output: Path | None) -> None:
         read_study,
         read_study_logs,
     )
-    from dynident_papers.routes import follow_routes
+    from dynident_papers.routes import follow_routes, format_routes, render_routes
 
     chosen = read_study(study)
     if output is not None:
@@ -89,30 +85,3 @@ def compare_study_routes(study: Path, output: Path | None) -> None:
     if output is not None:
         write_files({output: render_routes(problem.idim, found).encode()})
         say_written(output)
-
-
-def format_routes(idim: Idim, found: dict[str, Routed]) -> str:
-    """A table of the routes as plain text, and below it why some have no answer."""
-    from dynident.core.words import format_entry, format_table
-
-    links, solved = idim.bodies, {n: r for n, r in found.items() if not r.failure}
-    drives = sum(p.positive for p in idim.parameters)
-    columns = [
-        ("fitted %", [f"{r.fitted_percent:.2f}" for r in solved.values()]),
-        ("links impossible", [f"{r.inconsistent} of {links}" for r in solved.values()]),
-        ("drives", [f"{r.lost} of {drives}" for r in solved.values()]),
-        ("from WLS [std]", [f"{r.distance:.2f}" for r in solved.values()]),
-    ]
-    lines = format_table("route", list(solved), columns)
-    for name, each in found.items():
-        lines += format_entry(name, f"none: {each.failure}") if each.failure else []
-    return "\n".join(lines)
-
-
-def render_routes(idim: Idim, found: dict[str, Routed]) -> str:
-    """Standard parameters by each route as CSV: a row a parameter, a column a route, SI units."""
-    solved = {name: each.theta for name, each in found.items() if each.theta is not None}
-    rows = [",".join(["parameter", *solved])]
-    for k, name in enumerate(idim.names):
-        rows.append(",".join([name, *(f"{theta[k]:.12g}" for theta in solved.values())]))
-    return "\n".join([*rows, ""])

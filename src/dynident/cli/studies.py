@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,6 +27,9 @@ from dynident.cli.options import (
 )
 from dynident.core.errors import InputError
 from dynident.study.study import PREPARING, Study, list_input_files
+
+if TYPE_CHECKING:
+    from dynident import Robot
 
 BandwidthOption = Annotated[
     float | None,
@@ -81,14 +84,24 @@ class StudyFlags:
         self, study: Study, told: LogFlags, identify: Mapping[str, object] | None = None
     ) -> Study:
         """A study with what the flags say instead."""
-        from dynident.robot.contacts import parse_contacts
+        study = self._state_robot(told.prepared(study))
+        return override_study(study, self.friction, self.bandwidth, self.locked, identify or {})
+
+    def load_robot(self, file: Path) -> Robot:
+        """A robot alone, with what the flags say of it."""
+        from dynident.core.schema import validate_data
+        from dynident.study.study import load_study_robot
+
+        study = validate_data(Study, {"robot": {"file": str(file)}}, "command line")
+        return load_study_robot(override_study(self._state_robot(study), None, None, self.locked))
+
+    def _state_robot(self, study: Study) -> Study:
+        from dynident.study.study import state_contacts
 
         robot: dict[str, object] = {"floating": self.floating or None, "beyond": self.beyond}
         robot["sensor"] = tuple(self.sensors) or None
-        study = override_section(told.prepared(study), "robot", robot)
-        if self.contacts:
-            study = study.model_copy(update={"contact": tuple(parse_contacts(self.contacts))})
-        return override_study(study, self.friction, self.bandwidth, self.locked, identify or {})
+        study = override_section(study, "robot", robot)
+        return state_contacts(study, self.contacts) if self.contacts else study
 
     def _choose(self, told: LogFlags) -> Study:
         from dynident.core.schema import validate_data

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 from dynident.dynamics.idim import Idim
-from dynident.fit.state import make_model, put_model
+from dynident.dynamics.plain import make_model, put_model
 
 
 def pack_model(study: str, model: Idim) -> str:

@@ -17,9 +17,9 @@ from dynident.core.text import format_count
 from dynident.core.version import VERSION
 from dynident.core.words import format_entry, format_number, format_percent, format_table
 from dynident.dynamics.idim import Idim
+from dynident.dynamics.plain import make_model, put_model
 from dynident.fit.json import relate_path
 from dynident.fit.provenance import RobotFiles, carry_robot_files, restore_robot_files
-from dynident.fit.state import make_model, put_model
 
 SCHEMA = "dynident.collection/1"
 HEAD = "collection.json"

@@ -60,6 +60,11 @@ class Certificate:
         """The largest of the three."""
         return max(self.primal, self.dual, self.gap)
 
+    @property
+    def words(self) -> str:
+        """What it proves, in words."""
+        return f"primal {self.primal:.1e}, dual {self.dual:.1e}, gap {self.gap:.1e}"
+
 
 def certify_answer(
     A: Array, b: Array, x: Array, cones: Sequence[Cone], multipliers: Sequence[Array]

@@ -30,6 +30,11 @@ class Disbelief:
     mass: float
     most: float
 
+    @property
+    def heavy_or_light(self) -> bool:
+        """Whether already its mass is far from that of the file."""
+        return is_far_from_one(self.mass)
+
 
 def find_disbelieved_bodies(admitted: FeasibleSet, point: FeasiblePoint) -> tuple[Disbelief, ...]:
     """Bodies far from the file's, which the log determines.

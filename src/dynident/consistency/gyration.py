@@ -17,7 +17,7 @@ import numpy as np
 from dynident.consistency.constraints.convex import measure_solid_moments
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.inertia import to_com
+from dynident.core.inertia import measure_least_gyration
 from dynident.robot.geometry import load_link_points
 from dynident.robot.model import Robot
 
@@ -81,7 +81,7 @@ def list_gyrations(robot: Robot, given: tuple[float, ...] | None = None) -> tupl
     found = []
     for k, (link, length) in enumerate(zip(robot.links, measure_link_lengths(robot), strict=True)):
         beam, cube = float(length) / SLENDER, float(length) / WIDE
-        seen, source = measure_nominal_radius(robot.nominal[k]), INERTIAL
+        seen, source = measure_least_gyration(robot.nominal[k]), INERTIAL
         if seen is None:
             seen, source = measure_geometric_radius(robot, link), GEOMETRY
         if seen is None or not beam <= seen <= cube:
@@ -105,15 +105,6 @@ def measure_link_lengths(robot: Robot) -> Array:
             lengths[body] = max(lengths[body], float(np.linalg.norm(joint.translation)))
     long = lengths[lengths > 0.0]
     return np.maximum(lengths, float(np.mean(long)) if len(long) else 0.0)
-
-
-def measure_nominal_radius(phi: Array) -> float | None:
-    """The smallest principal radius of gyration of a body, None where it has none [m]."""
-    mass, _, inertia = to_com(phi)
-    if mass <= 0.0:
-        return None
-    moments = 0.5 * np.trace(inertia) - np.linalg.eigvalsh(inertia)
-    return float(np.sqrt(max(0.0, float(np.min(moments))) / mass))
 
 
 def measure_geometric_radius(robot: Robot, link: str) -> float | None:

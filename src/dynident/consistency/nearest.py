@@ -288,3 +288,13 @@ def consistent_witness(
     except InfeasibleError as error:
         return Witness(None, error.conflict)
     return Witness(base.standard(point.beta) if point.theta is None else point.theta, ())
+
+
+def describe_base_shift(base: BaseParameters, given: Array, std: Array, beta: Array) -> str:
+    """How far base parameters had to move to be those of consistent links."""
+    moved = np.abs(beta - given) * np.diag(build_measured_system(given, std).A)
+    worst = int(np.argmax(moved))
+    return (
+        f"the nearest consistent links move the base parameters by {moved[worst]:.2g} sigma at "
+        f"most ({base.names[worst]}), {np.sqrt(np.mean(moved**2)):.2g} in the mean"
+    )

@@ -8,13 +8,11 @@ import numpy as np
 
 from dynident.consistency.feasible_set import EQUIVALENT, FeasiblePoint, FeasibleSet
 from dynident.core.arrays import Array
-from dynident.core.inertia import to_inertia_matrix
+from dynident.core.inertia import differentiate_body
 
 OPEN = 1e-3
 """Share of a parameter in directions that neither rows nor prior see, from which it has no error
 bar: nothing but the pull towards small bodies decides it."""
-SYMMETRIC = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
-"""Entries of an inertia in the order of `StandardErrors`."""
 
 
 @dataclass(frozen=True)
@@ -61,25 +59,3 @@ def derive_standard_errors(
         spread = np.einsum("ij,jk,ik->i", derivative, covariance[own, own], derivative)
         bodies[k, known] = np.sqrt(np.maximum(spread[known], 0.0))
     return StandardErrors(bodies, drives)
-
-
-def differentiate_body(phi: Array) -> Array:
-    """Derivatives of mass, centre of mass and inertia about it by the ten parameters, (10, 10).
-
-    With the first moment h, ``c = h / m`` and ``I_c = I - (|h|^2 1 - h h^T) / m``.
-    """
-    m, h = float(phi[0]), phi[1:4]
-    found = np.zeros((10, 10))
-    found[0, 0] = 1.0
-    found[1:4, 1:4] = np.eye(3) / m
-    found[1:4, 0] = -h / m**2
-    steiner = (h @ h * np.eye(3) - np.outer(h, h)) / m
-    for j, basis in enumerate(np.eye(10)):
-        change = to_inertia_matrix(basis)
-        if j == 0:
-            change = change + steiner / m
-        elif j < 4:
-            e = basis[1:4]
-            change = change - (2.0 * (h @ e) * np.eye(3) - np.outer(h, e) - np.outer(e, h)) / m
-        found[4:, j] = [change[at] for at in SYMMETRIC]
-    return found

@@ -6,6 +6,8 @@ frame's origin (Pinocchio's order).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -125,3 +127,46 @@ def find_smallest_eigenvalue(phi: npt.ArrayLike) -> Array:
 def is_consistent(phi: npt.ArrayLike) -> bool:
     """Whether every body's pseudo-inertia is positive definite."""
     return bool(np.all(find_smallest_eigenvalue(phi) > 0.0))
+
+
+def measure_least_gyration(phi: Array) -> float | None:
+    """The smallest principal radius of gyration of a body, None where it has none [m]."""
+    mass, _, inertia = to_com(phi)
+    if mass <= 0.0:
+        return None
+    moments = 0.5 * np.trace(inertia) - np.linalg.eigvalsh(inertia)
+    return float(np.sqrt(max(0.0, float(np.min(moments))) / mass))
+
+
+def differentiate_body(phi: Array) -> Array:
+    """Derivatives of mass, centre of mass and inertia about it by the ten parameters, (10, 10).
+
+    With the first moment h, ``c = h / m`` and ``I_c = I - (|h|^2 1 - h h^T) / m``.
+    """
+    m, h = float(phi[0]), phi[1:4]
+    rows, columns = [0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]
+    found = np.zeros((10, 10))
+    found[0, 0] = 1.0
+    found[1:4, 1:4] = np.eye(3) / m
+    found[1:4, 0] = -h / m**2
+    steiner = (h @ h * np.eye(3) - np.outer(h, h)) / m
+    for j, basis in enumerate(np.eye(10)):
+        change = to_inertia_matrix(basis)
+        if j == 0:
+            change = change + steiner / m
+        elif j < 4:
+            e = basis[1:4]
+            change = change - (2.0 * (h @ e) * np.eye(3) - np.outer(h, e) - np.outer(e, h)) / m
+        found[4:, j] = change[rows, columns]
+    return found
+
+
+def serialise_body(phi: Array) -> dict[str, Any]:
+    """A body's mass, centre of mass and inertia about it, in the words of result.json."""
+    mass, com, i = to_com(phi)
+    entries = [i[0, 0], i[0, 1], i[1, 1], i[0, 2], i[1, 2], i[2, 2]]
+    return {
+        "mass": mass,
+        "com": [float(c) for c in com],
+        "inertia_com": [float(e) for e in entries],
+    }

@@ -5,9 +5,10 @@ Numbers come back to the last bit. What is not finite, which JSON has no word fo
 
 from __future__ import annotations
 
+import json
 import math
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -256,3 +257,27 @@ def list_hints(kind: Any) -> dict[str, Any] | None:
         hints = get_type_hints(kind)
         return {each.name: hints[each.name] for each in fields(kind) if each.init}
     return get_type_hints(kind) if hasattr(kind, "_fields") else None
+
+
+def replace_nonfinite(value: Any) -> Any:
+    """Plain data without NaN or infinity."""
+    if isinstance(value, dict):
+        return {key: replace_nonfinite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [replace_nonfinite(entry) for entry in value]
+    if isinstance(value, np.floating | float):
+        return float(value) if math.isfinite(value) else None
+    return value
+
+
+def to_json(document: Mapping[str, Any] | Sequence[Any], indent: int | None = 2) -> str:
+    """Text of a JSON document, ending in a newline; what is a fit's state, in one line.
+
+    All of it is in one line where indent is None.
+    """
+    if indent is None or not isinstance(document, Mapping) or "state" not in document:
+        return json.dumps(document, indent=indent, allow_nan=False) + "\n"
+    told = {key: value for key, value in document.items() if key != "state"}
+    text = json.dumps(told, indent=indent, allow_nan=False)
+    state = json.dumps(document["state"], allow_nan=False, separators=(",", ":"))
+    return f'{text[:-2]},\n  "state": {state}\n}}\n'

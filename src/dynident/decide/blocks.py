@@ -12,8 +12,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import format_one_line
 from dynident.dynamics.base import BaseParameters
-from dynident.filters.filters import count_filter_edge
-from dynident.recording.prepare import Samples
+from dynident.recording.prepare import Samples, count_felt_samples
 from dynident.regression.problem import Problem
 from dynident.regression.rows import RowGroup
 
@@ -44,7 +43,7 @@ def complement_spans(logs: Sequence[Samples], spans: Sequence[Span]) -> list[Spa
     """What is left beside a block, but for the samples at its ends that filters mix with it."""
     left = []
     for k, log in enumerate(logs):
-        guard = max(2, *(count_filter_edge(hz, log.rate) for hz in log.position_hz))
+        guard = count_felt_samples(log.position_hz, log.rate)
         for start, stop in log.segments:
             first = start
             for a, b in ((a, b) for i, a, b in spans if i == k and start <= a and b <= stop):

@@ -13,7 +13,6 @@ from dynident.decide.folds import Folds
 from dynident.regression.blocks import factor_parts, label_blocks
 from dynident.regression.factors import Factors, GroupFactor
 from dynident.regression.problem import Problem
-from dynident.robot.drives import find_moving_joints
 
 SHARES = (0.01, 0.03, 0.06)
 """Gates that are tried, as shares of each joint's largest speed."""
@@ -78,7 +77,7 @@ def factor_speeds(
     blocks = label_blocks(problem, BLOCKS)
     classes = []
     for log in problem.samples:
-        passed = [find_moving_joints(log.dq[:, log.joint_rows], gate, drives) for gate in gates]
+        passed = [log.find_moving_joints(gate, drives) for gate in gates]
         classes.append(np.sum(passed, axis=0))
 
     def label(log: int, group: int, sample: Integers) -> Integers:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
 
 import numpy as np
 
 from dynident.control.controller import Controller
 from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import ComputationError
-from dynident.core.options import Options
-from dynident.core.schema import Flag
 from dynident.core.threads import limit_to_one_thread
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.by_file import (
@@ -40,15 +37,6 @@ from dynident.instants.squares import NO_ERROR, LeastSquares, average_errors
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import generalise_samples
-
-
-@dataclass(frozen=True)
-class Doctor(Options):
-    """Whether logs are looked at."""
-
-    doctor: Annotated[
-        Flag, "look for another reading of each log that explains it better; nothing is repaired"
-    ] = True
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,13 @@ from math import prod
 import numpy as np
 
 from dynident.core.arrays import Array
+from dynident.core.errors import InputError
 from dynident.core.inertia import INERTIAL
 from dynident.core.text import format_combination
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Parameter
+from dynident.robot.load import read_table_lengths
 
 EXACT = 1e-9
 """By which the symbols' values may miss the numbers, over the largest one of their row or one."""
@@ -138,3 +140,14 @@ def name_product(lengths: tuple[str, ...]) -> str:
     if len(lengths) == 2 and lengths[0] == lengths[1]:
         return f"{lengths[0]}^2"
     return " ".join(lengths)
+
+
+def write_with_symbols(found: BaseParameters) -> tuple[str, ...]:
+    """Regroupings with the lengths of the robot's DH table as symbols."""
+    lengths = read_table_lengths(found.idim.robot)
+    if not lengths:
+        raise InputError(
+            f"{found.idim.robot.name}: symbols are of a DH table with lengths and no locked "
+            "joints, in a robot TOML; leave --symbols out"
+        )
+    return find_symbolic_regroupings(found, lengths)

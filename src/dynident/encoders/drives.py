@@ -61,7 +61,6 @@ from dynident.estimators.damped import Local, Pace, Reached, run_levenberg_marqu
 from dynident.estimators.estimate import Estimate, Fitted, Shape
 from dynident.estimators.hindered import Scatter, examine_free_motion, leave_out_hindered
 from dynident.estimators.iteration import explain_failed_rollout, fit_nominal_drives
-from dynident.filters.filters import DecimationFilter
 from dynident.regression.factors import System
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import GivenRows, Rows, list_position_groups
@@ -518,8 +517,5 @@ def build_position_rows(
     groups = list_position_groups(problem.robot)
     # a base of so many columns: what rows are about is all that covariances ask of it
     about = replace(base, kept=np.arange(count), K=np.zeros((count, len(base.dropped))))
-    samples = []
-    for log in problem.samples:  # as with a row at every sample
-        every = DecimationFilter.design(log.rate, log.rate)
-        samples.append(replace(log, filters=(every,) * len(log.filters)))
-    return Regression(about, tuple(samples), GivenRows(groups, tuple(map(tuple, lists)), count))
+    samples = tuple(log.undecimated() for log in problem.samples)
+    return Regression(about, samples, GivenRows(groups, tuple(map(tuple, lists)), count))

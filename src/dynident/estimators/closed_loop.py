@@ -23,8 +23,8 @@ from dynident.core.schema import Name, Number, make_choice_validator
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.whole import average_inertia
-from dynident.filters.filters import differentiate_twice
 from dynident.recording.prepare import Samples
+from dynident.recording.reference import differentiate_reference
 from dynident.regression.generalised import GeneralisedSamples, put_base_before
 from dynident.regression.problem import Problem, Regression, refuse_sensors
 from dynident.simulation.integrators import INTEGRATORS
@@ -724,10 +724,4 @@ def extract_logged_reference(log: Samples, held: bool = False) -> Reference | No
     if held:
         still = np.zeros_like(log.qref)
         return Reference(log.rate, log.qref, still if log.dqref is None else log.dqref, still)
-    dq, ddq = (np.zeros_like(log.qref) for _ in range(2))  # at rest between two runs
-    for start, stop in log.runs:
-        run = slice(start, stop)
-        dq[run], ddq[run] = differentiate_twice(log.qref[run], log.rate)
-        if log.dqref is not None:
-            dq[run] = log.dqref[run]
-    return Reference(log.rate, log.qref, dq, ddq)
+    return Reference(log.rate, log.qref, *differentiate_reference(log))

@@ -9,9 +9,10 @@ import numpy as np
 from dynident.conic.active_set import Certificate
 from dynident.conic.cones import Cone
 from dynident.consistency.active import Restriction
+from dynident.consistency.constraints.consistency import GYRATION
 from dynident.consistency.disbelief import Disbelief
-from dynident.consistency.gyration import Gyration
-from dynident.consistency.knowledge import Knowledge
+from dynident.consistency.gyration import Gyration, describe_gyrations
+from dynident.consistency.knowledge import WEIGHT, Knowledge
 from dynident.consistency.standard_errors import StandardErrors
 from dynident.core.arrays import Array
 from dynident.estimators.closed_loop import Hindered, Simulation
@@ -217,6 +218,26 @@ class Estimate:
     def __repr__(self) -> str:
         """One line, for a prompt."""
         return f"<Estimate of {len(self.beta)} base parameters: {self.message}>"
+
+    @property
+    def prior_weight(self) -> float | None:
+        """Of the prior that acted, as it was given or chosen."""
+        known = self.knowledge
+        if known is None or self.prior in (None, "none"):
+            return None
+        return WEIGHT if known.prior_weight is None else float(known.prior_weight)
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """The active constraints but for least radii of gyration.
+
+        A link as thin as its file allows is what a log that hardly sees it looks like.
+        """
+        return tuple(name for name in self.active if not name.startswith(GYRATION))
+
+    def describe_gyrations(self) -> list[str]:
+        """Where least radii of gyration come from, and what the log has lowered."""
+        return describe_gyrations(self.gyrations)
 
 
 def embed_estimate(found: Estimate, essential: Essential, count: int) -> Estimate:

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import ComputationError, InputError
+from dynident.core.errors import ComputationError
 from dynident.core.options import Options
 from dynident.estimators.closed_loop import Auxiliary, Simulation, build_auxiliary_model
 from dynident.estimators.covariance import ErrorBars, Scores, estimate_covariance, name_covariance
@@ -40,8 +40,7 @@ from dynident.estimators.iteration import (
     choose_start_values,
     iterate_until_settled,
 )
-from dynident.filters.filters import differentiate_twice, filter_by_cutoff
-from dynident.recording.prepare import Samples
+from dynident.recording.reference import filter_reference_motion
 from dynident.regression.factors import (
     UNEXCITED,
     Factors,
@@ -201,41 +200,6 @@ def solve_with_references(
     _, sigma, _ = solve_wls(problem.factors)
     rows = problem.with_instruments(along)
     return solve_with_instruments(rows, sigma, inner, weighting, alike=False)
-
-
-def filter_reference_motion(log: Samples) -> tuple[Array, Array, Array]:
-    """What was asked of the joints, filtered and differentiated as the positions were.
-
-    Of a base, of which the log does not say what was asked, the measured motion.
-    """
-    if log.qref is None:
-        raise InputError(
-            f"{log.name}: the log has no reference (qref) to make instruments of; give it the "
-            "column, or take wls, ml or pc-idim-ls"
-        )
-    q, dq, ddq = log.q.copy(), log.dq.copy(), log.ddq.copy()
-    joints = np.s_[-log.qref.shape[1] :]
-    if log.asked is not None and q.shape[1] > log.qref.shape[1]:
-        # it is no proper acceleration, which gravity would be taken from
-        pose, twist, acceleration = log.asked.motion(np.zeros(3))
-        q[:, :7], dq[:, :6], ddq[:, :6] = pose, twist, acceleration
-
-    def smooth(signal: Array) -> Array:
-        # a mean period is made of harmonics below the cutoff
-        return (
-            signal
-            if log.averaging is not None
-            else filter_by_cutoff(signal, log.position_hz, log.rate)
-        )
-
-    for start, stop in log.runs:
-        run = slice(start, stop)
-        q[run, joints] = smooth(log.qref[run])
-        dq[run, joints], ddq[run, joints] = differentiate_twice(q[run, joints], log.rate)
-        if log.derivatives == "measured" and log.dqref is not None:
-            dq[run, joints] = smooth(log.dqref[run])
-            ddq[run, joints] = differentiate_twice(dq[run, joints], log.rate)[0]
-    return q, dq, ddq
 
 
 def describe_reference_origin(problem: Problem) -> str:

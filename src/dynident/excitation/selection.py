@@ -27,7 +27,6 @@ from dynident.core.schema import Number
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.parameters import Parameter
-from dynident.recording.prepare import Samples
 from dynident.regression.factors import UNEXCITED, System, triangularise_rows
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
@@ -445,7 +444,7 @@ def _choose_blocks(
     return taken, repeats
 
 
-def stack_motion(log: Samples, gravity: Array) -> Array:
+def stack_motion(log: GeneralisedSamples, gravity: Array) -> Array:
     """Motion as rows see it, shape (samples, coordinates).
 
     Positions, velocities and accelerations; of a base that moves its proper acceleration, angular

@@ -8,6 +8,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.core.plain import replace_nonfinite, to_json
 from dynident.core.words import format_number
 from dynident.excitation.certificate import Kept
 from dynident.excitation.excite import Excitation
@@ -25,7 +26,6 @@ from dynident.experiments.trajectory import (
     list_distances,
     serialise_trajectory,
 )
-from dynident.fit.json import replace_nonfinite, to_json
 from dynident.plots.charts import (
     BLUE,
     GREY,

@@ -14,7 +14,7 @@ from dynident.dynamics.idim import Idim
 from dynident.dynamics.whole import Model
 from dynident.estimators.closed_loop import Simulation, measure_free_errors
 from dynident.export.formats import Format
-from dynident.recording.prepare import Samples
+from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 
 MOST = 4000
@@ -22,7 +22,7 @@ MOST = 4000
 
 
 def describe_export_cost(
-    logs: Sequence[Samples],
+    logs: Sequence[GeneralisedSamples],
     loop: Simulation,
     whole: Model,
     near: Model,
@@ -77,7 +77,7 @@ def keep_held(near: Model, form: Format, law: Sequence[str] = ()) -> Array:
 
 
 def describe_torque_cost(
-    logs: Callable[[], Sequence[Samples]], whole: Model, near: Model, form: Format
+    logs: Callable[[], Sequence[GeneralisedSamples]], whole: Model, near: Model, form: Format
 ) -> tuple[str, ...]:
     """The note on the torques of the fitted motion that are not in a file.
 
@@ -143,7 +143,9 @@ def describe_loop_omissions(
     )
 
 
-def simulate_overall_error(logs: Sequence[Samples], loop: Simulation, model: Model) -> float:
+def simulate_overall_error(
+    logs: Sequence[GeneralisedSamples], loop: Simulation, model: Model
+) -> float:
     """Of all joints' positions in all logs, simulated freely from the first samples [mrad]."""
     problem = Problem.of(base_parameters(model.idim), tuple(logs))
     errors = measure_free_errors(problem, loop, model.theta, (None,))

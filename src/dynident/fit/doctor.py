@@ -4,23 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.core.options import Options
+from dynident.core.schema import Flag
 from dynident.diagnosis.encoders import examine_encoders, follows_law
 from dynident.diagnosis.examine import USUAL, Finding, examine
-from dynident.diagnosis.signs import Sign, find_signs
-from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.diagnosis.signs import STILL, Sign, find_signs
+from dynident.diagnosis.thresholds import WORTH
+from dynident.dynamics.base import BaseParameters, base_parameters, find_observed_base
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators.closed_loop import Simulation
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Samples
+from dynident.regression.generalised import generalise_samples, has_only_joint_torques
 from dynident.regression.problem import Problem
 from dynident.regression.standing import check_bearing
 from dynident.regression.weighted import solve_wls
 from dynident.robot.model import Robot
+
+
+@dataclass(frozen=True)
+class Doctor(Options):
+    """Whether logs are looked at."""
+
+    doctor: Annotated[
+        Flag, "look for another reading of each log that explains it better; nothing is repaired"
+    ] = True
 
 
 @dataclass(frozen=True)
@@ -168,3 +182,103 @@ def remove_known_torques(
         read.append(log.driven(tau))
     bare = build_idim(idim.robot, idim.friction, idim.rotor, idim.shape, rest)
     return base_parameters(bare), tuple(read)
+
+
+def tell_faults(
+    problem: Problem, validation: Sequence[Samples], loop: Simulation | None, usual: bool
+) -> list[str]:
+    """What is wrong with logs of which no model comes out, first of the signals, then of readings.
+
+    Of logs of encoders alone by their loop. Nothing of logs with known torques, whose factors would
+    be those of the model.
+    """
+    if loop is not None:
+        return [each.words for each in find_encoder_faults(problem, validation, loop)]
+    if "known" in problem.idim.needs:
+        return []
+    none = np.zeros(len(problem.idim.parameters))
+    signs = [
+        f"{log.name}: {sign.what}"
+        for log in problem.samples
+        for sign in find_signs(problem.robot, log)
+        if sign.kind != STILL
+    ]
+    # of logs that no model explains anything explains a little
+    faults = [
+        fault.words
+        for fault in find_log_faults(problem, validation, none, usual)
+        if fault.before == fault.after or fault.share <= WORTH
+    ]
+    return [*signs[:1], *faults[:1]]
+
+
+def find_faults(
+    problem: Problem,
+    validation: Sequence[Samples],
+    theta: Array,
+    usual: bool,
+    loop: Simulation | None,
+    blind: bool,
+) -> tuple[Finding, ...]:
+    """What the doctor finds wrong with the logs: by their torques, or of encoders alone."""
+    if blind:
+        assert loop is not None
+        return find_encoder_faults(problem, validation, loop)
+    return find_log_faults(problem, validation, theta, usual, loop)
+
+
+def find_log_faults(
+    problem: Problem,
+    validation: Sequence[Samples],
+    theta: Array,
+    usual: bool = False,
+    loop: Simulation | None = None,
+) -> tuple[Finding, ...]:
+    """What the doctor finds wrong with the logs.
+
+    Those of a limb beyond a sensor are not examined, nor wrenches at sensors in the chain. Known
+    torques are taken out by their factors.
+
+    Parameters
+    ----------
+    usual : bool
+        Whether logs are examined with the usual friction, for which the doctor's thresholds were
+        found: the same is then wrong with a log whatever friction it decided.
+    loop : Simulation, optional
+        Whose law the torques obey.
+    """
+    if any(log.rests is not None for log in problem.samples):
+        return ()
+    if problem.robot.sensed:
+        every = [*problem.samples, *(generalise_samples(problem.idim, log) for log in validation)]
+        if any(log.torque != "measured" for log in every):
+            return ()
+        _, own = problem.idim.without_sensors(theta)
+        validation = [log.without_limbs(problem.robot) for log in every[len(problem.samples) :]]
+        return find_log_faults(problem.without_limbs(), validation, own, usual, loop)
+    if not all(has_only_joint_torques(problem.robot, log) for log in problem.samples):
+        if problem.robot.carrier is not None:
+            return ()
+        found = examine(problem.base, problem.samples)
+    else:
+        count = len(problem.samples)
+        base, logs = remove_known_torques(problem.base, theta, (*problem.samples, *validation))
+        if usual:
+            plain = build_idim(base.idim.robot, rotor=base.idim.rotor, elements=base.idim.elements)
+            base = find_observed_base(plain, base.observed)
+        law = None if loop is None else loop.controller
+        found = examine(base, logs[:count], logs[count:], law=law)
+    return tuple(finding for own in found for finding in own)
+
+
+def find_encoder_faults(
+    problem: Problem, validation: Sequence[Samples], simulation: Simulation
+) -> tuple[Finding, ...]:
+    """What the doctor finds wrong with logs of encoders alone, in the loop as it is known."""
+    every = (*problem.samples, *validation)
+    if not follows_law(problem.idim, simulation.controller, every):
+        return ()
+    found = examine_encoders(
+        problem.idim, simulation.controller, problem.samples, validation, simulation.bias
+    )
+    return tuple(finding for own in found for finding in own)

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dynident.consistency.active import Restriction
-from dynident.consistency.knowledge import WEIGHT
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.files import DAMAGE, read_file
-from dynident.core.inertia import find_smallest_eigenvalue
-from dynident.core.plain import to_plain
+from dynident.core.inertia import find_smallest_eigenvalue, serialise_body
+from dynident.core.plain import replace_nonfinite, to_plain
 from dynident.core.schema import replace_file_names
 from dynident.diagnosis.examine import Finding
 from dynident.estimators.closed_loop import FreeError, SimulatedFigure
@@ -30,9 +27,7 @@ from dynident.fit.parameters import (
     list_base_parameters,
     list_drive_errors,
     list_sensor_parameters,
-    serialise_body,
     serialise_body_errors,
-    serialise_robot,
 )
 from dynident.fit.result import Result, ValidationFigures
 from dynident.fit.state import FORMS
@@ -97,14 +92,6 @@ def list_lower_triangle(matrix: Array) -> list[list[float]]:
     return [row[: k + 1] for k, row in enumerate(matrix.tolist())]
 
 
-def find_prior_weight(estimate: Estimate) -> float | None:
-    """Of the prior that acted, as it was given or chosen."""
-    known = estimate.knowledge
-    if known is None or estimate.prior in (None, "none"):
-        return None
-    return WEIGHT if known.prior_weight is None else float(known.prior_weight)
-
-
 def serialise_finding(found: Finding) -> dict[str, Any]:
     """What is wrong with a log, and what repairs it."""
     return {
@@ -119,8 +106,9 @@ def serialise_finding(found: Finding) -> dict[str, Any]:
     }
 
 
-def serialise_restriction(found: Restriction | None) -> dict[str, Any] | None:
+def serialise_restriction(estimate: Estimate) -> dict[str, Any] | None:
     """What the active constraints do, and whether the data contradict them."""
+    found = estimate.restriction
     if found is None:
         return None
     multipliers = [{"name": name, "value": value} for name, value in found.multipliers]
@@ -314,11 +302,11 @@ DOCUMENT: dict[str, Callable[[Result], Any]] = {
     "fitted_covariance": lambda r: (
         None if r.estimate.fitted is None else list_lower_triangle(r.estimate.fitted.matrix)
     ),
-    "prior_weight": lambda r: find_prior_weight(r.estimate),
+    "prior_weight": lambda r: r.estimate.prior_weight,
     "base_count": lambda r: r.base.count,
     "rigid_body_count": lambda r: r.base.rigid_body_count,
     "essential_count": lambda r: None if r.essential is None else len(r.essential),
-    "robot": lambda r: serialise_robot(r.robot),
+    "robot": lambda r: r.robot.identity,
     "equations": lambda r: [
         {**asdict(each), "base_count": count}
         for each, count in zip(r.base.observed, r.base.counts, strict=True)
@@ -354,7 +342,7 @@ DOCUMENT: dict[str, Callable[[Result], Any]] = {
         None if r.estimate.certificate is None else asdict(r.estimate.certificate)
     ),
     "active_constraints": lambda r: list(r.estimate.active),
-    "restriction": lambda r: serialise_restriction(r.estimate.restriction),
+    "restriction": lambda r: serialise_restriction(r.estimate),
     "tests": lambda r: [asdict(test) for test in r.estimate.tests],
     "singular_values": lambda r: (
         None if r.estimate.singular_values is None else r.estimate.singular_values.tolist()
@@ -368,30 +356,6 @@ DOCUMENT: dict[str, Callable[[Result], Any]] = {
     "timings": lambda r: r.timings,
 }
 """What result.json tells of a result beside its settings and its state, key by key."""
-
-
-def replace_nonfinite(value: Any) -> Any:
-    """Plain data without NaN or infinity."""
-    if isinstance(value, dict):
-        return {key: replace_nonfinite(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [replace_nonfinite(entry) for entry in value]
-    if isinstance(value, np.floating | float):
-        return float(value) if math.isfinite(value) else None
-    return value
-
-
-def to_json(document: Mapping[str, Any] | Sequence[Any], indent: int | None = 2) -> str:
-    """Text of a JSON document, ending in a newline; what is a fit's state, in one line.
-
-    All of it is in one line where indent is None.
-    """
-    if indent is None or not isinstance(document, Mapping) or "state" not in document:
-        return json.dumps(document, indent=indent, allow_nan=False) + "\n"
-    told = {key: value for key, value in document.items() if key != "state"}
-    text = json.dumps(told, indent=indent, allow_nan=False)
-    state = json.dumps(document["state"], allow_nan=False, separators=(",", ":"))
-    return f'{text[:-2]},\n  "state": {state}\n}}\n'
 
 
 def read_document(path: Path) -> dict[str, Any]:

@@ -8,13 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynident.consistency.standard_errors import differentiate_body
 from dynident.core.arrays import Array
-from dynident.core.inertia import to_com
+from dynident.core.inertia import differentiate_body
 from dynident.dynamics.units import find_parameter_unit
 from dynident.fit.result import Result
 from dynident.regression.statistics import compute_confidence_interval
-from dynident.robot.model import Robot
 
 
 class BaseRow(NamedTuple):
@@ -221,19 +219,3 @@ def serialise_body_errors(std: Array) -> dict[str, Any]:
     """Standard deviations of a body, in the words of `serialise_body`; null of what has none."""
     plain = [None if math.isnan(s) else float(s) for s in std]
     return {"mass": plain[0], "com": plain[1:4], "inertia_com": plain[4:]}
-
-
-def serialise_robot(robot: Robot) -> dict[str, Any]:
-    """Which robot it is, in the words of result.json."""
-    return {"name": robot.name, "joints": list(robot.joint_names), "dof": robot.dof}
-
-
-def serialise_body(phi: Array) -> dict[str, Any]:
-    """A body's mass, centre of mass and inertia about it, in the words of result.json."""
-    mass, com, i = to_com(phi)
-    entries = [i[0, 0], i[0, 1], i[1, 1], i[0, 2], i[1, 2], i[2, 2]]
-    return {
-        "mass": mass,
-        "com": [float(c) for c in com],
-        "inertia_com": [float(e) for e in entries],
-    }

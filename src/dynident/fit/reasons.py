@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynident.consistency.constraints.consistency import GYRATION
 from dynident.core.arrays import Array
 from dynident.diagnosis.examine import Finding
 from dynident.diagnosis.scene import TINY, measure_unexplained_effort
@@ -183,11 +182,9 @@ def list_position_reasons(
     fitted, held_out : sequence
         Errors of free simulations of the problem's logs, and of `others`.
     """
-    # a link as thin as its file allows is what a log that hardly sees it looks like
-    told = [name for name in found.active if not name.startswith(GYRATION)]
     every = [Reason(REFUTED, f"{each.log}: {each.found}", advice=each.mend) for each in findings]
     advice = "move that joint otherwise, or state the value if it is known"
-    every += [Reason(DOUBTFUL, f"limited by {name}", advice=advice) for name in told]
+    every += [Reason(DOUBTFUL, f"limited by {name}", advice=advice) for name in found.limits]
     if found.fitted is not None:
         every += [Reason(DOUBTFUL, words) for words in found.fitted.doubts]
     # a joint that friction holds for long is off by what it is, whatever its motion

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynident.consistency.gyration import measure_nominal_radius
 from dynident.core.errors import InputError
-from dynident.core.inertia import find_smallest_eigenvalue
+from dynident.core.inertia import find_smallest_eigenvalue, measure_least_gyration, serialise_body
 from dynident.fit.parameters import (
     find_body_errors,
     list_base_parameters,
     list_drive_errors,
     list_file_parameters,
-    serialise_body,
 )
 from dynident.fit.result import Result
 
@@ -46,7 +44,7 @@ def tabulate_links(result: Result) -> dict[str, list[float]]:
     shares = result.estimate.informed
     for k, name in enumerate(DATA):
         columns[name] = [math.nan] * len(std) if shares is None else shares[:, k].tolist()
-    radii = [measure_nominal_radius(phi) for phi in result.phi]
+    radii = [measure_least_gyration(phi) for phi in result.phi]
     least = [each.radius for each in result.estimate.gyrations] or [math.nan] * len(std)
     columns["gyration"] = [math.nan if radius is None else radius for radius in radii]
     columns["least_gyration"] = least

@@ -6,14 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynident.consistency.disbelief import is_far_from_one
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
 from dynident.core.inertia import INERTIAL
 from dynident.estimators.estimate import Estimate
 from dynident.fit.facts import LogFacts
 from dynident.fit.figures import FitFigure
-from dynident.friction.energy import check_passive
 from dynident.recording.prepare import Samples
 from dynident.regression.factors import UNEXCITED, System
 from dynident.regression.problem import Problem
@@ -153,7 +150,7 @@ def warn_of_disbelief(problem: Problem, found: Estimate) -> list[str]:
     for own in found.disbelieved:
         nominal = robot.nominal[own.body, 0]
         words = f"{own.mass * nominal:.3g} kg, in the file {nominal:.3g} kg"
-        if not is_far_from_one(own.mass):
+        if not own.heavy_or_light:
             words += f"; of its moments up to {own.most:.2g} times"
         links.append(f"{robot.links[own.body]} ({words})")
     return [f"the log disagrees with the robot file about {', '.join(links)}"] if links else []
@@ -181,20 +178,4 @@ def warn_of_sensor_errors(problem: Problem, theta: Array) -> list[str]:
                 "degrees, beyond what small angles hold for; identify again with rpy = "
                 f"[{', '.join(f'{angle:.5g}' for angle in rpy)}] in [[contact]]"
             )
-    return notes
-
-
-def warn_of_nonpassive_drives(problem: Problem, theta: Array) -> list[str]:
-    """Drives whose friction, by a law, gives energy away: a simulation of it would, too."""
-    idim, notes = problem.idim, []
-    rubbing = len(idim.frictions) - len(idim.elements)  # springs give back what they store
-    for friction, linear in zip(idim.frictions[:rubbing], idim.linear(theta), strict=False):
-        if friction.model.law is None:
-            continue
-        gear = idim.gears[friction.gear]
-        try:
-            check_passive(friction.model, linear, np.array(idim.shape[friction.shape]))
-        except InputError as error:
-            drive = "motor of " * gear.coupled + problem.robot.joint_names[gear.number - 1]
-            notes.append(f"{drive}: {error}")
     return notes

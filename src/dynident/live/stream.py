@@ -16,7 +16,7 @@ import numpy as np
 
 from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import InputError
-from dynident.online.channels import (
+from dynident.live.channels import (
     Channels,
     collect_recorded_signals,
     collect_signals,

@@ -43,8 +43,8 @@ from dynident.online.recursive import (
     inflate_covariance,
     rls,
 )
-from dynident.recording.prepare import Samples
 from dynident.regression.decimate import GroupDecimator
+from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem, refuse_combinations, refuse_sensors
 from dynident.regression.statistics import compute_residuals
 from dynident.regression.weighted import compute_literature_std
@@ -168,7 +168,7 @@ def ekf(
     )  # fmt: skip
 
 
-def cut_into_stretches(log: Samples) -> Iterator[tuple[tuple[int, int], int]]:
+def cut_into_stretches(log: GeneralisedSamples) -> Iterator[tuple[tuple[int, int], int]]:
     """Runs of samples that make `STRETCH` instants each, and how many of them are their own."""
     step = int(np.lcm.reduce([f.step for f in log.filters]))
     length = step * max(1, STRETCH * min(f.step for f in log.filters) // step)
@@ -180,7 +180,7 @@ def cut_into_stretches(log: Samples) -> Iterator[tuple[tuple[int, int], int]]:
 
 def linearise_stretch(
     base: BaseParameters,
-    log: Samples,
+    log: GeneralisedSamples,
     segment: tuple[int, int],
     length: int,
     known: Array,

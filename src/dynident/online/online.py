@@ -19,8 +19,8 @@ from dynident.dynamics.equations import SINGULAR
 from dynident.dynamics.parameters import DriveColumn
 from dynident.dynamics.regressor import fill_regressor_samples
 from dynident.dynamics.tree import Tree
-from dynident.filters.causal import TURN_POINTS
 from dynident.friction.kernel import BY_STATE, VALUE, At, consult_law, find_law_address
+from dynident.online.causal import TURN_POINTS
 from dynident.online.recursion import Rule, absorb_row, follow_rows, solve_for_beta
 
 LOAD = 10

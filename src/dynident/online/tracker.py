@@ -21,7 +21,7 @@ from dynident.core.schema import Flag, Name, Number
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.contacts import follow_contact
-from dynident.filters.causal import TURN_POINTS, Turnover
+from dynident.online.causal import TURN_POINTS, Turnover
 from dynident.online.consistent import ConsistentAnswer
 from dynident.online.instruments import InstrumentAnswer
 from dynident.online.online import (

@@ -317,6 +317,11 @@ class Samples:
         """The torque filter of a group of rows; combinations of equations have the first one."""
         return self.filters[group if group < len(self.filters) else 0]
 
+    def undecimated(self) -> Self:
+        """As with a row at every sample."""
+        every = DecimationFilter.design(self.rate, self.rate)
+        return replace(self, filters=(every,) * len(self.filters))
+
     def of_joints(self, names: Sequence[str]) -> Self:
         """The columns of these joints, in this order; as they are where no names are known."""
         if self.joints is None or self.joints == tuple(names):

@@ -36,6 +36,7 @@ from dynident.recording.floating import BaseMotion
 from dynident.recording.prepare import Preparation, Samples
 from dynident.recording.recording import Recording
 from dynident.regression.rests import average_rests
+from dynident.robot.drives import Drives, find_moving_joints
 from dynident.robot.model import Contact, Equations, Robot
 
 CHUNK = 4096
@@ -122,6 +123,10 @@ class GeneralisedSamples(Samples):
     def joint_rows(self) -> slice:
         """Where the joints' torques are among all equations."""
         return slice(self.first, self.dq.shape[1])
+
+    def find_moving_joints(self, slow: tuple[float, ...], drives: Drives | None) -> Booleans:
+        """Joints on which all that rubs turns faster than `slow`, shape (samples, n)."""
+        return find_moving_joints(self.dq[:, self.joint_rows], slow, drives)
 
     @property
     def base_motion(self) -> Array | None:

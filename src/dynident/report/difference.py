@@ -12,15 +12,13 @@ from scipy import linalg
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.inertia import to_com
+from dynident.core.inertia import serialise_body, to_com
 from dynident.core.words import format_entry, format_number, format_percent, format_table
 from dynident.dynamics.base import BaseParameters, find_base_from_rows
 from dynident.fit.json import serialise_drive, serialise_figure, serialise_validation
 from dynident.fit.parameters import (
     list_base_parameters,
     list_file_parameters,
-    serialise_body,
-    serialise_robot,
 )
 from dynident.fit.result import Result, ValidationFigures
 from dynident.regression.statistics import (
@@ -41,7 +39,6 @@ from dynident.report.text import (
     list_free_errors,
     tabulate_drives,
 )
-from dynident.robot.model import Robot
 
 SCHEMA = "dynident.difference/1"
 BOTH = ("A", "B")
@@ -162,7 +159,7 @@ class Difference:
             "schema": SCHEMA,
             "results": [
                 {
-                    "robot": serialise_robot(each.robot),
+                    "robot": each.robot.identity,
                     "method": each.method,
                     "friction": each.idim.friction,
                     "logs": list_fitted_logs(each),
@@ -223,7 +220,7 @@ def compare_results(one: Result, other: Result | None, logs: Sequence[Pair] = ()
     names, others = one.robot.joint_names, other.robot.joint_names
     if names != others or one.robot.floating != other.robot.floating:
         raise InputError(
-            f"A is of {describe_robot(one.robot)}, B of {describe_robot(other.robot)}: only "
+            f"A is of {describe_robot(one)}, B of {describe_robot(other)}: only "
             "results of the same kind of robot can be compared"
         )
     apart = find_reason_apart(one, other)
@@ -231,8 +228,9 @@ def compare_results(one: Result, other: Result | None, logs: Sequence[Pair] = ()
     return Difference(one, other, apart, (*pairs, *pair_others(one, other)), test, tuple(logs))
 
 
-def describe_robot(robot: Robot) -> str:
+def describe_robot(result: Result) -> str:
     """What kind of robot it is."""
+    robot = result.robot
     base = "floating, " if robot.floating else ""
     return f"{robot.name} ({base}joints {', '.join(robot.joint_names)})"
 

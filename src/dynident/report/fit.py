@@ -11,13 +11,14 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, check_type
-from dynident.core.files import refuse_outputs, write_files
-from dynident.core.plain import from_plain
+from dynident.core.files import write_files
+from dynident.core.plain import from_plain, to_json
 from dynident.core.schema import Spec
+from dynident.dynamics.passive import warn_of_nonpassive_drives
 from dynident.estimators.estimate import Estimate
 from dynident.export.formats import EXPORTS, choose_own_format
 from dynident.fit.facts import LogFacts
-from dynident.fit.json import serialise_result, serialise_state, to_json
+from dynident.fit.json import serialise_result, serialise_state
 from dynident.fit.logs import Logs
 from dynident.fit.provenance import Provenance, carry_robot_files, restore_robot_files
 from dynident.fit.reasons import list_torque_reasons
@@ -32,16 +33,15 @@ from dynident.fit.tables import (
 from dynident.fit.verdict import ANYWAY, REFUTED, Reason, reach_verdict
 from dynident.fit.warnings import (
     warn_of_disbelief,
-    warn_of_nonpassive_drives,
     warn_of_sensor_errors,
     warn_of_weak_excitation,
 )
 from dynident.regression.problem import Problem
 from dynident.report.card import render_fit_card
 from dynident.report.difference import Difference, compare_results
+from dynident.report.exported import Exportable
 from dynident.report.sections import render_result_page, summarise_result
 from dynident.report.views import Plots
-from dynident.robot.mjcf import list_model_files
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -55,7 +55,7 @@ NONE = 1e-12
 
 
 @dataclass(frozen=True)
-class Fit(Result):
+class Fit(Exportable):
     """A model with its certificate, its error bars and its errors; see `Result`.
 
     >>> fit = di.identify(problem)
@@ -210,7 +210,7 @@ class Fit(Result):
         InputError
             When it cannot be written, or is an input.
         """
-        refuse_outputs([Path(path)], list_model_files(self.robot))
+        self.refuse_inputs([Path(path)])
         write_files({Path(path): self.render_page()})
 
     def render_page(self) -> bytes:
@@ -249,7 +249,7 @@ class Fit(Result):
             When it cannot be written, or holds what no file can.
         """
         folder = Path(folder)
-        refuse_outputs([folder / name for name in OUTPUTS], list_model_files(self.robot))
+        self.refuse_inputs([folder / name for name in OUTPUTS])
         contents, notes = self.render_files(folder, report, anyway)
         went = write_files(contents, OUTPUTS.__contains__)
         return (*notes, *(f"removed {path} of an earlier result" for path in went))
@@ -317,7 +317,7 @@ def conclude_fit(
         *(warn_of_weak_excitation(fitted, system, found, facts) if found.fitted is None else ()),
         *warn_of_disbelief(problem, found),
         *warn_of_sensor_errors(problem, theta),
-        *warn_of_nonpassive_drives(problem, theta),
+        *warn_of_nonpassive_drives(problem.idim, theta),
         *last,
     ]
     return Fit(

@@ -21,6 +21,15 @@ from dynident.core.words import (
     raise_powers,
 )
 from dynident.estimators.closed_loop import choose_judged_error
+from dynident.fit.comparison import (
+    LEGEND,
+    Candidate,
+    Comparison,
+    describe_held_out_blocks,
+    format_comparison_columns,
+    format_joint_columns,
+    list_comparison_notes,
+)
 from dynident.fit.figures import list_efforts
 from dynident.fit.ground import find_ground_support
 from dynident.fit.parameters import (
@@ -51,15 +60,6 @@ from dynident.plots.ground import chart_contact_forces, chart_footholds
 from dynident.plots.page import render_chart
 from dynident.regression.rows import list_torque_groups
 from dynident.regression.statistics import SIGNIFICANCE
-from dynident.report.comparison import (
-    LEGEND,
-    Candidate,
-    Comparison,
-    describe_held_out_blocks,
-    format_comparison_columns,
-    format_joint_columns,
-    list_comparison_notes,
-)
 from dynident.report.text import (
     build_error_columns,
     choose_headline,

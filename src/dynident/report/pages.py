@@ -1,4 +1,4 @@
-"""Pages of what commands judge beside a fit: logs, errors, loads, draws, replays, and tracks."""
+"""Pages of what commands judge beside a fit: logs, errors, draws, replays, and tracks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from dynident.plots.charts import (
     GREY,
     LINES,
     RED,
-    Bars,
     Chart,
     Curve,
     Dots,
@@ -37,7 +36,6 @@ from dynident.plots.document import (
     build_column_table,
     render_caption,
     render_document,
-    render_list,
     render_table,
 )
 from dynident.plots.page import render_chart
@@ -46,7 +44,6 @@ from dynident.regression.rows import list_torque_groups
 from dynident.report.difference import Difference
 from dynident.report.draws import Calibration, Draws
 from dynident.report.html import judge_held_out_error, judge_trust
-from dynident.report.payload import SYMBOLS, Payload
 from dynident.report.text import format_free_error
 
 POINTS = 4000
@@ -54,8 +51,6 @@ POINTS = 4000
 FOLLOWED = 12
 """Parameters that are drawn over time: those that moved most."""
 COLOURS = tuple(colour for colour, dashed in LINES[1:] if not dashed)
-UNITS = ("kg", *["m"] * 3, *["kg m²"] * 6)
-"""Of a load's `SYMBOLS`."""
 
 
 def chart_columns(names: Sequence[str], columns: Mapping[str, Array], y: str) -> Chart:
@@ -153,56 +148,6 @@ def render_validation_page(
         f"{format_count(len(logs), 'log')} that it was not fitted to",
         statements,
         parts,
-    )
-
-
-def render_payload_page(fit: Result, found: Payload) -> str:
-    """A load with its intervals, and the calls that controllers take."""
-    values, low, high = found.intervals
-    count = len(SYMBOLS) if found.load.seen else 1
-    shown = f"{found.mass:.4g} kg, 95 % from {low[0]:.4g} to {high[0]:.4g}"
-    statements = [
-        Statement("good" if found.load.seen else "note", "Load", f"on {found.load.link}: {shown}"),
-        *(Statement("note", "Warning", words) for words in found.warnings),
-        *judge_trust(fit),
-    ]
-    panels = [
-        Panel(
-            (
-                Rule(0.0, GREY),
-                Bars(np.arange(float(b - a)), low[a:b], high[a:b], (BLUE,), 2.0),
-                Dots(np.arange(float(b - a)), values[a:b], BLUE, 6.0),
-            ),
-            title,
-            y=f"[{UNITS[a]}]",
-            x_range=(-0.6, b - a - 0.4),
-            x_names=SYMBOLS[a:b],
-        )
-        for title, a, b in (("mass", 0, 1), ("centre", 1, 4), ("inertia about it", 4, 10))[
-            : 3 if found.load.seen else 1
-        ]
-    ]
-    numbers = [
-        ("value", [format_number(value, 5) for value in values[:count]]),
-        ("95 % from", [format_number(value) for value in low[:count]]),
-        ("to", [format_number(value) for value in high[:count]]),
-        ("unit", list(UNITS[:count])),
-    ]
-    table = build_column_table("", SYMBOLS[:count], numbers, ("unit",))
-    calls = [f"{maker}: {call}" for maker, call in found.calls().items()] if count > 1 else []
-    return render_document(
-        fit.robot.name,
-        f"the load of {found.log}, seen from {found.frame}",
-        statements,
-        [
-            Part(
-                "load",
-                "Load",
-                render_chart(Chart(tuple(panels), columns=3), "The load with 95 % intervals"),
-            ),
-            Part("values", "Values", render_table(table)),
-            Part("calls", "What controllers take", render_list(calls) if calls else ""),
-        ],
     )
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from dynident.consistency.gyration import describe_gyrations
 from dynident.core.text import format_count
 from dynident.core.words import format_entry, format_table
 from dynident.fit.figures import PositionSeries, Series, list_efforts
@@ -329,7 +328,7 @@ SECTIONS = {
         "Certificate",
         lambda page: {
             "certificate": describe_certificate(page.result),
-            "gyrations": describe_gyrations(page.result.estimate.gyrations),
+            "gyrations": page.result.estimate.describe_gyrations(),
             "estimate": page.result.estimate,
         },
     ),

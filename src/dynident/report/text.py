@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dynident.consistency.gyration import describe_gyrations
 from dynident.core.inertia import to_com
 from dynident.core.text import format_count
 from dynident.core.words import (
@@ -20,7 +19,6 @@ from dynident.core.words import (
     format_table,
     format_with_error,
 )
-from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.equations import Observed
 from dynident.dynamics.parameters import ShapeParameter
 from dynident.dynamics.units import convert_unit_to_joint
@@ -41,7 +39,6 @@ from dynident.fit.parameters import (
 )
 from dynident.regression.rows import FREE_OF
 from dynident.regression.statistics import TestResult
-from dynident.robot.model import Robot
 
 if TYPE_CHECKING:
     from dynident.estimators.closed_loop import FreeError, SimulatedFigure
@@ -164,12 +161,7 @@ def describe_consistency(result: Result) -> str:
 def describe_certificate(result: Result) -> str:
     """The solver's certificate."""
     proof = result.estimate.certificate
-    return describe_proof(**asdict(proof)) if proof else "none: this method solves no cone problem"
-
-
-def describe_proof(primal: float, dual: float, gap: float) -> str:
-    """What an answer proves of itself."""
-    return f"primal {primal:.1e}, dual {dual:.1e}, gap {gap:.1e}"
+    return proof.words if proof else "none: this method solves no cone problem"
 
 
 def describe_simulation(figure: SimulatedFigure) -> str:
@@ -350,7 +342,7 @@ def format_equations(result: Result) -> list[str]:
     base = result.base
     if base.all_stated:
         return []
-    kinds = [describe_observed(each, result.robot) for each in base.observed]
+    kinds = [describe_observed(each, result) for each in base.observed]
     told = [f"{kinds[0]}: {base.counts[0]} base parameters"]
     told += [
         f"{kind} adds {after - before}"
@@ -371,8 +363,9 @@ def format_equations(result: Result) -> list[str]:
     return lines
 
 
-def describe_observed(observed: Observed, robot: Robot) -> str:
+def describe_observed(observed: Observed, result: Result) -> str:
     """A kind of equations in words."""
+    robot = result.robot
     words = observed.equations + ", base fixed" * observed.still + ", poses held" * observed.static
     if observed.locked:
         names = [robot.joint_names[joint] for joint, _ in observed.locked]
@@ -516,20 +509,6 @@ def format_fit_figures(
     return "\n".join(format_torque_errors(columns, torque))
 
 
-def format_regroupings(base: BaseParameters, texts: Sequence[str]) -> str:
-    """The base parameters of a robot as combinations of its standard parameters: `texts`."""
-    pairs = zip(base.names, texts, strict=True)
-    lines = [line for name, text in pairs for line in format_entry(name, text)]
-    note = (
-        f"{base.count} base parameters of {len(base.idim.parameters)} standard parameters, "
-        f"{base.rigid_body_count} are named after a link's; friction {base.idim.friction}"
-    )
-    lines += ["", *format_entry("count", note)]
-    if base.unidentifiable:
-        lines += format_entry("no torque", ", ".join(base.unidentifiable))
-    return "\n".join(lines)
-
-
 def format_quality(result: Result, full: bool) -> list[str]:
     """Excitation, consistency, certificate, constraints, warnings and time; the first in short."""
     estimate, warnings = result.estimate, list(result.warnings)
@@ -540,7 +519,7 @@ def format_quality(result: Result, full: bool) -> list[str]:
         lines += format_entry("excitation", describe_excitation(result))
         for test in estimate.tests:
             lines += format_entry("test", describe_test_result(test))
-        for words in describe_gyrations(estimate.gyrations):
+        for words in estimate.describe_gyrations():
             lines += format_entry("gyration", words)
         if estimate.certificate is not None:
             lines += format_entry("certificate", describe_certificate(result))

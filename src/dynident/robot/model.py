@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -206,6 +206,11 @@ class Robot:
         """One line, for a prompt."""
         base = " on a floating base" if self.floating else ""
         return f"<Robot {self.name}: {self.n} joints{base} ({', '.join(self.joint_names)})>"
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Which robot it is, in the words of result.json."""
+        return {"name": self.name, "joints": list(self.joint_names), "dof": self.dof}
 
     @property
     def n(self) -> int:

@@ -9,7 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from dynident.api import find_log_faults, require_torque
 from dynident.collection.carried import unpack_model
 from dynident.collection.fill import Reduced, Task, fill_folder
 from dynident.collection.folder import (
@@ -42,6 +41,8 @@ from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.equations import Observed
 from dynident.dynamics.idim import Idim
 from dynident.estimators.closed_loop import lacks_torque
+from dynident.fit.doctor import find_log_faults
+from dynident.fit.figures import require_torque
 from dynident.fit.json import relate_path
 from dynident.methods.keywords import IdentifyOptions
 from dynident.readers.lerobot import cut_episode

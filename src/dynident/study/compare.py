@@ -33,6 +33,7 @@ from dynident.decide.blocks import (
     list_row_kinds,
     sum_squared_errors,
 )
+from dynident.fit.comparison import Candidate, Comparison, Failure
 from dynident.fit.scores import Scores
 from dynident.friction.names import build_friction, split_friction_names
 from dynident.methods import ESTIMATORS, OWN_SHAPES
@@ -40,7 +41,6 @@ from dynident.methods.options import SIMULATION, list_option_names, switch_boots
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.regression.statistics import estimate_long_run_ratio
-from dynident.report.comparison import Candidate, Comparison, Failure
 from dynident.report.fit import Fit
 from dynident.study.constraints import build_constraints
 from dynident.study.elements import build_elements
@@ -49,7 +49,9 @@ from dynident.study.study import (
     build_study_simulation,
     load_study_robot,
     pack_study,
+    prepare_study_recording,
     read_study_logs,
+    read_study_recording,
 )
 
 if TYPE_CHECKING:
@@ -334,6 +336,19 @@ def score_folds(models: Sequence[Model], folds: Sequence[Fold], kinds: Sequence[
     return Scores(squared_error, squared_torque, relative_error)
 
 
+def score_held_out(fit: Fit, plain: Study, blocks: int) -> tuple[tuple[str, ...], Scores]:
+    """Errors on the held-out logs as the study prepares them that varies nothing."""
+    held_out = [
+        prepare_study_recording(log, read_study_recording(log, fit.robot), plain.prepare)
+        for log in plain.log
+        if log.use == "validate"
+    ]
+    problem = Problem.of(fit.base, *held_out)
+    kinds = list_row_kinds(problem)
+    folds = build_folds(problem, (), held_out, blocks)
+    return kinds, score_folds([(fit.base, fit.theta)] * len(folds), folds, kinds)
+
+
 def fit_fold(
     study: Study, fold: Problem, method: str, searched: Projected | None, start: Array | None
 ) -> Model:
@@ -344,10 +359,12 @@ def fit_fold(
     options = select_method_options(study, fold, method)
     if searched is not None:
         try:
-            return estimate_alone(fold, method, searched=searched, start=start, **options)
+            found, theta = estimate_alone(fold, method, searched=searched, start=start, **options)
+            return found.base, theta
         except ComputationError:
             pass
-    return estimate_alone(fold, method, **options)
+    found, theta = estimate_alone(fold, method, **options)
+    return found.base, theta
 
 
 def select_method_options(study: Study, problem: Problem, method: str) -> dict[str, Any]:

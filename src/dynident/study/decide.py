@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynident.api import require_torque
 from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import ComputationError
@@ -35,6 +34,7 @@ from dynident.decide.standstill import choose_standstill
 from dynident.estimators.closed_loop import lacks_torque
 from dynident.estimators.constrained import Setting, build_constrained_setting
 from dynident.estimators.covariance import ErrorBars
+from dynident.fit.figures import require_torque
 from dynident.friction import DEFAULT_FRICTION
 from dynident.friction.names import build_friction, split_friction_names
 from dynident.methods.options import list_option_names

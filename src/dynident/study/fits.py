@@ -11,7 +11,7 @@ from typing import Any
 
 from dynident.api import measure_held_out_log
 from dynident.consistency.knowledge import Knowledge
-from dynident.consistency.nearest import nearest_to_base
+from dynident.consistency.nearest import describe_base_shift, nearest_to_base
 from dynident.core.errors import InputError
 from dynident.core.schema import list_file_names, replace_file_names, validate_data
 from dynident.dynamics.base import BaseParameters
@@ -20,7 +20,6 @@ from dynident.fit.figures import check_lowpass
 from dynident.fit.json import read_document
 from dynident.fit.logs import LogsGone, Use
 from dynident.fit.result import ValidationFigures
-from dynident.fit.zoo import find_zoo_entry
 from dynident.methods import TORQUE_FREE
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples
@@ -28,7 +27,7 @@ from dynident.regression.problem import Problem
 from dynident.regression.standing import check_bearing
 from dynident.report.difference import Difference
 from dynident.report.fit import Fit, restore_fit
-from dynident.report.repair import describe_base_shift
+from dynident.report.zoo import find_zoo_entry
 from dynident.robot.mjcf import list_model_files
 from dynident.robot.model import Robot
 from dynident.study.study import (
@@ -120,7 +119,7 @@ def read_zoo(name: str) -> Fit:
     Parameters
     ----------
     name : str
-        Of `dynident.fit.zoo.ZOO`; ``dynident zoo`` lists them.
+        Of `dynident.report.zoo.ZOO`; ``dynident zoo`` lists them.
 
     Returns
     -------

@@ -7,15 +7,12 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from dynident.api import EVERY_METHOD
-from dynident.core.arrays import freeze_array
 from dynident.core.errors import InputError, check_type
 from dynident.core.options import build_option_section, collect_options, read_options
 from dynident.core.progress import Progress, ignore_progress
@@ -58,12 +55,11 @@ from dynident.recording.read import read_log
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.robot import load_robot
-from dynident.robot.contacts import ContactSpec, add_contacts
-from dynident.robot.cut import add_sensor, cut_off_limb
+from dynident.robot.contacts import ContactSpec, parse_contacts
 from dynident.robot.load import LOADERS
 from dynident.robot.mjcf import list_model_files
 from dynident.robot.model import Robot
-from dynident.robot.rotations import convert_rpy
+from dynident.robot.sensing import add_sensors
 from dynident.robot.spec import DriveSpec, RobotSpec, TransmissionSpec
 from dynident.study.constraints import ConstraintSection, build_constraints
 from dynident.study.elements import ElementSection, build_elements
@@ -441,38 +437,9 @@ def load_study_robot(study: Study) -> Robot:
     return add_sensors(robot, study.contact, section.beyond, section.sensor)
 
 
-def add_sensors(
-    robot: Robot, contacts: Sequence[ContactSpec], beyond: str | None, sensors: Sequence[str]
-) -> Robot:
-    """A robot with its contacts and sensors in its chain, or the part of it beyond a sensor.
-
-    A contact at the link that a sensor holds describes the sensor.
-    """
-    if beyond is not None and sensors:
-        raise InputError(
-            f"{robot.name}: robot.beyond is the limb alone, and robot.sensor the robot with it; "
-            "give one of them"
-        )
-    held = (beyond,) if beyond is not None else tuple(sensors)
-    whole = add_contacts(robot, [c for c in contacts if (c.frame or c.name) not in held])
-    limbs = [describe_sensor(whole, frame, contacts) for frame in held]
-    return limbs[0] if beyond is not None else reduce(add_sensor, limbs, whole)
-
-
-def describe_sensor(robot: Robot, frame: str, contacts: Sequence[ContactSpec]) -> Robot:
-    """The part of a robot beyond a sensor, which a contact at its frame may describe."""
-    named = [spec for spec in contacts if (spec.frame or spec.name) == frame]
-    own = named[0] if named else ContactSpec(name=frame, estimate=("bias",))
-    found = cut_off_limb(robot, frame, own.name)
-    sensor = replace(
-        found.contacts[0],
-        bias=np.array(own.bias),
-        sign=own.sign,
-        rpy=own.rpy,
-        rotation=freeze_array(convert_rpy(own.rpy)),
-        estimate=tuple(dict.fromkeys(own.estimate)),
-    )
-    return replace(found, contacts=(sensor, *found.contacts[1:]))
+def state_contacts(study: Study, texts: Sequence[str]) -> Study:
+    """A study with contacts as the command line says them, instead of its own."""
+    return study.model_copy(update={"contact": parse_contacts(texts)})
 
 
 def build_study_idim(study: Study, robot: Robot) -> Idim:

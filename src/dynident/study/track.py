@@ -21,10 +21,10 @@ from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import Idim
 from dynident.fit.determined import SAME
+from dynident.live.channels import Channels, Instant, find_channels
 from dynident.live.messages import Equation, Message, Noticed, Row, Signals
 from dynident.live.outlets import Outlets, open_outlets
 from dynident.live.stream import Lines, Sample, Stopped, TextStream, open_text, stream_recording
-from dynident.online.channels import Channels, Instant, find_channels
 from dynident.online.recursive import Drift, Forgetting, Weights, convert_to_equation_sigma
 from dynident.online.tracker import Alarm, Known, Tracker, Tracking
 from dynident.readers.table import Table

@@ -16,9 +16,9 @@ from dynident.core.text import format_count
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters
 from dynident.fit.tables import build_frame
+from dynident.live.channels import find_channels
 from dynident.live.messages import Message, Noticed, Row, tell_event
 from dynident.live.stream import stream_recording
-from dynident.online.channels import find_channels
 from dynident.recording.recording import Recording
 from dynident.report.fit import Fit
 from dynident.report.pages import render_track_page

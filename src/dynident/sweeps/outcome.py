@@ -8,9 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from dynident.core.plain import replace_nonfinite, to_json
 from dynident.core.text import format_count
 from dynident.core.words import format_entry, format_percent, format_table
-from dynident.fit.json import replace_nonfinite, to_json
+from dynident.fit.comparison import format_percent_with_std, serialise_score
 from dynident.fit.scores import choose_simplest, select_best_verdicts
 from dynident.plots.document import (
     Part,
@@ -22,7 +23,6 @@ from dynident.plots.document import (
     render_facts,
     render_table,
 )
-from dynident.report.comparison import format_percent_with_std, serialise_score
 from dynident.sweeps.run import Run
 
 SCHEMA = "dynident.sweep/1"

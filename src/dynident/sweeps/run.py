@@ -12,17 +12,15 @@ import numpy as np
 
 from dynident.core.errors import DynidentError
 from dynident.core.kept import hash_file, take_fingerprint
+from dynident.core.plain import to_json
 from dynident.core.schema import list_file_names, replace_file_names
 from dynident.core.threads import limit_to_one_thread
 from dynident.core.version import VERSION
-from dynident.decide.blocks import build_folds, list_row_kinds
-from dynident.fit.json import relate_path, serialise_result, to_json
+from dynident.fit.json import relate_path, serialise_result
 from dynident.fit.scores import Scores
-from dynident.regression.problem import Problem
-from dynident.report.fit import Fit
-from dynident.study.compare import count_estimated_parameters, score_folds
+from dynident.study.compare import count_estimated_parameters, score_held_out
 from dynident.study.run import run_study
-from dynident.study.study import Study, pack_study, prepare_study_recording, read_study_recording
+from dynident.study.study import Study, pack_study
 
 SCHEMA = "dynident.sweep.run/1"
 RUN, RESULT = "run.json", "result.json"
@@ -106,19 +104,6 @@ def run_combination(task: Task) -> Made:
     }
     result = to_json(serialise_result(fit, Path(task.folder)))
     return Made({RUN: to_json(told).encode(), RESULT: result.encode()})
-
-
-def score_held_out(fit: Fit, plain: Study, blocks: int) -> tuple[tuple[str, ...], Scores]:
-    """Errors on the held-out logs as the study prepares them that varies nothing."""
-    held_out = [
-        prepare_study_recording(log, read_study_recording(log, fit.robot), plain.prepare)
-        for log in plain.log
-        if log.use == "validate"
-    ]
-    problem = Problem.of(fit.base, *held_out)
-    kinds = list_row_kinds(problem)
-    folds = build_folds(problem, (), held_out, blocks)
-    return kinds, score_folds([(fit.base, fit.theta)] * len(folds), folds, kinds)
 
 
 def read_run(folder: Path, values: dict[str, Any], name: str, state: str) -> Run | None:

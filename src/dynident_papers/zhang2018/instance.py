@@ -11,8 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dynident import Fit
-from dynident.api import identify
+from dynident import Fit, identify
 from dynident.core.errors import ComputationError, InputError
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem

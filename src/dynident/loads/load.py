@@ -17,22 +17,12 @@ from typing import Annotated
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from dynident.conic.active_set import Certificate
-from dynident.conic.cones import Definite
-from dynident.conic.solve import solve_cone_problem
 from dynident.consistency.bootstrap import Count
-from dynident.consistency.constraints.consistency import FLOOR, scale_pseudo_inertia
-from dynident.consistency.draws import (
-    Normal,
-    draw_within_cones,
-    factor_covariance,
-    project_into_cones,
-)
+from dynident.consistency.one_body import NearestBody, find_nearest_body
 from dynident.consistency.space import LENGTH
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import (
-    PSEUDO_INERTIA_BASIS,
     to_inertia_matrix,
     to_inertial_parameters,
     to_pseudo_inertia,
@@ -152,6 +142,8 @@ class Load:
         Of `free`.
     drifted : tuple of str
         What of the drives has changed beside, in words.
+    nearest : NearestBody
+        By the torques alone, with its certificate.
     moved : str or None
         How the load moved, where it did.
     """
@@ -163,7 +155,7 @@ class Load:
     covariance: Array
     drifted: tuple[str, ...]
     tests: tuple[TestResult, ...]
-    certificate: Certificate
+    nearest: NearestBody
     gains: Gains | None
     moved: str | None
     warnings: tuple[str, ...]
@@ -413,7 +405,10 @@ def identify_load(
             scale = mass / told
             std = scale * np.sqrt(fit.covariance[0, 0]) / told
             gains = Gains(("all",), np.array([scale]), np.array([std]))
-    phi, draws, certificate = find_consistent_load(fit, unit, loading.seed)
+    nearest = find_nearest_body(
+        fit.rows, fit.target, fit.x, fit.covariance, unit, DRAWS, loading.seed
+    )
+    phi, draws = nearest.phi, nearest.draws
     if mass is None:
         offset, spread = 0.0, loading.gain_error
         if spread is None:
@@ -432,7 +427,7 @@ def identify_load(
         phi, draws = phi * (mass / phi[0]), draws * (mass / draws[:, :1])
     return Load(
         link, phi, draws, scale * fit.x[:10], scale**2 * fit.covariance[:10, :10],
-        tuple(DRIFTS[symbol] for symbol in chosen), (*tests, *more), certificate, gains,
+        tuple(DRIFTS[symbol] for symbol in chosen), (*tests, *more), nearest, gains,
         moved, tuple(warnings),
     )  # fmt: skip
 
@@ -471,26 +466,6 @@ def stack_load_columns(
     slight = np.full(columns.shape[1], np.inf)
     slight[:10] = UNTOLD * unit
     return columns, slight
-
-
-def find_consistent_load(fit: RestFit, unit: Array, seed: int) -> tuple[Array, Array, Certificate]:
-    """The body nearest to a fit, draws of what it leaves open, and the proof of the first."""
-    count = len(fit.x)
-    whole = np.concatenate([unit, np.ones(count - 10)])
-    norms = np.linalg.norm(fit.rows[:, 10:], axis=0)
-    whole[10:] = 1.0 / np.maximum(norms, 1e-300)
-    basis = np.zeros((count, 4, 4))
-    basis[:10] = scale_pseudo_inertia(unit[:, None, None] * PSEUDO_INERTIA_BASIS, unit[0])
-    cone = Definite("pseudo-inertia of the load", basis, FLOOR * np.eye(4))
-    solution = solve_cone_problem(fit.rows * whole, fit.target, [cone])
-    alone = Definite(cone.name, basis[:10], cone.floor)
-    factor = factor_covariance(fit.covariance[:10, :10]) / unit[:, None]
-    inside = project_into_cones([alone], solution.x[:10], np.ones(10))
-    mean: Array = np.asarray(np.linalg.lstsq(factor, fit.x[:10] / unit - inside, rcond=None)[0])
-    found = draw_within_cones(
-        Normal(inside, factor, mean), [alone], DRAWS, np.random.default_rng(seed)
-    )
-    return solution.x[:10] * unit, found.x * unit, solution.certificate
 
 
 def factorise_log_parts(

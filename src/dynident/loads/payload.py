@@ -12,13 +12,13 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
-from dynident.online.payload import Load, estimate_load_intervals
+from dynident.loads.load import Load, estimate_load_intervals
 from dynident.robot.rotations import to_rpy
 
 WIDTH = 100
 """Columns of the summary, which no call of a maker fits in 80."""
 SYMBOLS = ("mass", "x", "y", "z", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
-"""What `dynident.online.payload.to_central_inertia` gives."""
+"""What `dynident.loads.load.to_central_inertia` gives."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Payload:
                 for symbol, a, b in zip(SYMBOLS[:told], low, high, strict=False)
             },
             "consistent": True,
-            "certificate": asdict(load.certificate),
+            "certificate": asdict(load.nearest.certificate),
             "gains": gains,
             "changed": list(load.drifted),
             "moved": load.moved,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,13 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.nearest import (
     Repaired,
     build_measured_system,
+    describe_base_shift,
     nearest_consistent,
     nearest_to_base,
 )
 from dynident.core.arrays import Array
-from dynident.core.inertia import find_smallest_eigenvalue
+from dynident.core.files import refuse_outputs
+from dynident.core.inertia import find_smallest_eigenvalue, serialise_body
 from dynident.core.options import collect_options
 from dynident.core.text import format_count
 from dynident.core.words import format_entry, format_number, format_table
@@ -26,8 +29,7 @@ from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.base_table import read_base_table
 from dynident.dynamics.idim import FRICTION, build_idim
 from dynident.export.urdf import render_standard_urdf, render_urdf
-from dynident.fit.parameters import serialise_body, serialise_robot
-from dynident.report.text import describe_proof
+from dynident.robot.mjcf import list_model_files
 from dynident.robot.model import Robot
 
 NEAREST = {"metric": collect_options([Knowledge])["metric"]}
@@ -72,6 +74,11 @@ def repair_base_table(
     )
 
 
+def refuse_model_files(outputs: Sequence[Path], model: Robot) -> None:
+    """Refuse to write over files that a robot came from."""
+    refuse_outputs(outputs, list_model_files(model))
+
+
 def format_repair(robot: Robot, found: Repaired) -> str:
     """Every link before and after, in lines of at most 80 columns."""
     masses = [phi[0] for phi in found.phi]
@@ -92,22 +99,12 @@ def format_repair(robot: Robot, found: Repaired) -> str:
     lines = format_table("link", robot.links, columns)
     changed = ", ".join(robot.links[k] for k in found.changed) or "none: all are consistent"
     lines += ["", *format_entry("changed", changed)]
-    lines += format_entry("certificate", describe_proof(**asdict(found.certificate)))
+    lines += format_entry("certificate", found.certificate.words)
     lines += format_entry(
         "distance", "in the metric; 1 is a link changed by its own size. "
         f"{format_count(len(found.changed), 'link')} of {len(robot.links)} changed"
     )  # fmt: skip
     return "\n".join(lines)
-
-
-def describe_base_shift(base: BaseParameters, given: Array, std: Array, beta: Array) -> str:
-    """How far base parameters had to move to be those of consistent links."""
-    moved = np.abs(beta - given) * np.diag(build_measured_system(given, std).A)
-    worst = int(np.argmax(moved))
-    return (
-        f"the nearest consistent links move the base parameters by {moved[worst]:.2g} sigma at "
-        f"most ({base.names[worst]}), {np.sqrt(np.mean(moved**2)):.2g} in the mean"
-    )
 
 
 def format_base_repair(base: BaseParameters, given: Array, std: Array, point: FeasiblePoint) -> str:
@@ -123,7 +120,7 @@ def format_base_repair(base: BaseParameters, given: Array, std: Array, point: Fe
     ]  # fmt: skip
     lines = [*format_table("base parameter", base.names, columns), ""]
     lines += format_entry("repaired", describe_base_shift(base, given, std, point.beta))
-    lines += format_entry("certificate", describe_proof(**asdict(point.solution.certificate)))
+    lines += format_entry("certificate", point.solution.certificate.words)
     return "\n".join(lines)
 
 
@@ -136,7 +133,7 @@ def serialise_base_repair(
     phis, drives = idim.split(point.theta)
     return {
         "schema": "dynident.repair/1",
-        "robot": serialise_robot(robot),
+        "robot": robot.identity,
         "parameters": [
             {"name": name, "given": float(g) if np.isfinite(s) else None, "value": float(b)}
             for name, g, s, b in zip(base.names, given, std, point.beta, strict=True)
@@ -176,7 +173,7 @@ def serialise_repair(robot: Robot, found: Repaired) -> dict[str, Any]:
         rows.append(row)
     return {
         "schema": "dynident.repair/1",
-        "robot": serialise_robot(robot),
+        "robot": robot.identity,
         "changed": [robot.links[k] for k in found.changed],
         "standard": rows,
         "certificate": asdict(found.certificate),

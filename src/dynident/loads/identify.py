@@ -8,12 +8,12 @@ from typing import Annotated, Any
 from dynident.core.errors import InputError
 from dynident.core.options import Options, build_all_options
 from dynident.core.schema import Name
-from dynident.online.payload import Loading, identify_load
+from dynident.loads.load import Loading, identify_load
+from dynident.loads.payload import Payload
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.report.fit import Fit
-from dynident.report.payload import Payload
 from dynident.robot.geometry import locate_frame
 
 

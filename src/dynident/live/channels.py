@@ -14,7 +14,7 @@ from dynident.core.errors import InputError
 from dynident.dynamics.contacts import map_wrench_to_joints
 from dynident.dynamics.equations import Observed
 from dynident.dynamics.tree import Tree, build_tree
-from dynident.filters.causal import SETTLED, CausalFilter
+from dynident.online.causal import SETTLED, CausalFilter
 from dynident.recording.floating import (
     SAMPLED,
     Base,
