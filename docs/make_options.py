@@ -21,6 +21,7 @@ from dynident.excitation.criteria import CRITERIA
 from dynident.excitation.obstacles import OBSTACLES
 from dynident.excitation.options import FAMILIES as EXCITATION
 from dynident.excitation.selection import Selecting
+from dynident.experiments.planning import Planning
 from dynident.export.formats import EXPORTS
 from dynident.filters.clock import Clocking
 from dynident.loads.identify import FAMILIES as PAYLOAD
@@ -284,6 +285,14 @@ def page() -> str:
         "What they mean stands in [excitation](excitation.md#criteria).",
         "",
         *rows(("`criterion`", "minimises"), [(f"`{k}`", c.words) for k, c in CRITERIA.items()]),
+        "",
+        "## Protocols",
+        "",
+        "Flags of [`dynident protocol`](protocol.md), and keywords of",
+        "[`dynident.protocol`](api.md), beside the limits and the search of",
+        "[excitation](#excitation).",
+        "",
+        *rows(WITH_FLAGS, with_flags((Planning,))),
         "",
         "## Selection",
         "",

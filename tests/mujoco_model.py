@@ -11,7 +11,7 @@ from lxml import etree
 from robots import relative, states
 
 from dynident.core.arrays import Array
-from dynident.dynamics import build_tree, compute_bias_torque, compute_mass_matrix
+from dynident.dynamics import build_tree, compute_mass_matrix, evaluate_inverse_dynamics
 from dynident.robot import Robot
 
 
@@ -79,4 +79,5 @@ def agree(path: Path, robot: Robot, phi: Array | None = None, samples: int = 6) 
     M, b, armature = engine_terms(model, robot, q, dq)
     tree = build_tree(robot)
     ours = compute_mass_matrix(tree, phi, q) + np.diag(armature)
-    return max(relative(ours, M), relative(compute_bias_torque(tree, phi, q, dq), b))
+    bias = evaluate_inverse_dynamics(tree, phi, q, dq, 0.0 * dq)
+    return max(relative(ours, M), relative(bias, b))

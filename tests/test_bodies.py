@@ -108,6 +108,13 @@ def test_the_page_has_both_sets_of_bodies_and_the_motion_of_the_log():
     q = np.degrees(log.q[start:stop:stride])[: data["count"]]
     np.testing.assert_allclose(unpack(data["q"], "<f4").reshape(q.shape), q, atol=1e-4)
     assert 0.0 <= stop - start - 1 - stride * (data["count"] - 1) < stride
+    poses = place_bodies(fit().robot, log.q[start:stop:stride])
+    for each in data["ellipsoids"]:  # all that moves is in the picture
+        ends = np.array(each["centre"]) + np.vstack([each["axes"], -np.array(each["axes"])])
+        body = poses[:, each["body"]]
+        there = ends @ np.swapaxes(body[..., :3], 1, 2) + body[:, None, :, 3]
+        away = np.linalg.norm(there - data["view"]["middle"], axis=-1)
+        assert away.max() <= data["view"]["radius"] + 1e-9
 
 
 def test_long_logs_are_cut_to_their_longest_run():

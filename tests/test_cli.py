@@ -306,6 +306,7 @@ def test_help_and_version(capfd):
         "init",
         "select",
         "excite",
+        "protocol",
         "base",
     ]
     expected += ["validate", "diff"]
@@ -950,6 +951,8 @@ def test_flags_and_a_study_give_the_same_numbers(place, capfd):
         assert err == ""
         documents.append(json.loads(out))
     for document in documents:
+        sizes = [document["provenance"][f"{kind}_bytes"] for kind in ("log", "robot")]
+        assert sizes == [{n: os.path.getsize(n)} for n in ("a.csv", "arm.urdf")]
         del document["timings"], document["provenance"]["date"]
     documents[0]["settings"]["study"] = documents[1]["settings"]["study"]
     assert documents[0] == documents[1]

@@ -24,7 +24,7 @@ from dynident.decide.friction import (
     extend_all_laws,
     list_joints_within_a_turn,
 )
-from dynident.decide.laws import LOAD, MEMORY, Column, add_load, build_menu, drop_load
+from dynident.decide.laws import LOAD, MEMORY, Column, build_menu, drop_load, extend_law
 from dynident.decide.outliers import count_huber
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import attach
@@ -181,8 +181,8 @@ def test_laws_are_within_the_bounds_of_their_models():
         menu = build_menu(fastest)
         for law in (law for tier in menu.tiers for law in tier):
             build_friction(law.name)
-            build_friction(add_load(law).name)
-            assert drop_load(add_load(law).name) == law.name
+            build_friction(extend_law(law, 1).name)
+            assert drop_load(extend_law(law, 1).name) == law.name
         assert len(build_friction(menu.wide)) == len(menu.parts)
 
 

@@ -19,9 +19,9 @@ from dynident.diagnosis.by_file import find_by_file, find_zero, measure_file_sca
 from dynident.diagnosis.by_law import find_by_law
 from dynident.diagnosis.diagnoses import (
     DIAGNOSES,
-    build_gravity_columns,
     fit_difference,
     has_corner,
+    place_columns,
 )
 from dynident.diagnosis.examine import examine
 from dynident.diagnosis.scene import take_scene
@@ -649,7 +649,8 @@ def test_a_torque_that_is_next_to_nothing_counts_for_no_more_than_others(base, s
     scene = take_scene(base, prepare(sound, 10.0))
     beta = fit_consistent_model(scene.problem)
     torque = scene.torque * [1.0, 1.0, 0.0, 1.0]
-    columns = build_gravity_columns(scene)
+    bodies, still = np.flatnonzero(base.kept < base.idim.inertial), np.zeros_like(scene.q)
+    columns = place_columns(scene, bodies, (scene.q, still, still))
     missing, rows = fit_difference(scene.driven(torque), beta, columns)
     assert np.all(np.isfinite(missing))
     assert not np.any(rows.reshape(columns.shape)[:, 2])

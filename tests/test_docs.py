@@ -501,7 +501,9 @@ def test_command_line_page_names_every_option(capsys: pytest.CaptureFixture[str]
         section = text.partition(f"## `dynident {command}")[2].partition("\n## ")[0]
         assert run([command, "--help"]) == 0
         options = capsys.readouterr().out.partition("Example:")[0]
-        of_options = of_methods if command in ("identify", "excite", "export") else set()
+        of_options = (
+            of_methods if command in ("identify", "excite", "export", "protocol") else set()
+        )
         elsewhere = {"--help"} | of_options
         for option in set(re.findall(r"^  .*?(--[a-z-]+)", options, re.M)) - elsewhere:
             assert option in section, f"dynident {command} {option}"
@@ -571,7 +573,7 @@ def test_result_page_names_every_key(desk: Path) -> None:
             document.pop(free, None)
         for joint in document["joints"]:
             joint["friction"] = joint["std"]["friction"] = None
-        for named in ("logs", "robot"):
+        for named in ("logs", "log_bytes", "robot", "robot_bytes"):
             document["provenance"][named] = None
         assert keys_of(document) <= known | {"study", "timings"}
 

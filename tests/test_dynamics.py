@@ -13,15 +13,14 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.dynamics import (
     build_tree,
-    compute_bias_torque,
     compute_mass_matrix,
     differentiate_dynamics,
     evaluate_inverse_dynamics,
-    evaluate_regressor,
     solve_forward_dynamics,
 )
 from dynident.dynamics.energy import evaluate_energy_columns
-from dynident.dynamics.regressor import build_dense_slots, fill_regressor
+from dynident.dynamics.idim import build_idim
+from dynident.dynamics.regressor import fill_regressor
 from dynident.robot import Robot, load_robot
 from dynident.robot.urdf import convert_pinocchio_model
 
@@ -111,7 +110,7 @@ def test_inverse_dynamics_and_bias(both: tuple[Robot, pin.Model, Array]) -> None
     theirs = np.array(
         [pin.nonLinearEffects(model, data, pin_q(model, a), b) for a, b in zip(q, dq, strict=True)]
     )
-    assert relative(compute_bias_torque(tree, phi, q, dq), theirs) < TOLERANCE
+    assert relative(evaluate_inverse_dynamics(tree, phi, q, dq, 0.0 * dq), theirs) < TOLERANCE
 
 
 def test_energies(both: tuple[Robot, pin.Model, Array]) -> None:
@@ -167,18 +166,19 @@ def test_derivatives(both: tuple[Robot, pin.Model, Array]) -> None:
     robot, model, phi = both
     q, dq, ddq = states(robot, SAMPLES)
     data = model.createData()
-    by_q, by_dq = differentiate_dynamics(build_tree(robot), phi, q, dq, ddq)
+    by_q, by_dq, by_ddq = differentiate_dynamics(build_tree(robot), phi, q, dq, ddq)
     for k in range(SAMPLES):
         pin.computeRNEADerivatives(model, data, pin_q(model, q[k]), dq[k], ddq[k])
         assert relative(by_q[k], data.dtau_dq) < TOLERANCE
         assert relative(by_dq[k], data.dtau_dv) < TOLERANCE
+    assert relative(by_ddq, compute_mass_matrix(build_tree(robot), phi, q)) < TOLERANCE
 
 
 def test_regressor(both: tuple[Robot, pin.Model, Array]) -> None:
     robot, model, phi = both
     q, dq, ddq = states(robot, SAMPLES)
     data, tree = model.createData(), build_tree(robot)
-    ours = evaluate_regressor(tree, q, dq, ddq)
+    ours = build_idim(robot, "none").regressor(q, dq, ddq)
     for k in range(SAMPLES):
         theirs = pin.computeJointTorqueRegressor(model, data, pin_q(model, q[k]), dq[k], ddq[k])
         assert relative(ours[k], theirs) < TOLERANCE
@@ -188,16 +188,17 @@ def test_regressor(both: tuple[Robot, pin.Model, Array]) -> None:
 
 def test_regressor_fills_only_the_slots_that_are_asked_for(tmp_path: Path) -> None:
     robot, _ = load("branched", tmp_path)
-    tree = build_tree(robot)
+    tree, idim = build_tree(robot), build_idim(robot, "none")
     q, dq, ddq = states(robot, 3)
-    dense = build_dense_slots(tree)
-    wanted = np.unique(dense[dense >= 0])[::3]
+    packing = idim.packing(range(idim.inertial))
+    dense, wanted = packing.slot, np.arange(packing.width)[::3]
     slot = np.full_like(dense, -1)
     for column, entry in enumerate(wanted):
         slot[dense == entry] = column
     out = np.full((3, len(wanted) + 1), 7.0)
     fill_regressor(tree, slot, q, dq, ddq, out)
-    full = evaluate_regressor(tree, q, dq, ddq).reshape(3, -1)
+    full = np.empty((3, packing.width))
+    fill_regressor(tree, dense, q, dq, ddq, full)
     assert relative(out[:, :-1], full[:, wanted]) < 1e-14
     np.testing.assert_array_equal(out[:, -1], 7.0)
 
@@ -209,10 +210,8 @@ def test_gravity_is_the_robots() -> None:
     model.gravity.linear = np.array([1.0, -2.0, 3.0])
     q, dq, _ = states(robot, 1)
     theirs = pin.nonLinearEffects(model, model.createData(), q[0], dq[0])
-    assert (
-        relative(compute_bias_torque(build_tree(robot), robot.nominal, q, dq)[0], theirs)
-        < TOLERANCE
-    )
+    ours = evaluate_inverse_dynamics(build_tree(robot), robot.nominal, q, dq, 0.0 * dq)
+    assert relative(ours[0], theirs) < TOLERANCE
 
 
 def test_robot_of_a_pinocchio_model_has_its_nominal_torques() -> None:

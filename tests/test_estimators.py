@@ -21,7 +21,7 @@ from dynident.methods.options import estimate as estimate_by_name
 from dynident.methods.options import list_option_names
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
-from dynident.regression.essential import Limits, select_essential_parameters
+from dynident.regression.essential import Elimination, select_essential_parameters
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS
 from dynident.regression.statistics import choose_bartlett_lag
@@ -292,7 +292,7 @@ def test_rules_of_elimination_stop_where_they_are_told(problem_of_little):
     factors, sigma = problem.factors, ESTIMATORS["wls"](problem).sigma
 
     def keep(rule, **limits):
-        return select_essential_parameters(factors, sigma, rule, Limits(**limits)).kept
+        return select_essential_parameters(factors, sigma, Elimination(rule, **limits)).kept
 
     def spread(kept):
         system = factors.select(kept).weighted(sigma)
@@ -301,13 +301,13 @@ def test_rules_of_elimination_stop_where_they_are_told(problem_of_little):
         return relative.max() / relative.min()
 
     for ratio in (1e4, 300.0, 10.0):
-        kept = keep("ratio", ratio=ratio)
+        kept = keep("ratio", essential_ratio=ratio)
         assert spread(kept) <= ratio
-    assert len(keep("ratio", ratio=1e9)) == problem.base.count > len(kept)
-    counts = [len(keep("torque-range", percent=percent)) for percent in (1e-6, 1.0, 30.0)]
+    assert len(keep("ratio", essential_ratio=1e9)) == problem.base.count > len(kept)
+    counts = [len(keep("torque-range", essential_percent=percent)) for percent in (1e-6, 1.0, 30.0)]
     assert counts == sorted(counts, reverse=True)
     assert counts[0] > counts[-1]
-    assert len(keep("f-test", significance=1e-12)) <= len(keep("f-test", significance=0.5))
+    assert len(keep("f-test", essential_p=1e-12)) <= len(keep("f-test", essential_p=0.5))
     by_option = estimate_by_name(problem, "wls", essential="ratio", essential_ratio=10.0)
     assert by_option.essential.kept == kept
 

@@ -184,6 +184,10 @@ def test_a_fit_is_saved_and_its_page_written_wherever_its_logs_are(place, tmp_pa
     assert sorted(os.listdir("mine")) == ["model.urdf", "report.html", "result.json"]
     read = di.read_result("mine/result.json")
     assert read.summary() == fit.summary()
+    size = (place / "a.csv").stat().st_size
+    assert read.provenance == fit.provenance
+    assert read.provenance.log_bytes == {"a.csv": size}
+    assert f"{size} bytes, SHA-256 {fit.provenance.logs['a.csv']}" in fit.render_page().decode()
     assert "its logs cannot be read: " in read.to_urdf("again.urdf")[-1]
     assert Path("again.urdf").read_bytes() == Path("mine/model.urdf").read_bytes()
     with pytest.raises(di.InputError, match="made without a study, so its logs are not known"):

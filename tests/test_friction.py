@@ -120,7 +120,7 @@ def test_drives_that_are_made_together_are_those_made_one_by_one(width):
             own = ddq @ column.turns
         else:
             friction = idim.frictions[column.friction]
-            signals = idim.signals(column.friction, q, dq, width)
+            signals = idim.view(q, dq, width)(column.friction)
             shape = np.array(idim.shape[friction.shape])
             own = friction.model.columns(signals, shape)[:, column.term]
         each = np.outer(own, column.turns)
@@ -857,7 +857,7 @@ def test_a_robot_that_is_let_go_loses_energy_to_its_friction(name):
         ]
     )
     for k, linear in enumerate(idim.linear(theta)):
-        signals = idim.signals(k, motion.q, motion.dq, loop.width, conditions)
+        signals = idim.view(motion.q, motion.dq, loop.width, conditions)(k)
         shape = np.array(idim.shape[idim.frictions[k].shape])
         energy += idim.frictions[k].model.energy(signals, shape) @ linear
     assert energy[0] - energy[-1] > 1.0

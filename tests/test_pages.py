@@ -27,6 +27,7 @@ from pages import (
     measure_contrast,
 )
 from test_bodies import fit
+from test_protocol import plan
 from test_report import identified
 
 import dynident as di
@@ -63,7 +64,8 @@ place = test_compare.place
 JUDGED = ("doctor", "validation", "draws", "replays", "difference", "track", "payload")
 """What `--page` writes."""
 KINDS = (
-    "result", "base parameters", "comparison", "excitation", "replay", "bodies", "live", *JUDGED
+    "result", "base parameters", "comparison", "excitation", "protocol", "replay", "bodies", "live",
+    *JUDGED,
 )  # fmt: skip
 
 
@@ -104,7 +106,7 @@ def judged_pages() -> dict[str, str]:
         "draws": render_draws_page(fit, draws, [inside]),
         "replays": render_replays_page("toy", [], [Replayed("a log", names, errors)]),
         "difference": render_difference_page([compare_results(fit, None)]),
-        "track": render_track_page("toy", "a log", fit.base.names, *followed, [(3.0, "a load")]),
+        "track": render_track_page(fit.base, "a log", *followed, [(3.0, "a load")]),
         "payload": render_payload_page(fit, weigh()),
     }
 
@@ -129,8 +131,8 @@ def test_pages_of_what_is_judged_say_it():
         "validation": ("Held-out error", "held-out log", "Torque of every joint"),
         "draws": ("all of 12 draws", "92 % inside"),
         "replays": ("dynident 1.58", "a warning"),
-        "difference": ("standard deviations", "A and B"),
-        "track": ("1.5 ± 0.2 kg at the end", "3.00 s", "a load"),
+        "difference": ("standard deviations", "A and B", "the robot file's inertials", "kg m²"),
+        "track": ("1.5 ± 0.2 kg at the end", "3.00 s", "a load", "[Nm s/rad]"),
         "payload": ("1 kg, 95 % from 0.9 to 1.1", "set_target_payload"),
     }.items():
         text = " ".join(lxml.html.document_fromstring(pages[kind]).text_content().split())
@@ -151,6 +153,8 @@ def test_a_page_has_the_study_that_repeats_it(place):
     made = identified().provenance
     for words in (f"Python {made.python}, {made.machine}", made.date, *made.logs.values(), "Cite"):
         assert words in told
+    assert made.log_bytes == dict.fromkeys(made.logs)
+    assert f"from memory, SHA-256 {next(iter(made.logs.values()))}" in told
 
 
 def test_commands_write_pages(tmp_path, capsys):
@@ -172,6 +176,7 @@ def pages(place) -> dict[str, str]:
         "base parameters": identified("wls", essential="f-test").render_page().decode(),
         "comparison": render_comparison_page(compared),
         "excitation": excitation_pages()[0],
+        "protocol": plan().render(),
         "replay": test_replay.page(),
         "bodies": render_bodies(fit(), fit().samples[0]),
         "live": render_live_page(test_live.board()),

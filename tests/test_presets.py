@@ -15,6 +15,7 @@ from dynident.cli import run
 from dynident.readers import read_tables
 from dynident.readers.presets import PRESETS, UNITREE, find_layout
 from dynident.study.study import (
+    load_study_robot,
     parse_study,
     read_study,
     read_study_recording,
@@ -222,6 +223,38 @@ def test_joints_that_are_locked_need_no_columns_of_a_preset(motion, caplog):
     assert log.columns["q"] == ("actual_q_0",)
     assert log.columns["current"] == ("actual_current_0",)
     assert log.columns["time"] == "timestamp"
+
+
+def test_published_torque_constants_are_of_the_robot_that_is_named_and_of_currents(caplog, motion):
+    rows = "".join(
+        f'[[joint]]\nname = "j{k}"\na = 0.1\ninertial = {{ mass = 1.0, com = [0.1, 0.0, 0.0] }}\n'
+        for k in range(6)
+    )
+    q = np.column_stack([motion["q"]] * 3)
+    names = [f"{kind}_{k}" for kind in ("actual_q", "actual_current") for k in range(6)]
+    table = np.column_stack([motion["time"], q, np.sin(q)])
+    np.savetxt("ur.csv", table, delimiter=",", header=",".join(["timestamp", *names]), comments="")
+
+    def read(name, more=""):
+        Path("arm.toml").write_text(f'name = "{name}"\nconvention = "modified"\n{rows}')
+        return study_of("ur.csv", 'preset = "ur-rtde"\n', more)
+
+    with caplog.at_level("INFO", "dynident"):
+        study = read("UR5", "locked = { j5 = 0.0 }")
+    assert [drive.joint for drive in study.robot.drive] == [f"j{k}" for k in range(5)]
+    gains = [drive.gain for drive in study.robot.drive]
+    assert gains == pytest.approx([13.635, 13.7461, 13.6855, 9.6657, 8.7365])
+    assert "gains: 13.64, 13.75, 13.69, 9.67, 8.74, 9.02 Nm/A" in " ".join(caplog.messages)
+    assert "doi 10.3390/robotics10030083" in " ".join(caplog.messages)
+    recording = read_study_recording(study.log[0], load_study_robot(study))
+    np.testing.assert_allclose(recording.tau, np.sin(q[:, :5]) * gains, atol=1e-9)
+    assert read("ur5e").robot.drive == ()
+    assert len(read("ur5").robot.drive) == 6
+    Path("study.toml").write_text(
+        '[robot]\nfile = "arm.toml"\n[[robot.drive]]\njoint = "j0"\ngain = 2.0\n'
+        '[[log]]\nfiles = "ur.csv"\npreset = "ur-rtde"\n'
+    )
+    assert [drive.gain for drive in read_study(Path("study.toml")).robot.drive] == [2.0]
 
 
 def test_presets_that_are_not_known_or_do_not_fit_are_refused(motion, capsys):

@@ -50,6 +50,8 @@ def test_joint_states(tmp_path, form):
         (inner,) = (p for p in path.iterdir() if p.suffix in (".mcap", ".db3"))
         for other in (inner, path / "metadata.yaml"):
             np.testing.assert_array_equal(read_log(other, ROBOT).q, Q)
+        every = sum(own.stat().st_size for own in path.iterdir())
+        assert log.size == read_log(path / "metadata.yaml", ROBOT).size == every
 
 
 @pytest.mark.parametrize("form", FORMS)

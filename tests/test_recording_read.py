@@ -148,6 +148,7 @@ def test_files_side_by_side(tmp_path):
     columns = {"q": "pos.csv:*", "tau": ["tau.csv:j_a", f"{torque}:j_b"]}
     recording = read_log([position, torque], ROBOT, columns=columns)
     assert recording.name == "pos.csv+tau.csv"
+    assert recording.size == position.stat().st_size + torque.stat().st_size
     np.testing.assert_allclose(recording.q, Q, rtol=1e-15)
     np.testing.assert_allclose(recording.tau, TAU, rtol=1e-15)
     by_position = read_log([position, torque], ROBOT, columns={"q": [2, 3], "tau": [5, 6]})

@@ -13,7 +13,8 @@ from robots import EXAMPLES, bodies, relative, states
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.inertia import to_com, to_inertia_matrix, transform_body
-from dynident.dynamics import build_tree, evaluate_inverse_dynamics, evaluate_regressor
+from dynident.dynamics import build_tree, evaluate_inverse_dynamics
+from dynident.dynamics.idim import build_idim
 from dynident.robot import Robot, load_robot
 from dynident.robot.dh import build_dh_joints, read_dh_inertials
 from dynident.robot.drives import Drives
@@ -190,7 +191,7 @@ def test_tx40_table_is_its_urdf() -> None:
         dq, ddq = robot.drives.rate_to_joint(rate), robot.drives.rate_to_joint(acceleration)
         tree = build_tree(robot)
         torques.append(evaluate_inverse_dynamics(tree, values, q, dq, ddq))
-        spaces.append(evaluate_regressor(tree, q, dq, ddq).reshape(-1, 60))
+        spaces.append(build_idim(robot, "none").regressor(q, dq, ddq).reshape(-1, 60))
     assert relative(torques[1], torques[0]) < 1e-9
     ranks = [np.linalg.matrix_rank(w, tol=1e-8 * np.linalg.norm(w, 2)) for w in spaces]
     both = np.hstack(spaces)
@@ -200,7 +201,7 @@ def test_tx40_table_is_its_urdf() -> None:
 def test_tx40_has_36_inertial_base_parameters() -> None:
     robot = load_robot(EXAMPLES / "tx40" / "tx40_dh.toml")
     q, dq, ddq = states(robot, 200)
-    matrix = evaluate_regressor(build_tree(robot), q, dq, ddq).reshape(-1, 60)
+    matrix = build_idim(robot, "none").regressor(q, dq, ddq).reshape(-1, 60)
     assert np.linalg.matrix_rank(matrix) == 36
 
 

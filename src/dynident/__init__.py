@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from dynident.excitation.excite import excite as excite
     from dynident.excitation.obstacles import Obstacle as Obstacle
     from dynident.excitation.selection import select_blocks as select_blocks
+    from dynident.experiments.plan import Protocol as Protocol
+    from dynident.experiments.protocol import protocol as protocol
     from dynident.loads.identify import payload as payload
     from dynident.online.tracker import Tracker as Tracker
     from dynident.recording.arrays import read_arrays as read_arrays
@@ -85,6 +87,7 @@ _PUBLIC = {
     "Loop": "dynident.simulation.loop",
     "Obstacle": "dynident.excitation.obstacles",
     "Problem": "dynident.regression.problem",
+    "Protocol": "dynident.experiments.plan",
     "Recording": "dynident.recording.recording",
     "Reference": "dynident.control.reference",
     "Robot": "dynident.robot.model",
@@ -108,6 +111,7 @@ _PUBLIC = {
     "nearest_to_base": "dynident.consistency.nearest",
     "payload": "dynident.loads.identify",
     "prepare": "dynident.recording.prepare",
+    "protocol": "dynident.experiments.protocol",
     "read_arrays": "dynident.recording.arrays",
     "read_log": "dynident.recording.read",
     "read_result": "dynident.study.fits",

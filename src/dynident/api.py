@@ -42,7 +42,7 @@ from dynident.fit.figures import (
 )
 from dynident.fit.floor import measure_floor
 from dynident.fit.logs import LogsAtHand, put_logs_into_words
-from dynident.fit.provenance import record_provenance
+from dynident.fit.provenance import hash_log, record_provenance
 from dynident.fit.reasons import list_position_reasons
 from dynident.fit.residuals import summarise_residuals
 from dynident.fit.result import ValidationFigures
@@ -259,7 +259,9 @@ def identify(
             "validation": [collect_log_settings(log, figures.lowpass_hz) for log in held_out],
         },
         timings=watch.total(),
-        provenance=record_provenance(logs),
+        provenance=record_provenance(
+            {log.name: hash_log(log) for log in logs}, {log.name: log.size for log in logs}
+        ),
         findings=findings,
         floor=floor,
         simulation=build_free_loop(given.get(SIMULATION), found),

@@ -79,6 +79,11 @@ COMMANDS = {
         "Design a trajectory that excites a robot, within limits.",
         "dynident excite panda.urdf --acceleration 10 --time 30 -o out/panda",
     ),
+    "protocol": Command(
+        "dynident.cli.protocol",
+        "Say what to record for what question, and what to expect.",
+        "dynident protocol arm.urdf --questions drives,payload --mass 0.5 -o out/plan",
+    ),
     "base": Command(
         "dynident.cli.base",
         "Print what combinations of parameters can be identified.",

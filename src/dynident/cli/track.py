@@ -71,6 +71,10 @@ def track(
         Path | None,
         typer.Option("--mcap", help="An MCAP file of all of it, which grows while it runs."),
     ] = None,
+    rrd: Annotated[
+        Path | None,
+        typer.Option("--rrd", help="A recording of all of it for rerun, whole when it ends."),
+    ] = None,
     live: Annotated[
         int | None,
         typer.Option(
@@ -107,7 +111,7 @@ def track(
         section = told.locate_log(chosen, source.split(","))
     elif told.keys:  # a stream has no files, but columns and units
         section = told.locate_log(chosen, [PIPE] if section is None else section.files)
-    outputs = [each for each in (state, mcap, page) if each is not None]
+    outputs = [each for each in (state, mcap, rrd, page) if each is not None]
     if outputs:
         inputs = [each for each in (place, start) if each is not None]
         log = [] if own or source == PIPE else source.split(",")
@@ -124,7 +128,7 @@ def track(
     with (
         catch_stop_signals() as stopped,
         name_study_in_errors(place),
-        tracked.open_outlets(sys.stdout, note, json, signals, mcap, live) as outlets,
+        tracked.open_outlets(sys.stdout, note, json, signals, mcap, rrd, live) as outlets,
     ):
 
         def tell(message: Any) -> None:

@@ -19,7 +19,7 @@ from dynident.dynamics.base import find_observed_base
 from dynident.dynamics.idim import Idim
 from dynident.fit.figures import FitFigure, Scoring, score_fitted_rows
 from dynident.fit.logs import LogsGone
-from dynident.fit.provenance import date_provenance
+from dynident.fit.provenance import record_provenance
 from dynident.fit.residuals import summarise_without_rows
 from dynident.fit.verdict import CHECK_LOG, DOUBTFUL, GROWN, SMALL, Reason
 from dynident.fit.warnings import warn_of_poor_fit, warn_of_unfitted_joints
@@ -194,7 +194,10 @@ def fit_sources(
             "sources": table,
         },
         timings=watch.total(),
-        provenance=date_provenance({n: fact.digest for n, fact in zip(names, facts, strict=True)}),
+        provenance=record_provenance(
+            {name: fact.digest for name, fact in zip(names, facts, strict=True)},
+            {name: fact.size for name, fact in zip(names, facts, strict=True)},
+        ),
         findings=tuple(told),
     )
 

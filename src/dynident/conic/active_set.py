@@ -91,11 +91,8 @@ def certify_answer(
 class Linearised:
     """Active constraints around a point: ``c + C dx = 0``, and their curvature.
 
-    Attributes
-    ----------
-    F : ndarray, shape (f, unknowns)
-        ``||F dx||^2`` is what the turning of the null directions adds to the criterion
-        ``||A x - b||^2``.
+    ``||F dx||^2`` is what the turning of the null directions adds to the criterion
+    ``||A x - b||^2``.
     """
 
     c: Array
@@ -108,12 +105,8 @@ def linearise_constraints(
 ) -> tuple[Linearised, list[np.ndarray]]:
     """Active constraints at x, and the faces with null directions brought up to date.
 
-    Parameters
-    ----------
-    faces : sequence of ndarray
-        Mask of active rows, or null directions of shape (d, k), one a cone.
-    multipliers : sequence of ndarray
-        Those of half the criterion.
+    Faces are a mask of active rows, or null directions of shape (d, k), one a cone; multipliers
+    those of half the criterion.
     """
     c, C, F, now = [], [], [], []
     for cone, face, multiplier in zip(cones, faces, multipliers, strict=True):
@@ -150,12 +143,8 @@ def linearise_constraints(
 class Face:
     """The quadratic problem on linearised active constraints, factored.
 
-    ``min ||z - r||^2 + ||F R^-1 z||^2`` subject to ``C R^-1 z = -c``.
-
-    Parameters
-    ----------
-    R : ndarray, shape (unknowns, unknowns)
-        Triangular factor of the criterion, of full rank.
+    ``min ||z - r||^2 + ||F R^-1 z||^2`` subject to ``C R^-1 z = -c``, with R the triangular factor
+    of the criterion, of full rank.
     """
 
     def __init__(self, R: Array, active: Linearised) -> None:

@@ -30,11 +30,8 @@ FARTHEST = 1e6
 def refuse_contradiction(cones: Sequence[Cone], proof: Array | None) -> None:
     """Raise when no point satisfies all constraints.
 
-    Parameters
-    ----------
-    proof : ndarray or None
-        The solver's multipliers of Farkas' lemma, where it claims infeasibility. They are
-        not relied upon.
+    The proof is the solver's multipliers of Farkas' lemma, where it claims infeasibility. They are
+    not relied upon.
     """
     rows, weights = separate_constraints(cones, proof)
     if is_feasible(rows):
@@ -98,12 +95,8 @@ def bound_nearest_distance(cones: Sequence[Cone], proof: Array) -> float:
     """A distance from the origin below which no point satisfies all constraints; 0 proves nothing.
 
     By Farkas' lemma: with multipliers z in the dual cones, ``G x - h`` in the cones gives
-    ``(G^T z) x >= h^T z``, so that a positive right-hand side asks for a long x.
-
-    Parameters
-    ----------
-    proof : ndarray
-        The solver's multipliers, of which what is not in the dual cones is left out.
+    ``(G^T z) x >= h^T z``, so that a positive right-hand side asks for a long x. Of the solver's
+    multipliers what is not in the dual cones is left out.
     """
     slope = np.zeros(to_linear_form(cones[0])[0].shape[1])
     least = size = 0.0

@@ -80,10 +80,7 @@ class Form:
     ) -> clarabel.DefaultSolution | None:
         """Clarabel's solution for the step in a unit of length; None where it gave up.
 
-        Parameters
-        ----------
-        careful : bool
-            Whether it scales the problem and refines its linear solutions.
+        If it is careful, it scales the problem and refines its linear solutions.
         """
         return attempt_solution(lambda: self.solver(unit, careful, tolerance).solve())
 

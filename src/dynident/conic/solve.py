@@ -251,16 +251,11 @@ def finish_solution(
 
 
 class Repeated:
-    """The same cones around an answer, with one right-hand side after another.
+    """The same cones around an answer x, with one right-hand side after another.
 
     For replicates, which need no certificate of their own: the matrices are built once, and
     one solution of moderate accuracy is taken as it is. Each is solved from the beginning, so
     that it is the same whatever was solved before it, and by whom.
-
-    Parameters
-    ----------
-    x : ndarray, shape (unknowns,)
-        The answer.
     """
 
     def __init__(self, A: Array, b: Array, cones: Sequence[Cone], x: Array) -> None:
@@ -269,15 +264,10 @@ class Repeated:
         self.form = Form(self.R, self.Q.T @ b, cones, x)
 
     def minimisers(self, changes: Array, workers: int | None = None) -> Array:
-        """The answers after changes of b.
+        """The answers after changes of b, shape (count, rows).
 
         All but small problems are shared between threads: the solver works without the interpreter.
-
-        Parameters
-        ----------
-        changes : ndarray, shape (count, rows)
-        workers : int, optional
-            As many as there are processors, by default; they never change the answers.
+        There are as many workers as processors by default; they never change the answers.
         """
         found = np.empty((len(changes), self.form.unknowns))
         if workers is None:

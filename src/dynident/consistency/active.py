@@ -77,10 +77,7 @@ def judge_active_constraints(
 ) -> Restriction | None:
     """What the active constraints do; None when none is active.
 
-    Parameters
-    ----------
-    faces : sequence of ndarray
-        The active ones; see `ConeSolution.visible`.
+    Their faces are those of `ConeSolution.visible`.
     """
     if not any(np.any(face) if face.ndim == 1 else face.shape[1] for face in faces):
         return None

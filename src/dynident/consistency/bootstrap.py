@@ -63,14 +63,8 @@ def make_normal_redraw(root: Array) -> Redraw:
 def make_block_redraw(series: tuple[Array, ...], rows: int, length: int) -> Redraw:
     """Sums of blocks of scores about their mean (moving blocks: Künsch 1989).
 
-    Parameters
-    ----------
-    series : tuple of ndarray, shapes (instants, base parameters)
-        Scores of the rows, one log each.
-    rows : int
-        Fitted, of all groups.
-    length : int
-        Of a block, in instants.
+    Scores of each log's rows, shape (instants, base parameters); how many rows are fitted, of all
+    groups; and the length of a block, in instants.
     """
     # residuals are smaller than errors, and windows share their mean
     instants = sum(len(scores) for scores in series)

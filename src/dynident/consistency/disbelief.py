@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet
+from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet, invert_criterion
 from dynident.core.inertia import to_pseudo_inertia
 
 FAR = 1.7
@@ -20,10 +20,8 @@ mass is far off, and where only its moments are."""
 class Disbelief:
     """A link that is not that of the robot file.
 
-    Attributes
-    ----------
-    mass, most : float
-        Its mass over that of the file, and that of its moments (a direction's) which is farthest.
+    Its mass is so many times that of the file, and that of its moments (a direction's) which is
+    farthest, `most`.
     """
 
     body: int
@@ -48,10 +46,9 @@ def find_disbelieved_bodies(admitted: FeasibleSet, point: FeasiblePoint) -> tupl
     if point.theta is None or not space.standard or prior.empty:
         return ()
     belief, found = prior.belief, []
-    R = np.linalg.qr(point.A, mode="r")
-    inverse = np.linalg.solve(R, np.eye(len(R)))
     rows, target = prior.rows(len(space.unit))
-    away, scaled = rows @ point.theta - target, (rows * space.unit) @ inverse
+    away = rows @ point.theta - target
+    scaled = (rows * space.unit) @ invert_criterion(point)
     for i, k in enumerate(belief.bodies):
         own = slice(10 * i, 10 * i + 10)
         spread = scaled[own] @ scaled[own].T

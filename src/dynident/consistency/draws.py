@@ -65,13 +65,9 @@ class Normal:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Points within the cones, and how they were had.
+    """Points within the cones, shape (count, unknowns), and how they were had.
 
-    Attributes
-    ----------
-    x : ndarray, shape (count, unknowns)
-    share : float
-        Of the normal distribution that lies within the cones, as `TRIALS` draws of it tell.
+    The share of the normal distribution that lies within the cones is as `TRIALS` draws of it tell.
     """
 
     x: Array
@@ -104,13 +100,7 @@ def tighten_cones(cones: Sequence[Cone], room: float) -> list[Cone]:
 
 
 def project_into_cones(cones: Sequence[Cone], x: Array, weight: Array) -> Array:
-    """The point nearest to x that has room within the cones.
-
-    Parameters
-    ----------
-    weight : ndarray, shape (unknowns,)
-        Of each unknown's change.
-    """
+    """The point nearest to x that has room within the cones, by weights of unknowns' changes."""
     return solve_cone_problem(np.diag(weight), weight * x, tighten_cones(cones, ROOM)).x
 
 
@@ -120,14 +110,8 @@ def build_posterior(admitted: FeasibleSet, theta: Array, beta: Array, covariance
     With the prior's rows P and the regrouping M, both of scaled unknowns: ``M dx ~ N(0, C)``, the
     lift of which is least in P, and along ``M dx = 0`` the prior itself, about where it would
     have the set. Directions that P does not see are not spread. Of a metric that is not quadratic
-    its model at the estimate.
-
-    Parameters
-    ----------
-    admitted : FeasibleSet
-        Of standard parameters.
-    theta : ndarray, shape (standard parameters,)
-        Near the estimate, or it.
+    its model at the estimate. The unknowns are standard parameters, theta is near the estimate, or
+    it.
     """
     space, prior = admitted.space, admitted.prior
     unit, count = space.unit, len(space.unit)

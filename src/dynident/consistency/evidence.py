@@ -29,22 +29,8 @@ def lower_gyrations(
 
     The criterion's rise over that of bodies which are merely consistent is chi-squared with as
     many degrees of freedom as the active faces take away, at most; where it is significant, the
-    radius whose constraint costs most, to first order, is halved, and at last given up.
-
-    Parameters
-    ----------
-    admit : callable
-        The admitted set with given radii.
-    system : System
-        Weighted rows.
-
-    Returns
-    -------
-    admitted : FeasibleSet
-    point : FeasiblePoint
-        Of it, that fits the system best.
-    gyrations : tuple of Gyration
-        What it asks for.
+    radius whose constraint costs most, to first order, is halved, and at last given up. `admit`
+    gives the set with such radii; beside the last one there are its best point and its radii.
     """
     least = [each.radius / 2.0**HALVINGS for each in gyrations]
     admitted = admit(gyrations)

@@ -20,17 +20,8 @@ SWEEPS = 30
 def find_extreme_eigenvalues(factor: Array, change: Array) -> tuple[Array, Array]:
     """Least and largest eigenvalue of changes in units of what changes, ``L^-1 S L^-T``.
 
-    Parameters
-    ----------
-    factor : ndarray, shape (points, k, d, d)
-        L, lower triangles.
-    change : ndarray, shape (points, k, d, d)
-        S, symmetric.
-
-    Returns
-    -------
-    least, most : ndarray, shape (points,)
-        Of all k matrices of a point.
+    Lower triangles L and symmetric S have the shape (points, k, d, d), the eigenvalues, of all k
+    matrices of a point, (points,).
     """
     least, most = np.empty(len(factor)), np.empty(len(factor))
     fill_extreme_eigenvalues(*to_kernel_arrays(factor, change), least, most)

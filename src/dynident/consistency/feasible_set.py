@@ -65,21 +65,15 @@ class FeasibleSet:
     open: Array
 
     def solve(self, system: System, warm: FeasiblePoint | None = None) -> FeasiblePoint:
-        """The admitted parameters that fit a system best.
-
-        Parameters
-        ----------
-        warm : FeasiblePoint, optional
-            Answer to a system nearby.
-        """
-        data = system.A @ self.space.matrix
-        point = self._quadratic(data, system.b, None, warm)
+        """The admitted parameters that fit a system best; those of one nearby make it quicker."""
+        point = self._quadratic(system, None, warm)
         if self.prior.fixed or self.prior.empty:
             return point
+        data = system.A @ self.space.matrix
         x = self._inside(point.x)
         cost = self._criterion(data, system.b, x)
         for _ in range(NEWTON_STEPS):
-            new = self._quadratic(data, system.b, x, point)
+            new = self._quadratic(system, x, point)
             decrement = float(np.sum((new.A @ (new.x - x)) ** 2))
             if decrement <= DECREMENT * max(1.0, cost):
                 return new
@@ -128,22 +122,17 @@ class FeasibleSet:
         admitted = all(measure_cone_violation(cone, half) <= SLIGHT for cone in self.cones)
         return half if admitted else x
 
-    def rows(self, system: System) -> tuple[Array, Array, int]:
+    def rows(self, system: System, x: Array | None = None) -> tuple[Array, Array, int]:
         """Rows of the whole criterion, their right-hand side, and how many are the data's.
 
-        Of a prior whose metric is not quadratic its model at the centre.
+        Of a prior whose metric is not quadratic its model at x, or else at the centre.
         """
         data = system.A @ self.space.matrix
-        pull, target = self.pull
+        pull, target = self.pull(x)
         return np.vstack([data, pull]), np.concatenate([system.b, target]), len(data)
 
-    @property
-    def pull(self) -> tuple[Array, Array]:
-        """Rows and target of the prior, at its centre, and of open directions."""
-        return self.pull_towards(None)
-
-    def pull_towards(self, x: Array | None) -> tuple[Array, Array]:
-        """Rows and target of prior and open directions."""
+    def pull(self, x: Array | None = None) -> tuple[Array, Array]:
+        """Rows and target of the prior, at x or at its centre, and of open directions."""
         if not self.space.standard:
             return self.open, np.zeros(len(self.open))
         towards = self.open @ build_round_bodies(self.space)
@@ -159,16 +148,13 @@ class FeasibleSet:
         return float(np.sum((data @ x - b) ** 2) + pull + np.sum(away**2))
 
     def _quadratic(
-        self, data: Array, b: Array, at: Array | None, warm: FeasiblePoint | None
+        self, system: System, at: Array | None, warm: FeasiblePoint | None
     ) -> FeasiblePoint:
-        pull, target = self.pull_towards(at)
-        A, right = np.vstack([data, pull]), np.concatenate([b, target])
-        solution = solve_cone_problem(A, right, self.cones, None if warm is None else warm.solution)
+        A, b, data = self.rows(system, at)
+        solution = solve_cone_problem(A, b, self.cones, None if warm is None else warm.solution)
         x = solution.x
         theta = self.space.value(x) if self.space.standard else None
-        return FeasiblePoint(
-            x, np.asarray(self.space.matrix @ x), theta, solution, A, right, len(data)
-        )
+        return FeasiblePoint(x, np.asarray(self.space.matrix @ x), theta, solution, A, b, data)
 
 
 @dataclass(frozen=True)
@@ -210,12 +196,8 @@ def build_feasible_set(
 ) -> FeasibleSet:
     """The admissible set of a problem.
 
-    Parameters
-    ----------
-    system : System
-        Weighted rows that scale the unknowns and tell which directions are open.
-    gyrations : tuple of Gyration, optional
-        Least radii of gyration, those that are known of the robot by default.
+    Weighted rows scale the unknowns and tell which directions are open; the least radii of gyration
+    are those that are known of the robot by default.
     """
     prior = knowledge.of(base.idim.robot)
     make = build_base_space if knowledge.consistency in ON_BASE else build_standard_space
@@ -265,33 +247,43 @@ def measure_information_share(admitted: FeasibleSet, point: FeasiblePoint) -> Ar
     """Which share of what is known of each body the log tells, and not the prior.
 
     One less the posterior variance over that of the prior, constraints aside: 0 where the log
-    says nothing, 1 where the prior does not matter.
-
-    Returns
-    -------
-    ndarray, shape (bodies, 3), or None
-        Of mass, first moment and inertia; NaN for bodies of which nothing was believed, or not
-        all. None without a prior.
+    says nothing, 1 where the prior does not matter. Of mass, first moment and inertia, shape
+    (bodies, 3); NaN for bodies of which nothing was believed, or not all. None without a prior.
     """
-    prior, space = admitted.prior, admitted.space
-    if not space.standard or prior.empty:
+    spreads = list_prior_spreads(admitted)
+    if spreads is None:
         return None
-    R = np.linalg.qr(point.A, mode="r")
-    inverse = np.linalg.solve(R, np.eye(len(R)))
-    rows, _ = prior.rows(len(space.unit))
-    scaled = admitted.kappa * rows * space.unit
-    shares = np.full((space.idim.bodies, len(PARTS)), np.nan)
-    for i, k in enumerate(prior.belief.bodies):
-        own = slice(10 * k, 10 * k + 10)
-        block = scaled[10 * i : 10 * i + 10, own]
-        if np.linalg.matrix_rank(block) < len(block):
-            continue  # a metric that does not see all of a body
-        before = np.linalg.inv(block)
-        after = inverse[own]
+    shares = np.full((admitted.space.idim.bodies, len(PARTS)), np.nan)
+    inverse = invert_criterion(point)
+    for k, before in spreads.items():
+        after = inverse[10 * k : 10 * k + 10]
         for c, part in enumerate(PARTS):
             known, believed = np.sum(after[part] ** 2), np.sum(before[part] ** 2)
             shares[k, c] = np.clip(1.0 - known / believed, 0.0, 1.0)
     return shares
+
+
+def list_prior_spreads(admitted: FeasibleSet) -> dict[int, Array] | None:
+    """By body, a root of the covariance that the prior has of it, scaled; None without a prior.
+
+    Without bodies of which a metric does not see all.
+    """
+    prior, space = admitted.prior, admitted.space
+    if not space.standard or prior.empty:
+        return None
+    rows, _ = prior.rows(len(space.unit))
+    scaled, found = admitted.kappa * rows * space.unit, {}
+    for i, k in enumerate(prior.belief.bodies):
+        block = scaled[10 * i : 10 * i + 10, 10 * k : 10 * k + 10]
+        if np.linalg.matrix_rank(block) == len(block):
+            found[k] = np.asarray(np.linalg.inv(block), dtype=float)
+    return found
+
+
+def invert_criterion(point: FeasiblePoint) -> Array:
+    """A root of the covariance that rows and prior leave of the unknowns, constraints aside."""
+    R = np.linalg.qr(point.A, mode="r")
+    return np.asarray(np.linalg.solve(R, np.eye(len(R))))
 
 
 def measure_base_share(admitted: FeasibleSet, point: FeasiblePoint) -> Array | None:
@@ -299,23 +291,18 @@ def measure_base_share(admitted: FeasibleSet, point: FeasiblePoint) -> Array | N
 
     1 of what the prior does not tell, as friction is in it; None without a prior.
     """
-    prior, space = admitted.prior, admitted.space
-    if not space.standard or prior.empty:
+    spreads, matrix = list_prior_spreads(admitted), admitted.space.matrix
+    if spreads is None:
         return None
-    inverse = np.linalg.solve(np.linalg.qr(point.A, mode="r"), np.eye(len(space.unit)))
-    rows, _ = prior.rows(len(space.unit))
-    scaled = admitted.kappa * rows * space.unit
-    told = np.abs(space.matrix)
+    told = np.abs(matrix)
     told = told > NOTHING * np.max(told, axis=1, keepdims=True)
-    believed = np.zeros(len(space.matrix))
-    for i, k in enumerate(prior.belief.bodies):
+    believed = np.zeros(len(matrix))
+    for k, before in spreads.items():
         own = slice(10 * k, 10 * k + 10)
-        block = scaled[10 * i : 10 * i + 10, own]
-        if np.linalg.matrix_rank(block) == len(block):
-            believed += np.sum((space.matrix[:, own] @ np.linalg.inv(block)) ** 2, axis=1)
-            told[:, own] = False
+        believed += np.sum((matrix[:, own] @ before) ** 2, axis=1)
+        told[:, own] = False
     believed[np.any(told, axis=1)] = np.inf
-    known = np.sum((space.matrix @ inverse) ** 2, axis=1)
+    known = np.sum((matrix @ invert_criterion(point)) ** 2, axis=1)
     shares: Array = np.clip(1.0 - known / believed, 0.0, 1.0)
     return shares
 

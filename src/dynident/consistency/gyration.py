@@ -43,7 +43,6 @@ class Gyration:
 
     Attributes
     ----------
-    link : str
     radius : float
         [m]; 0 asks for a positive definite pseudo-inertia and no more.
     source : str
@@ -62,17 +61,12 @@ class Gyration:
 
 
 def list_gyrations(robot: Robot, given: tuple[float, ...] | None = None) -> tuple[Gyration, ...]:
-    """The least radius of gyration of each link, as given, or as the robot's file shows it.
+    """The least radius of gyration of each link, as given [m], or as the robot's file shows it.
 
     `SHARE` of the smallest principal radius of gyration of the file's inertial, or of a solid
     that fills the hull of the link's geometry where the file has no inertial of it. Where these
     have less than a beam along the link, more than a cube of its length, or are missing, the beam
     or the cube.
-
-    Parameters
-    ----------
-    given : tuple of float, optional
-        One radius a link [m].
     """
     if given is not None:
         return tuple(

@@ -125,8 +125,7 @@ def nearest_consistent(
         link = next(robot.links[k] for k in empty if np.any(given[k] != 0.0))
         raise InputError(
             f"{robot.name}: {link} has moments but no positive mass, so that no metric defines "
-            "what "
-            "is near it; give it a mass first"
+            "what is near it; give it a mass first"
         )
     if empty and (constraints or not belief.bodies):
         raise InputError(
@@ -134,14 +133,8 @@ def nearest_consistent(
             "nothing to be near to; give it a mass first"
         )
     # what is consistent stays as it is, however concentrated
-    radii = (
-        tuple(
-            0.0 if sound else each.radius
-            for sound, each in zip(before > 0.0, gyrations, strict=True)
-        )
-        if gyrations
-        else ()
-    )
+    asked = zip(before > 0.0, gyrations, strict=True) if gyrations else ()
+    radii = tuple(0.0 if found else each.radius for found, each in asked)
     cones = [
         cone
         for constraint in (*list_consistency("pseudo-inertia", radii), *constraints)

@@ -42,12 +42,7 @@ class Belief:
 
 
 def build_belief(phis: Array, links: Sequence[str]) -> Belief:
-    """Belief in given inertial parameters; bodies without mass are left out.
-
-    Parameters
-    ----------
-    phis : ndarray, shape (bodies, 10)
-    """
+    """Belief in inertial parameters, shape (bodies, 10); bodies without mass are left out."""
     bodies, centres, all_inflated, doubtful = [], [], [], []
     for k, phi in enumerate(phis):
         if phi[0] <= 0.0:
@@ -160,13 +155,7 @@ METRICS: dict[str, Metric] = {
 
 @dataclass(frozen=True)
 class Prior:
-    """Belief, metric and weight.
-
-    Attributes
-    ----------
-    metric : str
-        Name in `METRICS`.
-    """
+    """Belief, metric (by its name in `METRICS`) and weight."""
 
     belief: Belief
     metric: str = "pullback"
@@ -197,10 +186,7 @@ class Prior:
     def rows(self, parameters: int, theta: Array | None = None) -> tuple[Array, Array]:
         """Rows and target over the standard parameters, in SI units.
 
-        Parameters
-        ----------
-        theta : ndarray, shape (parameters,), optional
-            Where a metric that is not fixed takes its model; the centre by default.
+        A metric that is not fixed takes its model at theta, by default at the centre.
         """
         bodies = () if self.empty else self.belief.bodies
         rows, target = np.zeros((10 * len(bodies), parameters)), np.zeros(10 * len(bodies))

@@ -57,11 +57,6 @@ class Space:
             return np.asarray(self.base.matrix * self.unit)
         return np.diag(self.unit)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the unknowns."""
-        return self.idim.names if self.standard else self.base.names
-
     def value(self, x: Array) -> Array:
         """Parameters in SI units."""
         return np.asarray(self.unit * x)
@@ -120,12 +115,7 @@ def build_standard_space(base: BaseParameters, A: Array, b: Array) -> Space:
 
     A link's own mass (or 1 kg) and `LENGTH` for its inertial parameters, so that its
     scaled pseudo-inertia is a congruence of the true one; for a drive's parameter the
-    value that would explain all of the torque.
-
-    Parameters
-    ----------
-    A, b : ndarray, shapes (rows, base parameters) and (rows,)
-        Weighted rows.
+    value that would explain all of the torque, by weighted rows A and b.
     """
     idim = base.idim
     columns = A @ base.matrix

@@ -36,12 +36,9 @@ class StandardErrors:
 def derive_standard_errors(
     admitted: FeasibleSet, point: FeasiblePoint, covariance: Array
 ) -> StandardErrors | None:
-    """Error bars of links and drives; None where base parameters are the unknowns.
+    """Error bars of links and drives, by the covariance of the scaled unknowns.
 
-    Parameters
-    ----------
-    covariance : ndarray, shape (unknowns, unknowns)
-        Of the scaled unknowns.
+    None where base parameters are the unknowns.
     """
     space = admitted.space
     if point.theta is None or not space.standard:

@@ -16,21 +16,13 @@ ALIKE = 1e-3
 
 
 def find_symmetries(robot: Robot) -> tuple[Symmetric, ...]:
-    """Pairs of links that mirror each other at the zero position, by the file.
+    """Pairs of links that mirror each other at the zero position, by the file, in their order.
 
     In a plane of the base frame through its origin the one link's axis is the other's image, and
     so are its inertials: ``J_right = T J_left T^T`` with pseudo-inertias J and T from the left
     link's frame to its image in the right one's, within a thousandth of the mass and, of moments,
-    of mass times radius of gyration and its square. Links without a mass have no image.
-
-    Parameters
-    ----------
-    robot : Robot
-
-    Returns
-    -------
-    tuple of Symmetric
-        In the order of the links. Of a robot whose file is wrong they are as wrong as it.
+    of mass times radius of gyration and its square. Links without a mass have no image. Of a robot
+    whose file is wrong they are as wrong as it.
     """
     frames = place_body_frames(robot)
     found = []

@@ -430,12 +430,8 @@ def _build_controller(
 ) -> Controller:
     """The controller of a direct term and states, with the common settings.
 
-    Parameters
-    ----------
-    exact : bool
-        Without the reference's acceleration that "computed-torque" adds.
-    band : float or sequence
-        Of the states that are given, one a joint.
+    `exact` ones lack the reference's acceleration that "computed-torque" adds; the band is of the
+    states that are given, one a joint.
     """
     known = Common.__annotations__
     for key in (k for k in common if k not in known):

@@ -137,19 +137,9 @@ class Move:
 
 
 def average_held_signals(signal: Array, at: Array, span: float = 1.0) -> Array:
-    """Means of signals that are held from sample to sample.
+    """Means of signals (samples, n) that are held from sample to sample, shape (k, n).
 
-    Parameters
-    ----------
-    signal : ndarray, shape (samples, n)
-    at : ndarray, shape (k,)
-        Where the steps begin [samples].
-    span : float
-        Their length [samples].
-
-    Returns
-    -------
-    ndarray, shape (k, n)
+    Over steps that begin `at` places, shape (k,), and are as long as the span [samples].
     """
     cell = np.ceil(at).astype(int) - 1
     share = np.minimum(1.0, (cell + 1 - at) / span)[:, None]

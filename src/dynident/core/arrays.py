@@ -43,16 +43,7 @@ FOLD = 64
 
 
 def find_column_extremes(values: Array) -> tuple[Array, Array]:
-    """The smallest and the largest value of each column, NaN where one is.
-
-    Parameters
-    ----------
-    values : ndarray, shape (samples, columns)
-
-    Returns
-    -------
-    lowest, highest : ndarray, shape (columns,)
-    """
+    """The smallest and the largest value of each column, shape (columns,); NaN where one is."""
     samples, columns = values.shape
     whole = samples - samples % FOLD if columns and values.flags.c_contiguous else 0
     if not whole:

@@ -32,18 +32,8 @@ CLAIMS: dict[Path, IO[bytes]] = {}
 def claim_function(place: Path, name: str, key: Any) -> Path | None:
     """Claim the compilation of a function, and wait while another process has claimed it.
 
-    Parameters
-    ----------
-    place : Path
-        Directory of its cache.
-    name : str
-    key : object
-        Which of its variants, by what it prints as.
-
-    Returns
-    -------
-    Path or None
-        To be given to `give_up_claim`; nothing where no file can be locked.
+    The place is the directory of its cache, and the key tells its variants apart by what it prints
+    as. What is returned is for `give_up_claim`; nothing where no file can be locked.
     """
     path = place / f"{name}.{sha256(repr(key).encode()).hexdigest()[:16]}.claim"
     if fcntl is None or path in CLAIMS:

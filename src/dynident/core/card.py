@@ -33,9 +33,6 @@ class Sheet:
 
     Attributes
     ----------
-    title : str
-    columns : sequence of str
-    rows : sequence of sequence of str
     words : sequence of str
         Columns that hold text, and no numbers.
     groups : sequence of (str, int)
@@ -53,17 +50,7 @@ class Sheet:
 
 
 def render_card(title: str, lines: Sequence[str], sheets: Sequence[Sheet], level: str = "") -> str:
-    """A card as an element of a page, all text of it escaped.
-
-    Parameters
-    ----------
-    title : str
-    lines : sequence of str
-        What is said of it.
-    sheets : sequence of Sheet
-    level : str
-        Key of `LEVELS`.
-    """
+    """A card as an element of a page, all text of it escaped; the level is a key of `LEVELS`."""
     parts = [
         f'<div class="dynident-card" style="--edge:{LEVELS[level]}"><style>{STYLE}</style>',
         f"<p><strong>{escape(title)}</strong></p>",

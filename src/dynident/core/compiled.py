@@ -43,13 +43,9 @@ NOTES = logging.getLogger(__name__)
 def make_compiler(*, wide: bool = False, **options: Any) -> Decorator:
     """``numba.njit`` with a cache: beside the source, in the user's place, or a temporary one.
 
-    Parameters
-    ----------
-    wide : bool
-        Whether the function's loops are long and of one operation, as over the columns of a matrix:
-        they are vectorised. Short loops, as over joints, are faster without.
-    **options
-        Those of ``numba.njit``, without ``cache``.
+    The loops of `wide` functions are long and of one operation, as over the columns of a matrix:
+    they are vectorised. Short loops, as over joints, are faster without. The options are those of
+    ``numba.njit``, without ``cache``.
     """
 
     def decorate(function: Any) -> Any:

@@ -134,12 +134,8 @@ def replace_files(stage: Path, files: Sequence[str], stale: Sequence[str]) -> No
 def roll_back(stage: Path, first: Path) -> None:
     """Put back what a stage holds of an earlier set, unless the new one counts; the stage goes.
 
-    It may be ended at any step, and begun again.
-
-    Parameters
-    ----------
-    stage, first : Path
-        A directory's, and the set's first: its journal says that the new set does not count yet.
+    It may be ended at any step, and begun again. The stage is one directory's; the journal of the
+    set's first says that the new set does not count yet.
     """
     try:
         files = json.loads((stage / JOURNAL).read_bytes()) if (first / JOURNAL).exists() else []

@@ -15,6 +15,8 @@ from dynident.core.arrays import Array
 
 INERTIAL = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 """Symbols of the inertial parameters of a link, in the order of the 10-vector."""
+UPPER = (0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2)
+"""Rows and columns of the inertia in that order."""
 
 
 def _build_pseudo_inertia_basis() -> Array:
@@ -26,7 +28,7 @@ def _build_pseudo_inertia_basis() -> Array:
     for index, axis in ((4, 0), (6, 1), (9, 2)):
         for k in range(3):
             basis[index, k, k] = -0.5 if k == axis else 0.5
-    for index, (row, column) in ((5, (0, 1)), (7, (0, 2)), (8, (1, 2))):
+    for index, row, column in ((5, 0, 1), (7, 0, 2), (8, 1, 2)):
         basis[index, row, column] = basis[index, column, row] = -1.0
     basis.setflags(write=False)
     return basis
@@ -37,19 +39,10 @@ PSEUDO_INERTIA_BASIS = _build_pseudo_inertia_basis()
 
 
 def to_pseudo_inertia(phi: npt.ArrayLike) -> Array:
-    """Pseudo-inertia matrices of 10-vectors.
+    """Pseudo-inertia matrices (..., 4, 4) of 10-vectors (..., 10) [kg, kg m, kg m^2].
 
-    Parameters
-    ----------
-    phi : array_like, shape (..., 10)
-        Inertial parameters in the order of `INERTIAL` [kg, kg m, kg m^2].
-
-    Returns
-    -------
-    ndarray, shape (..., 4, 4)
-        ``[[Sigma, m c], [m c^T, m]]`` with ``Sigma = 1/2 tr(I) 1 - I``
-        (ardiani2024, eq. 17). The body is physically consistent exactly when this
-        matrix is positive definite.
+    ``[[Sigma, m c], [m c^T, m]]`` with ``Sigma = 1/2 tr(I) 1 - I`` (ardiani2024, eq. 17). The body
+    is physically consistent exactly when this matrix is positive definite.
     """
     return np.tensordot(np.asarray(phi, dtype=float), PSEUDO_INERTIA_BASIS, axes=(-1, 0))
 
@@ -58,22 +51,8 @@ def to_inertial_parameters(matrix: npt.ArrayLike) -> Array:
     """10-vectors (..., 10) of pseudo-inertia matrices: the inverse of `to_pseudo_inertia`."""
     j = np.asarray(matrix, dtype=float)
     sigma = j[..., :3, :3]
-    trace = np.trace(sigma, axis1=-2, axis2=-1)
-    return np.stack(
-        [
-            j[..., 3, 3],
-            j[..., 0, 3],
-            j[..., 1, 3],
-            j[..., 2, 3],
-            trace - sigma[..., 0, 0],
-            -sigma[..., 0, 1],
-            trace - sigma[..., 1, 1],
-            -sigma[..., 0, 2],
-            -sigma[..., 1, 2],
-            trace - sigma[..., 2, 2],
-        ],
-        axis=-1,
-    )
+    inertia = np.trace(sigma, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - sigma
+    return np.concatenate([j[..., 3, 3:], j[..., :3, 3], inertia[..., *UPPER]], axis=-1)
 
 
 def to_inertia_matrix(phi: npt.ArrayLike) -> Array:
@@ -90,8 +69,8 @@ def from_com(mass: float, com: npt.ArrayLike, inertia_com: npt.ArrayLike) -> Arr
     Both are in the joint frame and its axes.
     """
     c = np.asarray(com, dtype=float)
-    i = np.asarray(inertia_com, dtype=float) + mass * (c @ c * np.eye(3) - np.outer(c, c))
-    return np.array([mass, *(mass * c), i[0, 0], i[0, 1], i[1, 1], i[0, 2], i[1, 2], i[2, 2]])
+    inertia = np.asarray(inertia_com, dtype=float) + mass * (c @ c * np.eye(3) - np.outer(c, c))
+    return np.array([mass, *(mass * c), *inertia[UPPER]])
 
 
 def to_com(phi: npt.ArrayLike) -> tuple[float, Array, Array]:

@@ -40,14 +40,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Kept:
-    """A state file, read.
-
-    Attributes
-    ----------
-    path : Path
-    about : dict
-    arrays : dict of str to ndarray
-    """
+    """A state file, read."""
 
     path: Path
     about: dict[str, Any]

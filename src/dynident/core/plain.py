@@ -50,14 +50,8 @@ class Misfit(Exception):  # noqa: N818  # raised and caught here alone
 def to_plain(kind: Any, value: Any, forms: Forms | None = None) -> Any:
     """A value as dictionaries, lists, texts, numbers, truth values and None.
 
-    Parameters
-    ----------
-    kind : type
-        A frozen dataclass, a named tuple, an array, or a tuple, a mapping or a union of such.
-    value : object
-        Of that type.
-    forms : mapping of type to Form, optional
-        Types that have forms of their own.
+    Its kind is a frozen dataclass, a named tuple, an array, or a tuple, a mapping or a union of
+    such, but for types that have forms of their own.
     """
     forms = {} if forms is None else forms
     if value is None and accepts_none(strip_annotation(kind)):

@@ -28,9 +28,9 @@ from dynident.core.text import UNFIT, suggest_nearest
 Number = Annotated[float, Strict(), AllowInfNan(False)]
 """A finite number; neither a string nor a truth value passes for one."""
 Flag = Annotated[bool, Strict()]
+"""``true`` or ``false`` and nothing else."""
 Tolerance = Annotated[Number, Field(gt=0.0, lt=1.0)]
 Rounds = Annotated[int, Field(strict=True, ge=1, le=10_000)]
-"""``true`` or ``false`` and nothing else."""
 
 
 def refuse_unfit_name(name: str) -> str:

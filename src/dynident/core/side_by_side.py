@@ -113,17 +113,9 @@ def run_side_by_side(
 ) -> Results[R]:
     """Results with the numbers of their tasks, in the order in which they are ready.
 
-    Parameters
-    ----------
-    work : callable
-        A function of a module, and so are tasks and results plain data: they cross processes.
-
-    Raises
-    ------
-    InputError
-        Where no scheduler answers.
-    ComputationError
-        Where one goes away, and what a task raises.
+    The work is a function of a module, and tasks and results are plain data: they cross processes.
+    It raises `InputError` where no scheduler answers, `ComputationError` where one goes away, and
+    what a task raises.
     """
     progress(stage, 0.0)
     for done, result in enumerate(ENGINES[engine.name](work, tasks, engine), 1):

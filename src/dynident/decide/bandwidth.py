@@ -27,15 +27,9 @@ def choose_bandwidth(
 ) -> Decision:
     """The bandwidth whose model predicts rows which were left out best.
 
-    The motion is filtered by each bandwidth, and the model fitted to rows as it asks for; the rows
-    that are predicted are low-passed as those of the assumed bandwidth, whatever was fitted.
-
-    Parameters
-    ----------
-    problem : Problem
-        Of logs prepared with the bandwidth that is assumed.
-    prepare : callable
-        The logs by a bandwidth [Hz].
+    The motion is filtered by each bandwidth [Hz], and the model fitted to rows as it asks for; the
+    rows that are predicted are low-passed as those of the assumed bandwidth, with which the logs of
+    the problem are prepared, whatever was fitted.
     """
     assumed = max(problem.samples[0].bandwidth)
     blocks = factor_blocks(problem, BLOCKS)

@@ -74,10 +74,7 @@ def build_folds(
 ) -> tuple[Fold, ...]:
     """Blocks that are scored, with what is fitted then.
 
-    Raises
-    ------
-    InputError
-        For blocks that are too short, or in which no equation of a floating robot's log lasts.
+    Refuses blocks that are too short, or in which no equation of a floating robot's log lasts.
     """
     found = []
     for spans in split_into_blocks(held_out or fitted, blocks):

@@ -83,12 +83,7 @@ def compute_gain_percent(before: Array, after: Array) -> float:
 class Left:
     """Squared errors of the rows that were left out, in units of each group's sigma.
 
-    Attributes
-    ----------
-    squares : ndarray, shape (blocks,)
-        Of all rows.
-    own : float
-        Of those that a decision is about.
+    Of all rows, shape (blocks,), and of those that a decision is about, in one number.
     """
 
     squares: Array
@@ -97,12 +92,8 @@ class Left:
     def pays(self, after: Left, errors: float = 1.0, worth: float = WORTH) -> bool:
         """Whether what leaves others instead is clear, and worth it where it acts.
 
-        Parameters
-        ----------
-        errors : float
-            How many standard errors of the blocks' difference the fall has to exceed.
-        worth : float
-            Share of the error that it may leave at most where it acts.
+        The fall has to exceed so many standard errors of the blocks' difference, and to leave at
+        most the share `worth` of the error where it acts.
         """
         fall = self.squares - after.squares
         clear = np.sum(fall) > errors * np.std(fall, ddof=1) * np.sqrt(len(fall))

@@ -52,7 +52,7 @@ class Folds:
             )
             for block in blocks
         )
-        pull, target = admitted.pull
+        pull, target = admitted.pull()
         known = np.hstack([pull, np.zeros((len(pull), further)), target[:, None]])
         return cls(rows, known)
 
@@ -99,10 +99,7 @@ class Folds:
 class Fitted:
     """A model of some columns, fitted to all blocks but one.
 
-    Attributes
-    ----------
-    factor : ndarray, shape (columns, columns + 1)
-        Triangular, of columns and y.
+    Its factor is triangular, of columns and y, shape (columns, columns + 1).
     """
 
     chosen: Integers

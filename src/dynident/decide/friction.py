@@ -22,9 +22,8 @@ from dynident.decide.laws import (
     Column,
     Law,
     Menu,
-    add_load,
-    add_memory,
     build_menu,
+    extend_law,
     list_columns,
 )
 from dynident.decide.prior import choose_weight, weigh_prior
@@ -44,10 +43,8 @@ from dynident.regression.blocks import factor_blocks
 from dynident.regression.factors import System
 from dynident.regression.problem import Problem
 
-SURELY = 2.0
-"""Standard errors by which friction under load has to pay: it is extrapolated to other loads."""
-
-
+SURE = {1: 2.0, 2: 1.0}
+"""Standard errors by which `FURTHER` parts have to pay: load is extrapolated to other loads."""
 TOGETHER = 0.97
 """Share of the squared error of all joints that load or bristles on all of them may leave."""
 
@@ -126,14 +123,9 @@ def choose_columns(
 
 @dataclass(frozen=True, eq=False)
 class Laws:
-    """The friction of each joint.
+    """The friction of each joint, and the columns of the model with it.
 
-    Attributes
-    ----------
-    standing : frozenset of int
-        The columns of the model with it.
-    errors : ndarray, shape (blocks, groups)
-        Squared, of the rows that were left out.
+    The errors are squared, of the rows that were left out, shape (blocks, groups).
     """
 
     decision: Decision
@@ -183,14 +175,10 @@ def extend_all_laws(
 ) -> tuple[list[Law], set[int]]:
     """Load and bristles on all joints that lack them, where that pays of all together.
 
-    A robot's drives are built alike: what no joint shows clearly by itself, all may.
-
-    Parameters
-    ----------
-    standing : set of int
-        Columns of the model with the laws.
+    A robot's drives are built alike: what no joint shows clearly by itself, all may. Columns of the
+    model with the laws are `standing`.
     """
-    for further, part, sure in ((add_load, 1, SURELY), (add_memory, 2, 1.0)):
+    for part, sure in SURE.items():
         lacking = [
             (j, column, wide.find(column))
             for j, law in enumerate(laws)
@@ -209,7 +197,7 @@ def extend_all_laws(
             continue
         members = [lacking[k] for k in change.select(*all_of)]
         joints = {j for j, *_ in members}
-        laws = [further(law) if j in joints else law for j, law in enumerate(laws)]
+        laws = [extend_law(law, part) if j in joints else law for j, law in enumerate(laws)]
         standing = standing | {place for *_, place in members}
     return laws, standing
 
@@ -234,8 +222,8 @@ def choose_law(change: Change, columns: Sequence[Column], menu: Menu) -> Law:
         best = min(measure(tier), key=lambda each: float(np.sum(each[1].squares)), default=None)
         if best is not None and left.pays(best[1]):
             law, left = best
-    for further, sure in ((add_load, SURELY), (add_memory, 1.0)):
-        for more, other in measure([further(law)]):
+    for part, sure in SURE.items():
+        for more, other in measure([extend_law(law, part)]):
             if left.pays(other, sure):
                 law, left = more, other
     return law
@@ -331,12 +319,7 @@ class Wide:
 def widen(problem: Problem, theta: Array, unknowns: int, what: Collection[str]) -> Wide:
     """A model with all that a joint's drives may have, about a full set of a problem's.
 
-    Parameters
-    ----------
-    unknowns : int
-        That stand for the problem's parameters.
-    what
-        See `choose_drives`.
+    So many unknowns stand for the problem's parameters; for `what`, see `choose_drives`.
     """
     base, structure = problem.base, problem.idim.structure
     speeds = find_fastest_speeds(problem) if FRICTION in what else []

@@ -17,6 +17,8 @@ RISE_AT = (0.01, 0.03, 0.1)
 FALL_AT = (0.03, 0.1, 0.3)
 """Where tanh-sech rises, and where its bump falls, likewise."""
 COULOMB, LOAD, MEMORY = "fc", "load", "dahl-spectrum"
+FURTHER = {1: LOAD, 2: MEMORY}
+"""Parts of a menu that any law may have beside it: load, and bristles of many lengths."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,7 @@ class Law:
 class Menu:
     """All laws that one joint may have, and the wide model of their parts.
 
-    Attributes
-    ----------
-    tiers : tuple of tuple of Law
-        The usual law; laws of the speed with more and more parameters.
+    The first tier is the usual law; laws of the speed with more and more parameters follow.
     """
 
     parts: tuple[str, ...]
@@ -78,18 +77,13 @@ def build_menu(fastest: float) -> Menu:
     return Menu(tuple(parts), ((Law(DEFAULT_FRICTION, ()),), tuple(one), tuple(two)))
 
 
-def add_load(law: Law) -> Law:
-    """A law with friction that grows with the load beside it."""
-    return Law(f"{law.name} + {LOAD}", (*law.parts, 1), law.coulomb)
-
-
-def add_memory(law: Law) -> Law:
-    """A law with bristles of many lengths beside it."""
-    return Law(f"{law.name} + {MEMORY}", (*law.parts, 2), law.coulomb)
+def extend_law(law: Law, part: int) -> Law:
+    """A law with one of `FURTHER` beside it."""
+    return Law(f"{law.name} + {FURTHER[part]}", (*law.parts, part), law.coulomb)
 
 
 def drop_load(name: str) -> str:
-    """The name of a law without what `add_load` adds."""
+    """The name of a law without friction that grows with the load beside it."""
     return name.removesuffix(f" + {LOAD}")
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dynident.consistency.feasible_set import FeasibleSet
-from dynident.core.arrays import Array, Integers
+from dynident.core.arrays import Array, Integers, find_runs
 from dynident.decide.decision import BLOCKS, OUTLIERS, Decision, Left, compute_gain_percent
 from dynident.decide.folds import Fitted, Folds
 from dynident.recording.prepare import Samples
@@ -39,15 +39,8 @@ def choose_outliers(
 ) -> Decision:
     """Ranges of samples that are fitted: all but those about rows that the others contradict.
 
-    Parameters
-    ----------
-    firsts : sequence of int
-        The sample of its files at which each log begins.
-
-    Returns
-    -------
-    Decision
-        Its value is a list for each log of ranges, in samples of its files, or `KEPT`.
+    The value is a list for each log of ranges, in samples of its files, of which the log begins at
+    the one in `firsts`; or `KEPT`.
     """
     usual = Decision(
         OUTLIERS, KEPT, 0.0, "leaving out rows that the others contradict is not clearly better"
@@ -76,7 +69,7 @@ def choose_outliers(
         return usual
     gain = compute_gain_percent(held.squares, left.squares)
     ranges = [
-        [(first + a, first + b) for a, b in find_ranges(own)]
+        [(first + a, first + b) for a, b in find_runs(own)]
         for own, first in zip(kept, firsts, strict=True)
     ]
     share = 100.0 * (1.0 - np.mean(np.concatenate(kept)))
@@ -133,10 +126,3 @@ def count_huber(u: Array) -> Array:
     """``u^2``, beyond `HUBER` as a line."""
     size = np.abs(u)
     return np.asarray(np.where(size < HUBER, u * u, HUBER * (2.0 * size - HUBER)))
-
-
-def find_ranges(kept: np.ndarray) -> list[tuple[int, int]]:
-    """Runs of samples that are kept, the first and the one after the last of each."""
-    steps = np.diff(np.concatenate([[0], kept.astype(int), [0]]))
-    starts, stops = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)
-    return list(zip(starts.tolist(), stops.tolist(), strict=True))

@@ -34,11 +34,6 @@ def choose_weight(problem: Problem, admitted: FeasibleSet, sigma: Array) -> Deci
 
     Unlike `prior_weight = "held-out"`, which takes the best of many, it leaves the usual one
     unless another is clearly better.
-
-    Returns
-    -------
-    Decision
-        Its value is a number.
     """
     usual = Decision(PRIOR_WEIGHT, f"{WEIGHT:g}", 0.0, "another weight is not clearly better")
     blocks = factor_blocks(problem, BLOCKS)

@@ -25,12 +25,7 @@ def choose_springs(
 ) -> list[int]:
     """Joints on which a spring pays, the one that tells most first.
 
-    Parameters
-    ----------
-    standing : collection of int
-        Columns of the model without.
-    springs : mapping of int to int
-        The column of each joint's spring.
+    Beside the standing columns of the model without; by the column of each joint's spring.
     """
     joints = list(springs)
     chosen: list[int] = []

@@ -24,15 +24,11 @@ LEAST = 3
 def choose_standstill(problem: Problem, admitted: FeasibleSet, sigma: Array) -> Decision:
     """The speed below which rows are no longer fitted: zero where leaving them out does not pay.
 
-    All rows are predicted, those at standstill too, whatever was fitted.
-
-    Returns
-    -------
-    Decision
-        Its value is a list of speeds, one a joint [rad/s or m/s].
+    All rows are predicted, those at standstill too, whatever was fitted. The value is a list of
+    speeds, one a joint [rad/s or m/s].
     """
     fastest = find_fastest_joints(problem)
-    gates = [tuple(round_up(share * speed) for speed in fastest) for share in SHARES]
+    gates = [tuple(float(f"{share * speed:.2g}") for speed in fastest) for share in SHARES]
     nothing = Decision(STANDSTILL, "0", 0.0, "leaving out slow rows is not clearly better")
     parts = factor_speeds(problem, gates)
     every = tuple(merge(blocks) for blocks in zip(*parts, strict=True))
@@ -61,11 +57,6 @@ def find_fastest_joints(problem: Problem) -> list[float]:
     ]
     found: list[float] = np.max([np.max(own, axis=0) for own in speeds], axis=0).tolist()
     return found
-
-
-def round_up(value: float) -> float:
-    """To two digits."""
-    return float(f"{value:.2g}")
 
 
 def factor_speeds(

@@ -18,24 +18,8 @@ from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.scene import TINY, Scene
 from dynident.diagnosis.screening import build_problem
 from dynident.diagnosis.sized import TURN, build_offset_family
-from dynident.diagnosis.suspicion import Case, Reading, Suspicion
+from dynident.diagnosis.suspicion import Case, Reading, Suspicion, Told
 from dynident.instants.squares import average_errors
-
-
-@dataclass(frozen=True, eq=False)
-class ByFile:
-    """A reading of a log under which the file's inertials explain it much better.
-
-    Attributes
-    ----------
-    before, after : float
-        Mean error of the joints with the file's inertials.
-    """
-
-    suspicion: Suspicion
-    before: float
-    after: float
-
 
 Missing = Literal["external torque", "gravity"]
 """What torques may be that lack the file's bodies."""
@@ -54,7 +38,7 @@ ASKED = (
 """Diagnoses whose readings need no number."""
 
 
-def find_by_file(scene: Scene) -> ByFile | None:
+def find_by_file(scene: Scene) -> Told | None:
     """The reading that the robot file speaks for, and bodies of their own not against.
 
     A joint of which the file's torque explains nothing has no say between readings: one that takes
@@ -109,7 +93,7 @@ def find_by_file(scene: Scene) -> ByFile | None:
     best, _ = min(
         told, key=lambda own: (abs(np.log((readings[own[0]].rate or rate) / rate)), own[1])
     )
-    return ByFile(readings[best], before, average_errors(errors[best]))
+    return Told(readings[best], before, average_errors(errors[best]))
 
 
 def name_missing_bodies(s: Scene) -> Missing | None:
@@ -119,14 +103,12 @@ def name_missing_bodies(s: Scene) -> Missing | None:
     a model of the robot leaves of them; unless it is their units that are others, in which several
     joints have some of all that the file asks for.
     """
-    idim, still = s.base.idim, np.zeros_like(s.q)
-    weight = idim.torque(idim.nominal, s.q, still, still)
-    rest = idim.torque(idim.nominal, s.q, s.dq, s.ddq) - weight
-    borne = np.std(weight, axis=0)
+    parts = split_file_torque(s)
+    borne = np.std(parts[0], axis=0)
     heavy = borne > limit.HEAVY * np.max(borne)
     if s.n < 2 or not np.any(heavy):
         return None
-    shares = measure_shares(s, np.array([weight, rest]))
+    shares = measure_shares(s, parts)
     of_weight, of_motion = shares.size.T
     most = np.abs(of_weight) + ERRORS * shares.error[:, 0]
     tells = shares.error[:, 1] < 0.5 * limit.MOVED
@@ -134,10 +116,17 @@ def name_missing_bodies(s: Scene) -> Missing | None:
         return None
     if np.median(of_motion[tells]) > limit.MOVED:
         return "gravity"
-    whole = measure_shares(s, (weight + rest)[None])
+    whole = measure_shares(s, np.sum(parts, axis=0)[None])
     alike = whole.size[whole.told > limit.SEEN, 0]
     in_units = len(alike) > 1 and bool(np.all(alike > 0.0))
     return None if in_units or find_other_side(s) is not None else "external torque"
+
+
+def split_file_torque(s: Scene) -> Array:
+    """What the file's bodies ask for as their weight, and to move them, shape (2, instants, n)."""
+    idim, still = s.base.idim, np.zeros_like(s.q)
+    weight = idim.torque(idim.nominal, s.q, still, still)
+    return np.array([weight, idim.torque(idim.nominal, s.q, s.dq, s.ddq) - weight])
 
 
 ERRORS = 2.0
@@ -228,10 +217,7 @@ def measure_inertia(s: Scene) -> float:
     That is the square of how much faster time runs than the log says. One where fewer than two
     joints tell.
     """
-    idim, still = s.base.idim, np.zeros_like(s.q)
-    weight = idim.torque(idim.nominal, s.q, still, still)
-    rest = idim.torque(idim.nominal, s.q, s.dq, s.ddq) - weight
-    shares = measure_shares(s, np.array([weight, rest]))
+    shares = measure_shares(s, split_file_torque(s))
     middles = []
     for size, error in zip(shares.size.T, shares.error.T, strict=True):
         some = np.abs(size) > limit.TELLING * error

@@ -7,7 +7,7 @@ stand in the law's gains: ``tau = g D w`` with the targets and the motion in w.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,27 +17,12 @@ from dynident.core.arrays import Array
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.scene import TINY, Scene
-from dynident.diagnosis.suspicion import Case, Reading, Suspicion
+from dynident.diagnosis.suspicion import Case, Reading, Suspicion, Told
 from dynident.instants.squares import average_errors
 from dynident.recording.mend import shift_in_time
 
 
-@dataclass(frozen=True, eq=False)
-class ByLaw:
-    """A reading of a log under which its torques are what the law asks for.
-
-    Attributes
-    ----------
-    before, after : float
-        Mean error of the joints' torques by the law.
-    """
-
-    suspicion: Suspicion
-    before: float
-    after: float
-
-
-def find_by_law(s: Scene, law: Controller) -> ByLaw | None:
+def find_by_law(s: Scene, law: Controller) -> Told | None:
     """Another clock or scale of the torques, if the law explains them then, and not before."""
     log = s.log
     if log.qref is None or law.states or law.compensation != "none" or law.n != s.n:
@@ -57,7 +42,7 @@ def find_by_law(s: Scene, law: Controller) -> ByLaw | None:
     if errors[best] > limit.LAWFUL:
         return None
     if errors[best] <= limit.BY_FILE * errors[0]:
-        return ByLaw(clocks[best - 1], float(errors[0]), float(errors[best]))
+        return Told(clocks[best - 1], float(errors[0]), float(errors[best]))
     scale = float(np.median(times[0]))
     if scale <= 0.0 or 1.0 / limit.AGREEING <= scale <= limit.AGREEING:
         return None
@@ -69,7 +54,7 @@ def find_by_law(s: Scene, law: Controller) -> ByLaw | None:
         advice="check their unit, gains and the side of the reduction",
     )
     before = np.linalg.norm(tau - asked[0, told], axis=0) / size
-    return ByLaw(scaled, average_errors(before), float(errors[0]))
+    return Told(scaled, average_errors(before), float(errors[0]))
 
 
 def ask_for_torques(s: Scene, law: Controller, factors: Sequence[float]) -> Array:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Integers
 from dynident.core.inertia import INERTIAL
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.scene import Scene
@@ -38,6 +38,7 @@ from dynident.diagnosis.suspicion import (
     compute_column_rms,
     fit_consistent_model,
     make_mendable_suspicion,
+    suspect_gravities,
 )
 from dynident.diagnosis.targets import (
     BOTH,
@@ -269,7 +270,9 @@ def suspect_missing_gravity(case: Case) -> Iterator[Suspicion]:
 
     freedom = 0
     if s.beside:
-        missing, rows = fit_difference(s, case.of_others, build_gravity_columns(s))
+        bodies, still = np.flatnonzero(base.kept < base.idim.inertial), np.zeros_like(s.q)
+        columns = place_columns(s, bodies, (s.q, still, still))
+        missing, rows = fit_difference(s, case.of_others, columns)
         if is_mostly_there(rows, case.of_others, missing):
             return
         freedom = int(np.linalg.matrix_rank(rows, rtol=limit.DEPENDENT))
@@ -288,29 +291,18 @@ def suspect_missing_gravity(case: Case) -> Iterator[Suspicion]:
     )
 
 
-def build_gravity_columns(s: Scene) -> Array:
-    """Columns of gravity, shape (instants, n, p)."""
-    still = np.zeros_like(s.q)
-    idim, kept = s.base.idim, np.array(s.base.kept)
+def place_columns(s: Scene, places: Integers, motion: tuple[Array, Array, Array]) -> Array:
+    """Columns of some base parameters along q, dq and ddq, zero of others, (instants, n, p)."""
     columns = np.zeros((*s.q.shape, s.base.count))
-    bodies = np.flatnonzero(kept < idim.inertial)
-    columns[:, :, bodies] = idim.regressor(s.q, still, still)[:, :, kept[bodies]]
+    columns[:, :, places] = s.base.idim.regressor(*motion)[:, :, s.base.kept[places]]
     return columns
 
 
 def fit_difference(s: Scene, beta: Array, columns: Array) -> tuple[Array, Array]:
     """What of some columns stands in a scene's torques beyond a model, and their rows.
 
-    Parameters
-    ----------
-    beta : ndarray, shape (p,)
-    columns : ndarray, shape (instants, n, k)
-
-    Returns
-    -------
-    size : ndarray, shape (k,)
-    rows : ndarray, shape (instants n, k)
-        The columns, each joint counted in its torque.
+    The columns have the shape (instants, n, k); of the rows, (instants n, k), each joint is counted
+    in its torque.
     """
     known, size = s.motion.predict(beta), compute_column_rms(s.tau)
     # next to no torque would count for all
@@ -364,12 +356,11 @@ def suspect_missing_friction(case: Case) -> Iterator[Suspicion]:
     """
     s = case.scene
     idim, kept = s.base.idim, np.array(s.base.kept)
-    own = [k for k in range(idim.inertial, len(idim.parameters)) if case.rubs(k)]
+    own = [k for k, c in enumerate(idim.drive_columns, idim.inertial) if c.friction is not None]
     places = np.flatnonzero(np.isin(kept, own))
     if not s.beside or not len(places):
         return
-    columns = np.zeros((*s.q.shape, s.base.count))
-    columns[:, :, places] = idim.regressor(s.q, s.dq, s.ddq)[:, :, kept[places]]
+    columns = place_columns(s, places, (s.q, s.dq, s.ddq))
     missing, rows = fit_difference(s, case.of_others, columns)
     if is_mostly_there(rows, case.of_others, missing):
         return
@@ -431,8 +422,7 @@ def has_corner(size: Array) -> bool:
 
 def suspect_mountings(case: Case) -> Iterator[Suspicion]:
     """Gravity along another axis: on a wall, on the ceiling; or there at all."""
-    now = case.robot.gravity
-    size = float(np.linalg.norm(now)) or STANDARD
+    size = float(np.linalg.norm(case.robot.gravity)) or STANDARD
     idim = case.scene.base.idim
     skew = replace(case.robot, gravity=np.array([0.31, -0.47, 0.83]) * size)
 
@@ -441,24 +431,13 @@ def suspect_mountings(case: Case) -> Iterator[Suspicion]:
         base = base_parameters(idim.of(skew))
         return base, idim.packing(base.kept)
 
-    for axis in (*np.eye(3), *-np.eye(3)):
-        gravity = size * axis
-        if np.allclose(gravity, now):
-            continue
-        robot = replace(case.robot, gravity=gravity)
+    for robot, told in suspect_gravities(case.robot, size):
 
         def change(s: Scene, robot: Robot = robot) -> Scene:
             base, packing = skewed()
             return replace_base(s, replace_robot(base, robot), packing)
 
-        along = ", ".join(f"{g:g}" for g in gravity + 0.0)
-        yield Suspicion(
-            "mounting",
-            f"the robot is mounted otherwise: gravity is along [{along}]",
-            Reading.plain(case.n, change),
-            gravity=tuple(gravity.tolist()),
-            advice=f"set gravity = [{along}] in [robot]",
-        )
+        yield replace(told, reading=Reading.plain(case.n, change))
 
 
 def suspect_coupled_drives(case: Case) -> Iterator[Suspicion]:
@@ -679,11 +658,6 @@ def is_general(scene: Scene) -> bool:
     return not scene.plain
 
 
-def is_none(scene: Scene) -> bool:
-    """No log of torques."""
-    return False
-
-
 def has_reductions(scene: Scene) -> bool:
     """Logs of a robot with gears between its motors and joints, as far as its file tells."""
     return scene.plain and not np.array_equal(scene.robot.drives.reduction, np.eye(scene.n))
@@ -744,7 +718,7 @@ DIAGNOSES: dict[str, Diagnosis] = {
     "ripple": Diagnosis(suspect_ripples, is_plain),
     "unsigned": Diagnosis(suspect_lost_signs, is_plain),
     "torque scale": Diagnosis(suspect_foreign_scales, is_plain, suspect_scales),
-    "push": Diagnosis(suspect_nothing, is_none, suspect_pushes),
+    "push": Diagnosis(suspect_nothing, is_plain, suspect_pushes),
     "slow logger": Diagnosis(suspect_slow_loggers, is_plain),
     "late signal": Diagnosis(suspect_late_signals, is_general),
     "wrench sign": Diagnosis(suspect_wrench_signs, has_wrenches),

@@ -176,11 +176,9 @@ def list_explanations(
             wrist = each.suspicion.diagnosis == "torque scale of a joint"
             if wrist and not np.any(left.errors <= limit.CLEAR_SCALE * before):
                 continue
-            if not each.by_file or is_told_by_bodies(each.log, left):
-                yield each, left
-
-
-def is_told_by_bodies(log: Tracking, left: Tracked) -> bool:
-    """Whether drives explain a log clearly worse without the file's bodies."""
-    without = track([replace(log, factor=np.zeros(log.n))])
-    return average_errors(left.errors[: log.n]) <= limit.TOLD_BY_BODIES * without.mean
+            if each.by_file:  # drives have to explain the log clearly worse without its bodies
+                without = track([replace(each.log, factor=np.zeros(case.n))])
+                own = average_errors(left.errors[: case.n])
+                if own > limit.TOLD_BY_BODIES * without.mean:
+                    continue
+            yield each, left

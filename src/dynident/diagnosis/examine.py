@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,14 +13,13 @@ from dynident.core.errors import ComputationError
 from dynident.core.threads import limit_to_one_thread
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.by_file import (
-    ByFile,
     Missing,
     find_by_file,
     is_near_one,
     measure_file_scale,
     name_missing_bodies,
 )
-from dynident.diagnosis.by_law import ByLaw, find_by_law
+from dynident.diagnosis.by_law import find_by_law
 from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.scene import Scene, take_scene
 from dynident.diagnosis.screening import (
@@ -30,7 +29,7 @@ from dynident.diagnosis.screening import (
     settles_contradictions,
 )
 from dynident.diagnosis.springs import find_sure_spring
-from dynident.diagnosis.suspicion import Case, Reading, Suspicion, fit_consistent_model
+from dynident.diagnosis.suspicion import Case, Reading, Suspicion, Told, fit_consistent_model
 from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.idim import build_idim
 from dynident.instants.squares import NO_ERROR, LeastSquares, average_errors
@@ -267,7 +266,7 @@ def look_at_log(
     known = scene.plain and scene.robot.has_nominal
     missing = name_missing_bodies(scene) if known else None
     if missing == "external torque":
-        return Look((find_missing_bodies(scene, missing),), scene, others, False, 1.0)
+        return Look((state_finding(scene, missing, *MISSING[missing]),), scene, others, False, 1.0)
     for k in range(limit.ROUNDS if thorough else 1):
         by_law = None if law is None or k or not scene.plain else find_by_law(scene, law)
         found = (
@@ -283,17 +282,10 @@ def look_at_log(
         scene, others = read.among(()), read.beside
         if finding.quiet:
             break  # what is next to nothing tells nothing of the rest
-    log = scene.log.name
-    lost = tuple(find_unrelated_torque(log, scene.problem, findings)) if scene.plain else ()
-    scaled: tuple[Finding, ...] = ()
-    if not (lost or findings):
-        weightless = (find_missing_bodies(scene, missing),) if missing else ()
-        scaled = weightless or tuple(find_torque_scale(scene))
-    every = (*findings, *lost, *scaled)
     if not findings:
-        return Look(every, scene, others, False, 1.0)
+        return Look(find_unexplained(scene, missing), scene, others, False, 1.0)
     against = bool(findings[0].against) or not scene.plain
-    return Look(every, scene, others, against, findings[0].share)
+    return Look(tuple(findings), scene, others, against, findings[0].share)
 
 
 def find_fault(
@@ -307,10 +299,15 @@ def find_fault(
     if not scene.plain:
         return find_best_explanation(together, thorough)
     of_log = reconcile_logs(scene, together, thorough) or find_best_explanation(scene, thorough)
-    of_file = read_by_file(scene)
+    told = find_by_file(scene)
+    of_file = None if told is None else conclude(scene, told, BY_FILE)
     vague = of_file is None or of_file[0].diagnosis == "encoder offset"
     # torques in another unit contradict the file as much as any spring does
-    if of_log is None and vague and not is_scaled_otherwise(scene):
+    if (
+        of_log is None
+        and vague
+        and (not scene.robot.has_nominal or is_near_one(measure_file_scale(scene).every))
+    ):
         # what leaves noise alone is surer than a zero that other bodies than the file's could be
         return find_unnoticed_spring(together) or of_file
     if of_log is None or of_file is None:
@@ -337,13 +334,7 @@ def reconcile_logs(scene: Scene, together: Scene, thorough: bool) -> tuple[Findi
     return finding, reading
 
 
-def read_by_file(scene: Scene) -> tuple[Finding, Reading] | None:
-    """The reading that the robot file speaks for."""
-    found = find_by_file(scene)
-    return None if found is None else conclude(scene, found, BY_FILE)
-
-
-def conclude(scene: Scene, found: ByFile | ByLaw, proviso: str) -> tuple[Finding, Reading]:
+def conclude(scene: Scene, found: Told, proviso: str) -> tuple[Finding, Reading]:
     """The finding of a reading that something other than the log speaks for."""
     told = found.suspicion
     before, after = 100.0 * found.before, 100.0 * found.after
@@ -371,56 +362,39 @@ def find_unnoticed_spring(scene: Scene) -> tuple[Finding, Reading] | None:
     return found, told.reading
 
 
-def is_scaled_otherwise(scene: Scene) -> bool:
-    """Whether the torques of all joints are far from what the file's inertials ask for."""
-    return scene.robot.has_nominal and not is_near_one(measure_file_scale(scene).every)
-
-
-def find_torque_scale(scene: Scene) -> Iterator[Finding]:
-    """Torques that are far from what the robot file's inertials ask for, all or of a joint."""
-    if scene.plain and scene.robot.has_nominal:
-        told = measure_file_scale(scene).suspicion(scene)
-        error = 100.0 * average_errors(scene.problem.free_errors())
-        if told is not None:
-            what = told.what + BY_FILE
-            yield Finding(scene.log.name, told.diagnosis, what, told.advice, error, error)
-
-
 MISSING: dict[Missing, tuple[str, str]] = {
     "external torque": (
-        "the torques hold nothing of the robot's weight and motion",
+        "the torques hold nothing of the robot's weight and motion" + BY_FILE,
         "log the whole torque of the joints: this is what a model leaves of it, as an estimate of "
         "external torques does, or a controller that adds its model's torque itself",
     ),
     "gravity": (
-        "the torques hold nothing of the robot's weight",
+        "the torques hold nothing of the robot's weight" + BY_FILE,
         "log the whole torque of the drives, or set gravity = [0, 0, 0] in [robot]",
     ),
 }
 """What torques lack that hold little of the file's bodies, and what to do."""
 
 
-def find_missing_bodies(scene: Scene, diagnosis: Missing) -> Finding:
-    """Torques that hold nothing of the robot, or not its weight."""
-    what, advice = MISSING[diagnosis]
+def find_unexplained(scene: Scene, missing: Missing | None) -> tuple[Finding, ...]:
+    """Torque of a log with which no reading goes: of another run, or far from the file's bodies."""
+    error = average_errors(scene.problem.free_errors())
+    if scene.plain and error > limit.UNRELATED:
+        what = f"no reading explains the torque (error {100.0 * error:.0f} % a joint)"
+        return (state_finding(scene, "unrelated", what, "is it that of another run?"),)
+    if missing is not None:
+        return (state_finding(scene, missing, *MISSING[missing]),)
+    if scene.plain and scene.robot.has_nominal:
+        told = measure_file_scale(scene).suspicion(scene)
+        if told is not None:
+            return (state_finding(scene, told.diagnosis, told.what + BY_FILE, told.advice),)
+    return ()
+
+
+def state_finding(scene: Scene, diagnosis: str, what: str, advice: str) -> Finding:
+    """What is wrong where no other reading leaves less."""
     error = 100.0 * average_errors(scene.problem.free_errors())
-    return Finding(scene.log.name, diagnosis, what + BY_FILE, advice, error, error)
-
-
-def find_unrelated_torque(
-    log: str, problem: LeastSquares, findings: Sequence[Finding]
-) -> Iterator[Finding]:
-    """Torque that nothing explains."""
-    error = average_errors(problem.free_errors())
-    if error > limit.UNRELATED and not findings:
-        yield Finding(
-            log,
-            "unrelated",
-            f"no reading explains the torque (error {100.0 * error:.0f} % a joint)",
-            "is it that of another run?",
-            100.0 * float(error),
-            100.0 * float(error),
-        )
+    return Finding(scene.log.name, diagnosis, what, advice, error, error)
 
 
 def find_best_explanation(
@@ -431,13 +405,43 @@ def find_best_explanation(
     `apart` is the error of this log and those beside it with bodies of their own: most of what is
     between that and the error with one model has to be explained.
     """
-    problem = scene.problem
-    beta = fit_consistent_model(problem)
-    errors = problem.errors(beta)
+    beta = fit_consistent_model(scene.problem)
+    errors = scene.problem.errors(beta)
     before = average_errors(errors)
     bad, told = find_bad_joints(scene, beta, errors, thorough)
     if apart is None and (before < limit.SOUND or not told):
         return None
+    explained = rank_explanations(
+        scene, fit_suspects(Case(scene, beta, errors, bad), thorough, apart)
+    )
+    best = next(iter(explained), None)
+    if apart is None and (
+        best is None or np.any(best.errors - best.problem.blurred >= limit.UNRELATED)
+    ):
+        foreign = find_unrelated_joint(scene, errors)
+        if foreign is not None:
+            return foreign
+    if best is None:
+        return None
+    s, quiet = best.suspicion, has_only_quiet_gains(scene, errors, best.errors)
+    if quiet and not leaves_only_noise(s.reading.of(scene)):
+        return None  # so little torque has much in it that no model has
+    others = (
+        f"{each.suspicion.what} ({100.0 * average_errors(each.errors):.3g} %)"
+        for each in explained[1:]
+        if each.suspicion.what != s.what
+    )
+    finding = Finding(
+        scene.log.name, s.diagnosis, s.what, s.mend, 100.0 * before,
+        100.0 * average_errors(best.errors), next(others, ""), s.mending, s.unit, s.error, s.rate,
+        s.gravity, quiet=quiet,
+    )  # fmt: skip
+    return finding, s.reading
+
+
+def fit_suspects(case: Case, thorough: bool, apart: float | None) -> list[Explained]:
+    """Readings under which consistent bodies leave clearly less; see `find_best_explanation`."""
+    scene, errors, problem = case.scene, case.errors, case.scene.problem
     unsettled, allowed = errors, np.full_like(errors, np.inf)
     if has_only_quiet_gains(scene, errors, np.zeros_like(errors)):
         # nothing but noise has to be left
@@ -446,22 +450,21 @@ def find_best_explanation(
         if np.any(rho > limit.WHITE):
             unsettled = np.minimum(errors, problem.errors(free))
             allowed[: scene.n] = bound_noise_errors(rho, unsettled[: scene.n])
-    case = Case(scene, beta, errors, bad)
     suspects = [
         suspicion
         for diagnosis in DIAGNOSES.values()
         if diagnosis.applies(scene)
         for suspicion in diagnosis.suspect(case)
     ]
-    explained: list[Explained] = []
-    contradicted = before > limit.FORCED * average_errors(problem.free_errors())
+    contradicted = average_errors(errors) > limit.FORCED * average_errors(problem.free_errors())
     most = limit.CONTRADICTORY if scene.plain and contradicted else limit.FITTED
     most = len(suspects) if thorough and scene.plain else most
+    hopeless = limit.HOPELESS if thorough or contradicted else limit.TIED
+    found: list[Explained] = []
     for free, raw in screen_suspects(
         scene, suspects, unsettled, allowed, apart, limit.SCREENED * most
     )[:most]:
-        hopeless = limit.HOPELESS if thorough or contradicted else limit.TIED
-        if explained and average_errors(free) > hopeless * min(e.cost for e in explained):
+        if found and average_errors(free) > hopeless * min(each.cost for each in found):
             break  # consistent bodies leave no less than any
         if has_only_quiet_gains(scene, errors, free) and not leaves_only_noise(
             raw.reading.of(scene)
@@ -470,11 +473,11 @@ def find_best_explanation(
         suspicion = raw if raw.measure is None else raw.measure(scene)
         if suspicion is None:
             continue
-        found = build_problem(scene, suspicion.reading)
-        if not found.as_many_as(problem):
+        read = build_problem(scene, suspicion.reading)
+        if not read.as_many_as(problem):
             continue
         try:
-            left = suspicion.reading.errors(scene, found, found.consistent())
+            left = suspicion.reading.errors(scene, read, read.consistent())
         except ComputationError:
             continue
         clear = (
@@ -483,39 +486,22 @@ def find_best_explanation(
         )
         lost = scene.plain and has_unrelated_joints(scene, left, suspicion.reading.touched)
         if clear and not lost and settles_contradictions(left, errors, apart, suspicion.freedom):
-            explained.append(Explained(suspicion, left, found))
-    if not explained:
-        return find_unrelated_joint(scene, errors) if apart is None else None
-    costs = [each.cost for each in explained]
+            found.append(Explained(suspicion, left, read))
+    return found
+
+
+def rank_explanations(scene: Scene, explained: list[Explained]) -> list[Explained]:
+    """The best first: of those about as good the one of fewest numbers, then by the file."""
     known = scene.robot.has_nominal
     files = [each.problem.file_error() if known else 0.0 for each in explained]
+    least = min((each.cost for each in explained), default=0.0)
 
     def order(k: int) -> tuple[bool, int, bool, float]:
+        cost = explained[k].cost
         far = files[k] > limit.TIED**2 * min(files)
-        tied = costs[k] <= limit.TIED * min(costs)
-        return not tied, explained[k].suspicion.freedom, far, costs[k]
+        return cost > limit.TIED * least, explained[k].suspicion.freedom, far, cost
 
-    explained = [explained[k] for k in sorted(range(len(explained)), key=order)]
-    best = explained[0]
-    if apart is None and np.any(best.errors - best.problem.blurred >= limit.UNRELATED):
-        foreign = find_unrelated_joint(scene, errors)
-        if foreign is not None:
-            return foreign
-    after = average_errors(best.errors)
-    others = [e for e in explained[1:] if e.suspicion.what != best.suspicion.what]
-    other = (
-        f"{others[0].suspicion.what} ({100.0 * average_errors(others[0].errors):.3g} %)"
-        if others
-        else ""
-    )
-    s, quiet = best.suspicion, has_only_quiet_gains(scene, errors, best.errors)
-    if quiet and not leaves_only_noise(s.reading.of(scene)):
-        return None  # so little torque has much in it that no model has
-    finding = Finding(
-        scene.log.name, s.diagnosis, s.what, s.mend, 100.0 * before, 100.0 * after, other,
-        s.mending, s.unit, s.error, s.rate, s.gravity, quiet=quiet,
-    )  # fmt: skip
-    return finding, s.reading
+    return [explained[k] for k in sorted(range(len(explained)), key=order)]
 
 
 def find_bad_joints(

@@ -63,7 +63,6 @@ class Scene:
         Share of each group's torque that any model leaves, as far as the drives' limits tell.
     logged_torque : ndarray, shape (kept samples, n), or None
         Of joints whose torques something was added to: errors stay shares of these.
-    others : Others
     """
 
     motion: MotionAt
@@ -161,12 +160,6 @@ class Scene:
         return self.torque[self.instant]
 
     @property
-    def strength(self) -> Array:
-        """Root mean square of the torques of the rows that may be fitted, shape (n,)."""
-        square = np.sum(self.tau**2 * self.moving, axis=0)
-        return np.asarray(np.sqrt(square / np.maximum(1, self.moving.sum(axis=0))))
-
-    @property
     def wrenches(self) -> tuple[str, ...]:
         """Contacts that are measured."""
         return tuple(n.removeprefix(WRENCHES) for n in self.signals if n.startswith(WRENCHES))
@@ -207,10 +200,6 @@ class Scene:
             beside = {name: found.signals[name][self.instant] for name in self.motion.beside}
             return replace(found, motion=replace(self.motion, beside=beside))
         return found
-
-    def delayed(self, seconds: float) -> Array:
-        """Torque of the instants as it stands so many seconds later in the log."""
-        return interpolate_rows(self.torque, np.asarray(self.instant + seconds * self.rate))
 
     def lagged(self, seconds: Array) -> Scene:
         """With each joint's motion as it stands so many seconds later; needs the course."""
@@ -360,14 +349,9 @@ def take_scene(
     sets: Sequence[tuple[str, ...]] = (),
     most: int = limit.MOST,
 ) -> Scene:
-    """Low-pass a log's signals alike, and keep some of its instants.
+    """Low-pass a log's signals alike, and keep some of its instants, as many as `most`.
 
-    Parameters
-    ----------
-    sets : sequence of tuple of str
-        Unmeasured contacts that bear somewhere in any of the logs.
-    most : int
-        How many instants.
+    Sets are unmeasured contacts that bear somewhere in any of the logs.
     """
     log = generalise_samples(base.idim, samples)
     robot, tree, n = base.idim.robot, base.idim.tree, base.idim.robot.n
@@ -415,7 +399,9 @@ def estimate_blur(s: Scene) -> Array:
 
     That of friction, cables and seals which no model has goes with a drive's size.
     """
-    effort = measure_unexplained_effort(s.robot, s.strength, np.ones(s.n))
+    square = np.sum(s.tau**2 * s.moving, axis=0)
+    strength = np.sqrt(square / np.maximum(1, s.moving.sum(axis=0)))
+    effort = measure_unexplained_effort(s.robot, strength, np.ones(s.n))
     rough = np.hypot(limit.BLUR, limit.ROUGH_DRIVE / np.maximum(effort, TINY))
     return np.asarray(np.minimum(rough, 1.0))
 

@@ -27,13 +27,7 @@ STILL = "still"
 
 @dataclass(frozen=True)
 class Sign:
-    """Something that a signal shows by itself.
-
-    Attributes
-    ----------
-    size : float
-        Share of the signal that is wrong; one where that has no size.
-    """
+    """Something that a signal shows by itself, and the share of it that is wrong; 1 of no size."""
 
     kind: str
     what: str
@@ -74,10 +68,7 @@ def find_stretch_signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
             *find_coarse_torque(joint.name, tau),
             *find_coarse_position(joint.name, q, samples, j, joint.kind == "revolute"),
         ] or [
-            *(
-                find_still_position(joint.name, q)
-                or find_stuck_signals(joint.name, q, tau, samples.rate, borders)
-            ),
+            *find_stuck_signals(joint.name, q, tau, samples.rate, borders),
             *find_clipped_torque(joint.name, tau),
             *find_clipped_position(joint.name, q),
             *find_torque_spikes(joint.name, tau),
@@ -210,17 +201,17 @@ def find_copied_columns(robot: Robot, samples: Samples) -> Iterator[Sign]:
                     yield Sign("copied", f"{what}s of {names[i]} and {names[j]} are one column")
 
 
-def find_still_position(name: str, q: Array) -> list[Sign]:
-    """A position that is the same throughout a log, of which the log warns as it is read."""
-    if np.ptp(q) > 0.0:
-        return []
-    return [Sign(STILL, f"position of {name} never changes: is its encoder dead, or does it rest?")]
-
-
 def find_stuck_signals(
     name: str, q: Array, tau: Array, rate: float, borders: Integers
 ) -> Iterator[Sign]:
-    """A position that stands still while its joint moves on, or a torque that does."""
+    """A position that stands still while its joint moves on, or a torque that does.
+
+    A position that is the same throughout a log is one of which the log warns as it is read.
+    """
+    if not np.ptp(q) > 0.0:
+        what = f"position of {name} never changes: is its encoder dead, or does it rest?"
+        yield Sign(STILL, what)
+        return
     for what, signal, other in (("position", q, tau), ("torque", tau, q)):
         least = max(limit.RUN, limit.STUCK * len(signal))
         if np.count_nonzero(signal[1:] == signal[:-1]) + 1 < least:
@@ -359,18 +350,13 @@ def find_torque_spikes(name: str, tau: Array) -> Iterator[Sign]:
     far = np.concatenate(found)
     if len(far) < limit.FEW_SPIKES:
         return
-    some = thin_samples(tau)
+    some = tau[:: max(1, len(tau) // TYPICAL)]  # enough for a median
     robust_std = 1.4826 * float(np.median(np.abs(some - np.median(some))))
     spikes = far[far > 2.0 * robust_std]
     if len(spikes) >= limit.FEW_SPIKES:
         size = float(np.linalg.norm(spikes) / np.linalg.norm(tau))
         what = f"torque of {name} has {len(spikes)} samples far from the others"
         yield Sign("spikes", what, size)
-
-
-def thin_samples(x: Array) -> Array:
-    """Some of many samples, enough for a median."""
-    return x[:: max(1, len(x) // TYPICAL)]
 
 
 def find_unsigned_torque(name: str, tau: Array, samples: Samples, column: int) -> Iterator[Sign]:

@@ -25,6 +25,7 @@ from dynident.diagnosis.suspicion import (
     make_mendable_suspicion,
 )
 from dynident.filters.blocks import low_pass_signals
+from dynident.filters.filters import interpolate_rows
 from dynident.instants.motion import BASE, WRENCHES
 from dynident.recording.mend import (
     Mending,
@@ -166,11 +167,7 @@ def sum_column_products(
 ) -> tuple[Array, Array, Array]:
     """Products of columns with the regressor, each other and the torque, joints weighed.
 
-    Returns
-    -------
-    products : ndarray, shape (p, k)
-    blind : ndarray, shape (k, k)
-    cross : ndarray, shape (k,)
+    Shapes (p, k), (k, k) and (k,).
     """
     count, p = len(columns), s.base.count
     products, blind, cross = np.zeros((p, count)), np.zeros((count, count)), np.zeros(count)
@@ -348,10 +345,7 @@ def suspect_delays(case: Case) -> Iterator[Suspicion]:
 def build_delay_family(groups: Array) -> Family:
     """Torques that are late [s], by one time for each group of joints.
 
-    Parameters
-    ----------
-    groups : ndarray, shape (n, k)
-        1 where a joint is of a group.
+    The groups have the shape (n, k), 1 where a joint is of one.
     """
     n, count = groups.shape
 
@@ -359,28 +353,22 @@ def build_delay_family(groups: Array) -> Family:
         return Reading(np.eye(n), groups @ size).of(s)
 
     def tell(s: Scene, size: Array, error: Array) -> Suspicion | None:
-        return tell_delay(s, groups @ size, float(np.max(error)), count)
+        delay = np.clip(groups @ size, -limit.LATEST, limit.LATEST)
+        largest, most = float(delay[np.argmax(np.abs(delay))]), float(np.max(error))
+        if abs(largest) * s.log.rate < limit.SHORTEST_DELAY:
+            return None
+        names, moved = s.robot.joint_names, np.flatnonzero(delay)
+        if np.all(delay == largest) or len(moved) == 1:
+            whose = "the torque" if len(moved) == n else f"the torque of {names[moved[0]]}"
+            word = "lags" if largest > 0.0 else "leads"
+            what = f"{whose} {word} the motion by {1e3 * abs(largest):.2f} ± {1e3 * most:.2f} ms"
+        else:
+            times = ", ".join(f"{1e3 * time:.1f}" for time in delay)
+            what = f"the torques lag the motion by {times} ± {1e3 * most:.1f} ms"
+        mending = Mending(delay=collapse_equal_values(np.round(delay, 6)))
+        return make_mendable_suspicion("delay", what, mending, n, count, most)
 
     return Family(read, tell, SOON, limit.DELAY_STEP * (1.0 if count == 1 else 2.0), count)
-
-
-def tell_delay(s: Scene, delay: Array, error: float, freedom: int) -> Suspicion | None:
-    """Torques that are so late."""
-    delay = np.clip(delay, -limit.LATEST, limit.LATEST)
-    largest = float(delay[np.argmax(np.abs(delay))])
-    if abs(largest) * s.log.rate < limit.SHORTEST_DELAY:
-        return None
-    names, moved = s.robot.joint_names, np.flatnonzero(delay)
-    if np.all(delay == largest) or len(moved) == 1:
-        whose = "the torque" if len(moved) == s.n else f"the torque of {names[moved[0]]}"
-        word = "lags" if largest > 0.0 else "leads"
-        what = f"{whose} {word} the motion by {1e3 * abs(largest):.2f} ± {1e3 * error:.2f} ms"
-    else:
-        times = ", ".join(f"{1e3 * time:.1f}" for time in delay)
-        what = f"the torques lag the motion by {times} ± {1e3 * error:.1f} ms"
-    return make_mendable_suspicion(
-        "delay", what, Mending(delay=collapse_equal_values(np.round(delay, 6))), s.n, freedom, error
-    )
 
 
 def evaluate_delay_errors(s: Scene, times: Array) -> tuple[Array, Array]:
@@ -388,7 +376,8 @@ def evaluate_delay_errors(s: Scene, times: Array) -> tuple[Array, Array]:
 
     Those with all joints late, shape (m,), and with one of them late, shape (n, m).
     """
-    problem, moved = s.problem, [s.delayed(time) for time in times]
+    problem = s.problem
+    moved = [interpolate_rows(s.torque, np.asarray(s.instant + t * s.rate)) for t in times]
     weights, total = problem.scale, problem.system.b
     squares = weights * problem.squares
     projected: Array = np.repeat(total[:, None], len(times), axis=1)

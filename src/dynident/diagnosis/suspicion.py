@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -163,6 +164,14 @@ class Suspicion:
         return f"add {', '.join(self.lines)} to [[log]]" if self.lines else self.advice
 
 
+class Told(NamedTuple):
+    """A suspicion that more than the log speaks for, with joints' mean errors before and after."""
+
+    suspicion: Suspicion
+    before: float
+    after: float
+
+
 @dataclass(frozen=True, eq=False)
 class Case:
     """A log that is looked at.
@@ -197,11 +206,6 @@ class Case:
         """Of the joints."""
         return self.robot.joint_names
 
-    def rubs(self, parameter: int) -> bool:
-        """Whether a standard parameter is one of friction."""
-        idim = self.scene.base.idim
-        return idim.drive_columns[parameter - idim.inertial].friction is not None
-
     @cached_property
     def of_others(self) -> Array:
         """The best consistent model of the logs beside it."""
@@ -216,6 +220,25 @@ def make_mendable_suspicion(
     """A suspicion whose repair a log's table in a study has keys for."""
     reading = Reading.of_mending(mending, n)
     return Suspicion(diagnosis, what, reading, mending, error=error, freedom=freedom)
+
+
+def suspect_gravities(robot: Robot, size: float) -> Iterator[tuple[Robot, Suspicion]]:
+    """Robots with gravity along other axes, and what is told of each but for its reading."""
+    for axis in (*np.eye(3), *-np.eye(3)):
+        gravity = size * axis
+        if np.allclose(gravity, robot.gravity):
+            continue
+        along = ", ".join(f"{g:g}" for g in gravity + 0.0)
+        yield (
+            replace(robot, gravity=gravity),
+            Suspicion(
+                "mounting",
+                f"the robot is mounted otherwise: gravity is along [{along}]",
+                Reading.plain(robot.n),
+                gravity=tuple(gravity.tolist()),
+                advice=f"set gravity = [{along}] in [robot]",
+            ),
+        )
 
 
 def fit_consistent_model(problem: LeastSquares) -> Array:

@@ -14,7 +14,12 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.sized import interpolate_minimum
-from dynident.diagnosis.suspicion import Reading, Suspicion, make_mendable_suspicion
+from dynident.diagnosis.suspicion import (
+    Reading,
+    Suspicion,
+    make_mendable_suspicion,
+    suspect_gravities,
+)
 from dynident.diagnosis.tracking import Tracked, Tracking, track
 from dynident.instants.squares import NO_ERROR
 from dynident.recording.mend import Mending, Signal
@@ -70,10 +75,7 @@ class TrackingCase:
 class Otherwise(NamedTuple):
     """A suspicion, and the log, or all logs, as they would be read then.
 
-    Attributes
-    ----------
-    by_file : bool
-        Whether the file's bodies alone tell it, and so have to explain something of the log.
+    What the file's bodies alone tell, `by_file`, has to explain something of the log.
     """
 
     suspicion: Suspicion
@@ -208,21 +210,9 @@ def suspect_scales(case: TrackingCase) -> Iterator[Otherwise]:
 def suspect_mounted_targets(case: TrackingCase) -> Iterator[Otherwise]:
     """Gravity along another axis: on a wall, on the ceiling."""
     robot = case.log.idim.robot
-    size = float(np.linalg.norm(robot.gravity))
-    for axis in (*np.eye(3), *-np.eye(3)):
-        gravity = size * axis
-        if size == 0.0 or np.allclose(gravity, robot.gravity):
-            continue
-        other = case.log.idim.of(replace(robot, gravity=gravity))
-        along = ", ".join(f"{g:g}" for g in gravity + 0.0)
-        told = Suspicion(
-            "mounting",
-            f"the robot is mounted otherwise: gravity is along [{along}]",
-            Reading.plain(case.n),
-            gravity=tuple(gravity.tolist()),
-            advice=f"set gravity = [{along}] in [robot]",
-        )
-        log, *beside = (replace(own, idim=other) for own in (case.log, *case.beside))
+    for other, told in suspect_gravities(robot, float(np.linalg.norm(robot.gravity))):
+        idim = case.log.idim.of(other)
+        log, *beside = (replace(own, idim=idim) for own in (case.log, *case.beside))
         yield Otherwise(told, log, tuple(beside), by_file=True)
 
 

@@ -16,9 +16,7 @@ DOUBTFUL = 0.1  # error from which a joint may be another, or turned round
 ASTRAY = 0.05  # the same of combinations that joints are in
 POOR = 0.25  # error of the base's wrench from which something is looked for in passing
 CONTRADICTED = 1.2  # error of consistent models over any's from which a log contradicts them
-TIED = (
-    1.05  # error over the smallest that is no worse, each fitted number as much; the file decides
-)
+TIED = 1.05  # error over the smallest that is no worse, as much a fitted number; the file decides
 HOPELESS = 2.0  # least squares' error over the best explanation's from which no more is fitted
 UNRELATED = 0.6  # error that, without a finding, says that torque and motion do not belong
 BEYOND = 1.6  # times the file's inertials are in torques, or one over: 0.77 to 1.31 measured

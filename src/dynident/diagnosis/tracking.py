@@ -45,7 +45,6 @@ class Tracking:
     ----------
     idim : Idim
         The robot's model, whose bodies are the file's.
-    law : Controller
     time : ndarray, shape (instants,)
         [s], from the log's first sample.
     rate : float

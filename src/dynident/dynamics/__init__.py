@@ -5,22 +5,19 @@ Configurations and velocities follow Pinocchio: a floating base comes first, as
 ``[v, omega]`` in the velocity.
 """
 
-from dynident.dynamics.forward import differentiate_dynamics, solve_forward_dynamics
-from dynident.dynamics.inverse import (
-    compute_bias_torque,
+from dynident.dynamics.forward import (
     compute_mass_matrix,
-    evaluate_inverse_dynamics,
+    differentiate_dynamics,
+    solve_forward_dynamics,
 )
-from dynident.dynamics.regressor import evaluate_regressor
+from dynident.dynamics.inverse import evaluate_inverse_dynamics
 from dynident.dynamics.tree import Tree, build_tree
 
 __all__ = [
     "Tree",
     "build_tree",
-    "compute_bias_torque",
     "compute_mass_matrix",
     "differentiate_dynamics",
     "evaluate_inverse_dynamics",
-    "evaluate_regressor",
     "solve_forward_dynamics",
 ]

@@ -258,11 +258,7 @@ def find_base_from_rows(
 ) -> BaseParameters:
     """The combinations of a model's parameters that rows of its regressor determine.
 
-    Parameters
-    ----------
-    W : ndarray, shape (rows, parameters)
-    observed : sequence of Observed
-        Whose rows they are.
+    Shape (rows, parameters); `observed` says whose rows they are.
     """
     columns = W.shape[1]
     norms = np.linalg.norm(W, axis=0)

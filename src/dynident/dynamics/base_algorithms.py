@@ -31,9 +31,6 @@ class Basis:
 
     Attributes
     ----------
-    idim : Idim
-    by : str
-        The algorithm, of `ALGORITHMS`.
     matrix : ndarray, shape (count, standard parameters)
         ``beta = matrix @ theta``. The regressor of the base parameters is
         ``Y_base = Y pinv(matrix)``, for the kept parameters of `qr` and `rref` their columns.
@@ -42,7 +39,6 @@ class Basis:
     """
 
     idim: Idim
-    by: str
     matrix: Array
     kept: tuple[int, ...]
 
@@ -72,26 +68,18 @@ class Basis:
         return tuple(found)
 
 
-def find_basis(idim: Idim, by: str, seed: int = 0) -> Basis:
+def find_basis(idim: Idim, by: str) -> Basis:
     """Base parameters by an algorithm of `ALGORITHMS`, from the regressor at random states.
 
-    Parameters
-    ----------
-    by : str
-    seed : int
-        Of the random states; of `svd` the combinations depend on it, their space does not.
-
-    Raises
-    ------
-    ComputationError
-        When the rank is not clear-cut.
+    Of `svd` the combinations depend on these states, their space does not. Refused where the rank
+    is not clear-cut.
     """
-    W = draw_random_rows(idim, seed, PLAIN)
+    W = draw_random_rows(idim, 0, PLAIN)
     # a triangle has the dependencies of all rows, and their lengths
     R = np.asarray(np.linalg.qr(W, mode="r"))
     matrix, kept = ALGORITHMS[by](R, find_rank(R, idim.robot.name))
     matrix = np.where(np.abs(matrix) < ROUNDING * np.abs(matrix).max(axis=1)[:, None], 0.0, matrix)
-    return Basis(idim, by, matrix, kept)
+    return Basis(idim, matrix, kept)
 
 
 def find_rank(R: Array, name: str) -> int:

@@ -21,16 +21,11 @@ LEAST_STD = 1e-12
 
 
 def read_base_table(path: str | Path, base: BaseParameters) -> tuple[Array, Array]:
-    """Values and standard deviations of base parameters from a CSV file.
+    """Values and standard deviations of base parameters from a CSV file, shape (base parameters,).
 
-    Its header is ``name,value`` or ``name,value,std``; names are those of `dynident base`,
-    with or without the R of a regrouped one, values in SI units. Base parameters that are
-    not in the table have an infinite standard deviation.
-
-    Returns
-    -------
-    beta, std : ndarray, shape (base parameters,)
-        A std of zero where the table gives none.
+    Its header is ``name,value`` or ``name,value,std``; names are those of `dynident base`, with or
+    without the R of a regrouped one, values in SI units. Base parameters that are not in the table
+    have an infinite standard deviation, those without one in the table zero.
     """
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:

@@ -9,17 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynident.core.arrays import Array, Integers, to_kernel_arrays
+from dynident.core.arrays import Array, to_kernel_arrays
 from dynident.core.bundle import keep_bundle
-from dynident.core.jit import jit
-from dynident.dynamics.kinematics import (
-    evaluate_joint_functions,
-    write_base_motion,
-    write_base_rotation,
-    write_body_motion,
-    write_joint_placement,
-)
-from dynident.dynamics.tree import Tree
+from dynident.core.jit import entry
+from dynident.dynamics.forward import bundle_states
+from dynident.dynamics.inverse import evaluate_body_motion
+from dynident.dynamics.spatial import find_room, place_bodies
+from dynident.dynamics.tree import FREE_FLYER, Tree
 from dynident.robot.model import Contact, Robot
 
 
@@ -41,119 +37,47 @@ class FrameMotion(NamedTuple):
     origin: Array
 
 
-@jit
-def fill_frame_motion(  # type: ignore[no-untyped-def]
-    tree, quaternion, place, position, trigonometry, chain, F, d, J, turn, origin
-):
-    """Jacobian of the frame (F, d) on the last body of a chain: see `follow_frame`."""
-    kind, row, axis, rotation, translation = (
-        tree.kind,
-        tree.row,
-        tree.axis,
-        tree.rotation,
-        tree.translation,
-    )
-    bodies = len(kind)
-    floating = quaternion.shape[1] == 4
-    R = np.empty((bodies, 3, 3))
-    p = np.empty((bodies, 3))
-    columns = J.shape[2]
-    sl = np.zeros((columns, 3))
-    sa = np.zeros((columns, 3))
-    W = np.empty((3, 3))
-    T = np.empty((3, 3))
-    o = np.empty(3)
-    for t in range(len(position)):
-        for k in range(columns):
-            for i in range(3):
-                sl[k, i] = 0.0
-                sa[k, i] = 0.0
+@entry
+def _fill_frame_motion(tree, motion, body, F, d, w, J, turn, origin):  # type: ignore[no-untyped-def]
+    """Motion of the frame (F, d) on a body, about the common point: see `follow_frame`."""
+    R, p, S, path = w.R, w.p, w.S, tree.path
+    for t in range(len(motion.q)):
+        place_bodies(tree, motion.q[t], motion.dq[t], w)
         for i in range(3):
-            o[i] = 0.0
-            for j in range(3):
-                W[i, j] = 1.0 if i == j else 0.0
-        for c in range(len(chain)):
-            b = chain[c]
-            if kind[b] == 2:
-                write_base_rotation(quaternion, t, R)
-                for i in range(3):
-                    o[i] = place[t, i]
-                    sl[i, i] = 1.0
-                    sa[3 + i, i] = 1.0
-                    for j in range(3):
-                        W[i, j] = R[0, i, j]
-                continue
-            j = b - 1 if floating else b
-            s, v = trigonometry[t, 0, j], trigonometry[t, 1, j]
-            write_joint_placement(
-                b, kind[b], rotation, translation, axis, s, v, position[t, j], R, p
-            )
-            for i in range(3):
-                for k in range(3):
-                    o[i] += W[i, k] * p[b, k]
-                    T[i, k] = W[i, 0] * R[b, 0, k] + W[i, 1] * R[b, 1, k] + W[i, 2] * R[b, 2, k]
-            for i in range(3):
-                for k in range(3):
-                    W[i, k] = T[i, k]
-            for k in range(columns):
-                x, y, z = sa[k, 0], sa[k, 1], sa[k, 2]
-                u = sl[k, 0] + y * p[b, 2] - z * p[b, 1]
-                v = sl[k, 1] + z * p[b, 0] - x * p[b, 2]
-                w = sl[k, 2] + x * p[b, 1] - y * p[b, 0]
-                for i in range(3):
-                    sa[k, i] = R[b, 0, i] * x + R[b, 1, i] * y + R[b, 2, i] * z
-                    sl[k, i] = R[b, 0, i] * u + R[b, 1, i] * v + R[b, 2, i] * w
-            for i in range(3):
-                if kind[b] == 0:
-                    sa[row[b], i] = axis[b, i]
-                else:
-                    sl[row[b], i] = axis[b, i]
-        for k in range(columns):
-            x, y, z = sa[k, 0], sa[k, 1], sa[k, 2]
-            u = sl[k, 0] + y * d[2] - z * d[1]
-            v = sl[k, 1] + z * d[0] - x * d[2]
-            w = sl[k, 2] + x * d[1] - y * d[0]
-            for i in range(3):
-                J[t, i, k] = F[0, i] * u + F[1, i] * v + F[2, i] * w
-                J[t, 3 + i, k] = F[0, i] * x + F[1, i] * y + F[2, i] * z
-        for i in range(3):
-            origin[t, i] = o[i] + W[i, 0] * d[0] + W[i, 1] * d[1] + W[i, 2] * d[2]
+            r0, r1, r2 = R[body, i, 0], R[body, i, 1], R[body, i, 2]
+            origin[t, i] = p[body, i] + r0 * d[0] + r1 * d[1] + r2 * d[2]
             for k in range(3):
-                turn[t, i, k] = W[i, 0] * F[0, k] + W[i, 1] * F[1, k] + W[i, 2] * F[2, k]
-
-
-def list_chain_bodies(tree: Tree, body: int) -> Integers:
-    """Bodies from the root to one, in this order."""
-    found = []
-    while body >= 0:
-        found.append(body)
-        body = int(tree.parent[body])
-    return np.array(found[::-1])
+                turn[t, i, k] = r0 * F[0, k] + r1 * F[1, k] + r2 * F[2, k]
+        o0, o1, o2 = origin[t, 0], origin[t, 1], origin[t, 2]
+        for n in range(tree.path_length[body]):
+            k = path[body, n]
+            s0, s1, s2 = S[k, 3], S[k, 4], S[k, 5]
+            l0 = S[k, 0] + s1 * o2 - s2 * o1
+            l1 = S[k, 1] + s2 * o0 - s0 * o2
+            l2 = S[k, 2] + s0 * o1 - s1 * o0
+            for i in range(3):
+                x, y, z = turn[t, 0, i], turn[t, 1, i], turn[t, 2, i]
+                J[t, i, k] = x * l0 + y * l1 + z * l2
+                J[t, 3 + i, k] = x * s0 + y * s1 + z * s2
 
 
 def follow_frame(
     tree: Tree, body: int, rotation: Array, translation: Array, q: Array
 ) -> FrameMotion:
-    """A frame on a body along a motion.
+    """A frame on a body of the tree along a motion q, shape (samples, nq).
 
-    Parameters
-    ----------
-    body : int
-        Its index in the tree.
-    rotation, translation : ndarray, shapes (3, 3) and (3,)
-        Placement of the frame in the body's [m].
-    q : ndarray, shape (samples, nq)
+    Rotation (3, 3) and translation (3,) place it in the body's [m].
     """
-    samples, floating = len(q), bool(tree.kind[0] == 2)
+    still = np.zeros((len(q), tree.dof))
     found = FrameMotion(
-        np.empty((samples, 6, tree.dof)), np.empty((samples, 3, 3)), np.empty((samples, 3))
+        np.zeros((len(q), 6, tree.dof)), np.empty((len(q), 3, 3)), np.empty((len(q), 3))
     )
-    quaternion, position, trigonometry = evaluate_joint_functions(q, floating)
-    (place,) = to_kernel_arrays(q[:, :3] if floating else q[:, :0])
-    chain, seat = list_chain_bodies(tree, body), to_kernel_arrays(rotation, translation)
-    fill_frame_motion(
-        keep_bundle(tree), quaternion, place, position, trigonometry, chain, *seat, *found
-    )
+    _fill_frame_motion(
+        keep_bundle(tree), bundle_states(q, still, still), body,
+        *to_kernel_arrays(rotation, translation), find_room(tree), *found,
+    )  # fmt: skip
+    if tree.kind[0] == FREE_FLYER:  # about which all is, wherever it is
+        found.origin[:] += q[:, :3]
     return found
 
 
@@ -168,11 +92,7 @@ def map_wrench_to_joints(
 ) -> Array:
     """``J^T f`` of a contact's wrench as it was logged, shape (samples, dof).
 
-    Parameters
-    ----------
-    q : ndarray, shape (samples, nq)
-    wrench : ndarray, shape (samples, 3 or 6)
-        In the contact's `axes` [N, Nm].
+    The wrench is in the contact's `axes`, shape (samples, 3 or 6) [N, Nm].
     """
     return apply_levers(evaluate_levers(tree, robot, contact, q), contact, wrench)
 
@@ -196,84 +116,28 @@ def build_tilt_columns(J: Array, contact: Contact, wrench: Array) -> Array:
     """What a sensor that is turned by a small angle misses, per axis, shape (samples, 3, dof).
 
     The wrench in the stated axes is ``f + r x f``, force and moment alike: ``J^T [f]_x`` per angle
-    on the side of the parameters [Nm/rad, N/rad].
-
-    Parameters
-    ----------
-    J : ndarray, shape (samples, components, dof)
-        From `evaluate_levers`.
-    wrench : ndarray, shape (samples, components)
-        As it was logged [N, Nm].
+    on the side of the parameters [Nm/rad, N/rad]. J is of `evaluate_levers`, the wrench as it was
+    logged, shape (samples, components) [N, Nm].
     """
     parts = (wrench - contact.bias[: contact.components]).reshape(len(wrench), 1, -1, 3)
     turned = np.cross(np.eye(3)[None, :, None], parts).reshape(len(wrench), 3, -1)
     return np.asarray(-turned @ J)
 
 
-@jit
-def fill_chain_motion(tree, quaternion, position, trigonometry, dq, ddq, chain, out):  # type: ignore[no-untyped-def]
-    """Motion of the last body of a chain: see `evaluate_seat_motion`."""
-    kind, parent, row, axis, g = tree.kind, tree.parent, tree.row, tree.axis, tree.gravity
-    rotation, translation = tree.rotation, tree.translation
-    bodies = len(kind)
-    floating = quaternion.shape[1] == 4
-    R = np.empty((bodies, 3, 3))
-    p = np.empty((bodies, 3))
-    w = np.empty((bodies, 3))
-    al = np.empty((bodies, 3))
-    a = np.empty((bodies, 3))
-    last = chain[-1]
-    for t in range(len(position)):
-        for c in range(len(chain)):
-            b = chain[c]
-            if kind[b] == 2:
-                write_base_rotation(quaternion, t, R)
-                write_base_motion(t, g, dq, ddq, R, w, al, a)
-                continue
-            j = b - 1 if floating else b
-            s, v = trigonometry[t, 0, j], trigonometry[t, 1, j]
-            write_joint_placement(
-                b, kind[b], rotation, translation, axis, s, v, position[t, j], R, p
-            )
-            rate, acceleration = dq[t, row[b]], ddq[t, row[b]]
-            write_body_motion(b, parent[b], kind[b], axis, g, R, p, rate, acceleration, w, al, a)
-        for i in range(3):
-            out[t, i], out[t, 3 + i], out[t, 6 + i] = w[last, i], al[last, i], a[last, i]
-
-
 def evaluate_seat_motion(
     tree: Tree, robot: Robot, seat: Contact, motion: tuple[Array, Array, Array]
 ) -> Array:
-    """Motion of a frame on a robot, in the frame's axes.
+    """Motion of a frame, the seat, on a robot, in the frame's axes, shape (samples, 9).
 
-    Parameters
-    ----------
-    seat : Contact
-        The frame.
-    motion : tuple of ndarray
-        q, dq, ddq, shapes (samples, nq), (samples, dof), (samples, dof).
-
-    Returns
-    -------
-    ndarray, shape (samples, 9)
-        Angular velocity, angular acceleration, and the proper acceleration of its origin (minus
-        gravity) [rad/s, rad/s^2, m/s^2].
+    Angular velocity, angular acceleration, and the proper acceleration of its origin (minus
+    gravity) [rad/s, rad/s^2, m/s^2].
     """
-    q, dq, ddq = motion
-    floating = bool(tree.kind[0] == 2)
     body = robot.body_index(seat.body)
-    found = np.zeros((len(q), 9))
     if body < 0:  # on a fixed base
+        found = np.zeros((len(motion[0]), 9))
         found[:, 6:] = -robot.gravity
     else:
-        functions = evaluate_joint_functions(q, floating)
-        fill_chain_motion(
-            keep_bundle(tree),
-            *functions,
-            *to_kernel_arrays(dq, ddq),
-            list_chain_bodies(tree, body),
-            found,
-        )
+        found = evaluate_body_motion(tree, body, *motion)
     w, al, a = found[:, :3], found[:, 3:6], found[:, 6:]
     lever = np.broadcast_to(seat.translation, w.shape)
     a += np.cross(al, lever) + np.cross(w, np.cross(w, lever))

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.core.arrays import Array, to_kernel_arrays
-from dynident.core.bundle import Bundle, keep_bundle
+from dynident.core.arrays import Array
+from dynident.core.bundle import keep_bundle
 from dynident.core.jit import entry
-from dynident.dynamics.forward import States
+from dynident.dynamics.forward import bundle_states
 from dynident.dynamics.spatial import (
     accelerate_bodies,
     find_room,
@@ -49,21 +49,12 @@ def differentiate_regressor_sum(
 ) -> tuple[Array, Array, Array]:
     """Gradient of ``sum_jk weights_jk W_jk`` by position, speed and acceleration.
 
-    Parameters
-    ----------
-    tree : Tree
-        On a fixed base.
-    weights : ndarray, shape (samples, dof, bodies, 10)
-        Of the entries of the regressor.
-    q, dq, ddq : ndarray, shape (samples, dof)
-
-    Returns
-    -------
-    by_q, by_dq, by_ddq : ndarray, shape (samples, dof)
+    Of a tree on a fixed base; the weights are of the regressor's entries, shape (samples, dof,
+    bodies, 10), all others (samples, dof).
     """
     found = np.zeros((3, len(q), tree.dof))
     M, K, D = np.empty((3, tree.dof, tree.dof))
-    states = Bundle(States(*to_kernel_arrays(q, dq, ddq)))
+    states = bundle_states(q, dq, ddq)
     _add_regressor_derivatives(
         keep_bundle(tree), np.array(weights, dtype=float), states, find_room(tree), M,
         np.empty(tree.dof), K, D, *found,

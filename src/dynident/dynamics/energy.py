@@ -14,16 +14,9 @@ from dynident.dynamics.tree import REVOLUTE, Tree
 
 
 def evaluate_energy_columns(tree: Tree, q: Array, dq: Array) -> Array:
-    """Energy of a fixed robot's bodies, a column an inertial parameter.
+    """Energy of a fixed robot's bodies, a column an inertial parameter, (samples, 10 bodies).
 
-    Parameters
-    ----------
-    q, dq : ndarray, shape (samples, n)
-
-    Returns
-    -------
-    ndarray, shape (samples, 10 bodies)
-        ``E`` with ``T + U = E pi`` [J]; U is zero where a body's frame is at the base's origin.
+    ``E`` with ``T + U = E pi`` [J]; U is zero where a body's frame is at the base's origin.
     """
     samples, found = len(q), np.empty((len(q), 10 * tree.bodies))
     _, position, trigonometry = evaluate_joint_functions(q, floating=False)

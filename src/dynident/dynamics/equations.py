@@ -170,14 +170,8 @@ def decompose_scaled_jacobian(J: Array, scale: Array) -> tuple[Array, Array, Int
 def build_null_space(J: Array, acting: Integers, scale: Array) -> NullSpace:
     """The combinations of equations on which contacts do not act, about one instant.
 
-    Parameters
-    ----------
-    J : ndarray, shape (components, dof)
-        Of the contacts, then.
-    acting : ndarray of int
-        Equations that they act on.
-    scale : ndarray, shape (m,)
-        Of these.
+    J is of the contacts then, shape (components, dof), `acting` says on which equations they act,
+    and `scale` is of these, shape (m,).
     """
     U, _, ranks = decompose_scaled_jacobian(J[None][:, :, acting], scale)
     taken = U[0, :, : ranks[0]]
@@ -188,13 +182,7 @@ def build_null_space(J: Array, acting: Integers, scale: Array) -> NullSpace:
 def reduce_to_observed_rows(
     tree: Tree, robot: Robot, observed: Observed, q: Array, W: Array
 ) -> Array:
-    """What a log can show of a regressor, shape (rows, columns).
-
-    Parameters
-    ----------
-    q : ndarray, shape (samples, nq)
-    W : ndarray, shape (samples, dof, columns)
-    """
+    """What a log can show of a regressor W (samples, dof, columns) at q, shape (rows, columns)."""
     kept = observed.rows(robot)
     if observed.equations != "null-space":
         return W[:, kept].reshape(-1, W.shape[2])

@@ -1,4 +1,4 @@
-"""Forward dynamics and derivatives of the inverse dynamics, batched over samples."""
+"""Forward dynamics, mass matrices and derivatives of the inverse dynamics, batched over samples."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from dynident.dynamics.spatial import (
     find_room,
     gather_subtrees,
     move_bodies,
+    place_bodies,
+    write_inertia_in_world,
 )
 from dynident.dynamics.tangent import linearise_dynamics
 from dynident.dynamics.tree import Tree
@@ -39,10 +41,19 @@ def _fill_accelerations(tree, phi, rotors, motion, w, M, bias, out):  # type: ig
 
 
 @entry
+def _fill_mass_matrices(tree, phi, motion, w, M, bias):  # type: ignore[no-untyped-def]
+    for t in range(len(motion.q)):
+        place_bodies(tree, motion.q[t], motion.dq[t], w)
+        for b in range(len(w.p)):
+            write_inertia_in_world(phi, w.R, w.p, b, w.own)
+        gather_subtrees(tree, w, M[t], bias)
+
+
+@entry
 def _fill_derivatives(tree, phi, motion, w, M, bias, K, D):  # type: ignore[no-untyped-def]
     for t in range(len(motion.q)):
         move_bodies(tree, phi, motion.q[t], motion.dq[t], w)
-        gather_subtrees(tree, w, M, bias)
+        gather_subtrees(tree, w, M[t], bias)
         accelerate_bodies(tree, motion.last[t], w)
         linearise_dynamics(tree, w, K[t], D[t])
 
@@ -55,10 +66,15 @@ class States(NamedTuple):
     last: Array
 
 
+def bundle_states(q: Array, dq: Array, last: Array) -> Bundle:
+    """States for kernels."""
+    return Bundle(States(*to_kernel_arrays(q, dq, last)))
+
+
 def solve_forward_dynamics(
     tree: Tree, phi: Array, q: Array, dq: Array, tau: Array, rotors: Array | None = None
 ) -> Array:
-    """Accelerations of the rigid bodies under given torques (ardiani2024, eq. 11).
+    """Accelerations of the rigid bodies under given torques (ardiani2024, eq. 11), (samples, dof).
 
     Parameters
     ----------
@@ -67,43 +83,45 @@ def solve_forward_dynamics(
     q, dq, tau : ndarray, shapes (samples, nq), (samples, dof), (samples, dof)
     rotors : ndarray, shape (dof, dof), optional
         Rotor inertias seen at the joints, added to the mass matrix.
-
-    Returns
-    -------
-    ndarray, shape (samples, dof)
     """
     ddq = np.empty((len(q), tree.dof))
     extra = np.zeros((tree.dof, tree.dof)) if rotors is None else rotors
     M, bias = np.empty((tree.dof, tree.dof)), np.empty(tree.dof)
     failed = _fill_accelerations(
         keep_bundle(tree), np.array(phi, dtype=float), np.array(extra, dtype=float),
-        Bundle(States(*to_kernel_arrays(q, dq, tau))),
-        find_room(tree), M, bias, ddq,
+        bundle_states(q, dq, tau), find_room(tree), M, bias, ddq,
     )  # fmt: skip
     if failed >= 0:
         raise ComputationError(f"the mass matrix of sample {failed} is not positive definite")
     return ddq
 
 
+def compute_mass_matrix(tree: Tree, phi: Array, q: Array) -> Array:
+    """Mass matrices of bodies phi (bodies, 10) at q (samples, nq), shape (samples, dof, dof)."""
+    still, M = np.zeros((len(q), tree.dof)), np.empty((len(q), tree.dof, tree.dof))
+    _fill_mass_matrices(
+        keep_bundle(tree), np.array(phi, dtype=float), bundle_states(q, still, still),
+        find_room(tree), M, np.empty(tree.dof),
+    )  # fmt: skip
+    return M
+
+
 def differentiate_dynamics(
     tree: Tree, phi: Array, q: Array, dq: Array, ddq: Array
-) -> tuple[Array, Array]:
-    """Derivatives of the inverse dynamics by configuration and velocity.
+) -> tuple[Array, Array, Array]:
+    """Derivatives of the inverse dynamics by configuration, velocity and acceleration.
+
+    Shapes (samples, dof, dof); the last are the mass matrices. A free-flying base is turned and
+    moved along its own axes.
 
     Parameters
     ----------
     phi : ndarray, shape (bodies, 10)
     q, dq, ddq : ndarray, shapes (samples, nq), (samples, dof), (samples, dof)
-
-    Returns
-    -------
-    by_q, by_dq : ndarray, shape (samples, dof, dof)
-        A free-flying base is turned and moved along its own axes.
     """
-    K, D = np.empty((2, len(q), tree.dof, tree.dof))
-    M, bias = np.empty((tree.dof, tree.dof)), np.empty(tree.dof)
+    K, D, M = np.empty((3, len(q), tree.dof, tree.dof))
     _fill_derivatives(
-        keep_bundle(tree), np.array(phi, dtype=float),
-        Bundle(States(*to_kernel_arrays(q, dq, ddq))), find_room(tree), M, bias, K, D,
+        keep_bundle(tree), np.array(phi, dtype=float), bundle_states(q, dq, ddq),
+        find_room(tree), M, np.empty(tree.dof), K, D,
     )  # fmt: skip
-    return K, D
+    return K, D, M

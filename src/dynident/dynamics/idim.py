@@ -399,14 +399,9 @@ class Idim:
         return found
 
     def packing(self, columns: Sequence[int] | Integers, bent_alone: bool = False) -> Packing:
-        """Layout of packed rows for some of the standard parameters.
+        """Layout of packed rows for some of the standard parameters, in the caller's order.
 
-        Parameters
-        ----------
-        columns : sequence of int
-            Indices into `parameters`, in the order that the caller counts them.
-        bent_alone : bool
-            Whether bodies are left out of all rows on which they act through no friction.
+        With `bent_alone` bodies are left out of all rows on which they act through no friction.
         """
         key = (self.free, self.bent, bent_alone, tuple(int(c) for c in columns))
         known = self.structure.packings
@@ -423,11 +418,8 @@ class Idim:
     ) -> dict[tuple[Sensor, bool], Array]:
         """What units of what is not known of sensors do along a motion.
 
-        Returns
-        -------
-        dict of ndarray, shapes (samples, axes, rows)
-            Of the bias and, with True beside it, of the orientation of each sensor that the
-            conditions have.
+        Shapes (samples, axes, rows): of the bias and, with True beside it, of the orientation of
+        each sensor that the conditions have.
         """
         found = {}
         for sensor, wrench in conditions.wrenches.items():
@@ -571,17 +563,6 @@ class Idim:
 
         return of
 
-    def signals(
-        self,
-        friction: int,
-        q: Array,
-        dq: Array,
-        width: Array | None = None,
-        conditions: Conditions = FREE,
-    ) -> Signals:
-        """What one of the `frictions` sees of a motion of the joints; see `view`."""
-        return self.view(q, dq, width, conditions)(friction)
-
     def follow(
         self,
         q: Array,
@@ -634,16 +615,8 @@ class Idim:
     ) -> Conditions:
         """What the friction meets along a stretch of a motion: the loads of `about`, its states.
 
-        Of a linearised model, with what a change of the loads does.
-
-        Parameters
-        ----------
-        q, dq, ddq : ndarray, shapes (samples, nq), (samples, dof), (samples, dof)
-            Without gaps.
-        rate, width, previous
-            See `follow`.
-        around : Conditions
-            What the log has of temperatures, known torques and time.
+        Of a linearised model, with what a change of the loads does. The motion is without gaps,
+        and `around` is what the log has of temperatures, known torques and time; see `follow`.
         """
         if not self.nonlinear and not self.has_states:
             return around
@@ -746,13 +719,7 @@ class Idim:
         width: Array | None = None,
         conditions: Conditions = FREE,
     ) -> Array:
-        """The drives' share of the torque, and that of sensors' errors, shape (samples, rows).
-
-        Parameters
-        ----------
-        width, conditions
-            See `fill`.
-        """
+        """Torques of the drives, and of sensors' errors, shape (samples, rows); see `fill`."""
         if self.free:
             model, plain = self.settled(theta)
             return model.drive_torque(plain, q, dq, ddq, width, conditions)

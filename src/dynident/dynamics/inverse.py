@@ -1,4 +1,8 @@
-"""Inverse dynamics, mass matrix and bias torques, batched over samples."""
+"""Inverse dynamics, batched over samples.
+
+Angular velocity w, angular acceleration al and proper acceleration a (acceleration of the frame's
+origin minus gravity) are kept in each body's own frame, so that weight needs no term of its own.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,7 @@ import numpy as np
 from dynident.core.arrays import Array, to_kernel_arrays
 from dynident.core.bundle import keep_bundle
 from dynident.core.jit import inner, jit
-from dynident.dynamics.kinematics import (
-    evaluate_joint_functions,
-    write_base_motion,
-    write_base_rotation,
-    write_joint_placement,
-)
+from dynident.dynamics.kinematics import evaluate_joint_functions, write_rotation
 from dynident.dynamics.tree import Tree
 
 LANES = 16
@@ -22,32 +21,53 @@ SLOTS = 27
 to come, its joint's sine (or position), versine, speed and acceleration."""
 
 
-@jit
-def _fill_torques(tree, phi, quaternion, position, trigonometry, dq, ddq, tau):  # type: ignore[no-untyped-def]
+@inner
+def move_side_by_side(tree, quaternion, position, trigonometry, dq, ddq, start, count, R, S):  # type: ignore[no-untyped-def]
+    """Placements and motions of all bodies over some samples."""
     kind, parent, row, g = tree.kind, tree.parent, tree.row, tree.gravity
     bodies = len(kind)
     # one more body, that moves as the ground does: with the acceleration of weight
-    S = np.zeros((bodies + 1, SLOTS, LANES))
-    R, w = np.empty((1, 3, 3)), np.empty((3, 1, 3))
     for i in range(3):
         S[bodies, 18 + i] = -g[i]
+    for b in range(bodies):
+        B = S[b]
+        if kind[b] == 2:
+            _take_base(quaternion, start, count, g, dq, ddq, R, B)
+        else:
+            up = parent[b] if parent[b] >= 0 else bodies
+            j = b - 1 if quaternion.shape[1] == 4 else b
+            for k in range(count):
+                t = start + k
+                B[21, k] = trigonometry[t, 0, j] if kind[b] == 0 else position[t, j]
+                B[22, k] = trigonometry[t, 1, j]
+                B[23, k], B[24, k] = dq[t, row[b]], ddq[t, row[b]]
+            _place_body(b, kind[b], tree.rotation, tree.translation, tree.axis, B)
+            _move_body(b, kind[b], tree.axis, S[up], B)
+
+
+@jit
+def _fill_motion(tree, quaternion, position, trigonometry, dq, ddq, body, out):  # type: ignore[no-untyped-def]
+    S = np.zeros((len(tree.kind) + 1, SLOTS, LANES))
+    R = np.empty((1, 3, 3))
     for start in range(0, len(dq), LANES):
         count = min(LANES, len(dq) - start)
+        move_side_by_side(tree, quaternion, position, trigonometry, dq, ddq, start, count, R, S)
+        for i in range(9):
+            for k in range(count):
+                out[start + k, i] = S[body, 12 + i, k]
+
+
+@jit
+def _fill_torques(tree, phi, quaternion, position, trigonometry, dq, ddq, tau):  # type: ignore[no-untyped-def]
+    kind, parent, row = tree.kind, tree.parent, tree.row
+    bodies = len(kind)
+    S = np.zeros((bodies + 1, SLOTS, LANES))
+    R = np.empty((1, 3, 3))
+    for start in range(0, len(dq), LANES):
+        count = min(LANES, len(dq) - start)
+        move_side_by_side(tree, quaternion, position, trigonometry, dq, ddq, start, count, R, S)
         for b in range(bodies):
-            B = S[b]
-            if kind[b] == 2:
-                _take_base(quaternion, start, count, g, dq, ddq, R, w, B)
-            else:
-                up = parent[b] if parent[b] >= 0 else bodies
-                j = b - 1 if quaternion.shape[1] == 4 else b
-                for k in range(count):
-                    t = start + k
-                    B[21, k] = trigonometry[t, 0, j] if kind[b] == 0 else position[t, j]
-                    B[22, k] = trigonometry[t, 1, j]
-                    B[23, k], B[24, k] = dq[t, row[b]], ddq[t, row[b]]
-                _place_body(b, kind[b], tree.rotation, tree.translation, tree.axis, B)
-                _move_body(b, kind[b], tree.axis, S[up], B)
-            _load_body(phi[b], B)
+            _load_body(phi[b], S[b])
         for b in range(bodies - 1, -1, -1):
             B, first = S[b], 21 if kind[b] == 1 else 24
             if kind[b] == 2:
@@ -64,18 +84,25 @@ def _fill_torques(tree, phi, quaternion, position, trigonometry, dq, ddq, tau): 
 
 
 @inner
-def _take_base(quaternion, start, count, g, dq, ddq, R, w, B):  # type: ignore[no-untyped-def]
-    """Motion of a free-flying base, see `write_base_motion`."""
+def _take_base(quaternion, start, count, g, dq, ddq, R, B):  # type: ignore[no-untyped-def]
+    """Motion of a free-flying base from its body-frame twist and spatial acceleration."""
     for k in range(count):
-        write_base_rotation(quaternion, start + k, R)
-        write_base_motion(start + k, g, dq, ddq, R, w[0], w[1], w[2])
+        t = start + k
+        x, y, z = quaternion[t, 0], quaternion[t, 1], quaternion[t, 2]
+        write_rotation(x, y, z, quaternion[t, 3], 0, R)
         for i in range(3):
-            B[12 + i, k], B[15 + i, k], B[18 + i, k] = w[0, 0, i], w[1, 0, i], w[2, 0, i]
+            weight = R[0, 0, i] * g[0] + R[0, 1, i] * g[1] + R[0, 2, i] * g[2]
+            B[12 + i, k], B[15 + i, k] = dq[t, 3 + i], ddq[t, 3 + i]
+            B[18 + i, k] = ddq[t, i] - weight
+        # classical = spatial + omega x v (Featherstone 2008, section 2.11)
+        B[18, k] += dq[t, 4] * dq[t, 2] - dq[t, 5] * dq[t, 1]
+        B[19, k] += dq[t, 5] * dq[t, 0] - dq[t, 3] * dq[t, 2]
+        B[20, k] += dq[t, 3] * dq[t, 1] - dq[t, 4] * dq[t, 0]
 
 
 @inner
 def _place_body(b, kind, rotation, translation, axis, B):  # type: ignore[no-untyped-def]
-    """Placement of a body in its parent's frame, see `write_joint_placement`."""
+    """Placement of a body in its parent's frame, see `Tree`."""
     for i in range(3):
         for j in range(3):
             c0, c1, c2 = rotation[b, 0, i, j], rotation[b, 1, i, j], rotation[b, 2, i, j]
@@ -94,7 +121,7 @@ def _place_body(b, kind, rotation, translation, axis, B):  # type: ignore[no-unt
 
 @inner
 def _move_body(b, kind, axis, P, B):  # type: ignore[no-untyped-def]
-    """Motion of a body from that of its parent, see `write_body_motion`."""
+    """Motion of a body from that of its parent (recursive Newton-Euler, outward)."""
     x0, x1, x2 = axis[b, 0], axis[b, 1], axis[b, 2]
     turns, slides = 1.0 * (kind == 0), 1.0 * (kind == 1)
     for k in range(LANES):
@@ -164,18 +191,15 @@ def _pass_load(B, P):  # type: ignore[no-untyped-def]
 
 
 def evaluate_inverse_dynamics(tree: Tree, phi: Array, q: Array, dq: Array, ddq: Array) -> Array:
-    """Torques of the rigid bodies (recursive Newton-Euler).
+    """Torques of the rigid bodies (recursive Newton-Euler), shape (samples, dof).
+
+    ``M(q) ddq + N(q, dq)`` of ardiani2024, eq. (1), without friction and rotors.
 
     Parameters
     ----------
     phi : ndarray, shape (bodies, 10)
         Inertial parameters, which need not be consistent: the map is linear in them.
     q, dq, ddq : ndarray, shapes (samples, nq), (samples, dof), (samples, dof)
-
-    Returns
-    -------
-    ndarray, shape (samples, dof)
-        ``M(q) ddq + N(q, dq)`` of ardiani2024, eq. (1), without friction and rotors.
     """
     tau = np.empty((len(q), tree.dof))
     floating = bool(tree.kind[0] == 2)
@@ -184,132 +208,13 @@ def evaluate_inverse_dynamics(tree: Tree, phi: Array, q: Array, dq: Array, ddq: 
     return tau
 
 
-def compute_bias_torque(tree: Tree, phi: Array, q: Array, dq: Array) -> Array:
-    """Coriolis, centrifugal and gravity torques N(q, dq), shape (samples, dof)."""
-    return evaluate_inverse_dynamics(tree, phi, q, dq, np.zeros_like(dq))
+def evaluate_body_motion(tree: Tree, body: int, q: Array, dq: Array, ddq: Array) -> Array:
+    """Motion of a body in its own axes, shape (samples, 9), along that of its robot.
 
-
-@jit
-def _fill_mass_matrices(tree, phi, quaternion, position, trigonometry, out):  # type: ignore[no-untyped-def]
-    kind, axis, rotation, translation = tree.kind, tree.axis, tree.rotation, tree.translation
-    bodies = len(kind)
-    floating = quaternion.shape[1] == 4
-    R = np.empty((bodies, 3, 3))
-    p = np.zeros((bodies, 3))
-    c = np.empty((bodies, 10))
-    for t in range(len(out)):
-        out[t] = 0.0
-        for b in range(bodies):
-            for i in range(10):
-                c[b, i] = phi[b, i]
-            if kind[b] == 2:
-                write_base_rotation(quaternion, t, R)
-            else:
-                j = b - 1 if floating else b
-                s, v = trigonometry[t, 0, j], trigonometry[t, 1, j]
-                write_joint_placement(
-                    b, kind[b], rotation, translation, axis, s, v, position[t, j], R, p
-                )
-        for b in range(bodies - 1, -1, -1):
-            parent = tree.parent[b]
-            if parent >= 0:
-                _add_to_parent(R, p, b, parent, c)
-            m, h0, h1, h2 = c[b, 0], c[b, 1], c[b, 2], c[b, 3]
-            for k in range(6 if kind[b] == 2 else 1):
-                # the unit motion of this joint, as a screw in its own frame
-                s0 = s1 = s2 = l0 = l1 = l2 = 0.0
-                if kind[b] == 0:
-                    s0, s1, s2 = axis[b, 0], axis[b, 1], axis[b, 2]
-                elif kind[b] == 1:
-                    l0, l1, l2 = axis[b, 0], axis[b, 1], axis[b, 2]
-                else:
-                    l0, l1, l2 = 1.0 * (k == 0), 1.0 * (k == 1), 1.0 * (k == 2)
-                    s0, s1, s2 = 1.0 * (k == 3), 1.0 * (k == 4), 1.0 * (k == 5)
-                # force and moment that give it to this body and all that it carries
-                f0 = m * l0 + s1 * h2 - s2 * h1
-                f1 = m * l1 + s2 * h0 - s0 * h2
-                f2 = m * l2 + s0 * h1 - s1 * h0
-                n0 = c[b, 4] * s0 + c[b, 5] * s1 + c[b, 7] * s2 + h1 * l2 - h2 * l1
-                n1 = c[b, 5] * s0 + c[b, 6] * s1 + c[b, 8] * s2 + h2 * l0 - h0 * l2
-                n2 = c[b, 7] * s0 + c[b, 8] * s1 + c[b, 9] * s2 + h0 * l1 - h1 * l0
-                column = tree.row[b] + k
-                d = b
-                while True:
-                    x0, x1, x2 = axis[d, 0], axis[d, 1], axis[d, 2]
-                    row = tree.row[d]
-                    if kind[d] == 0:
-                        out[t, row, column] = x0 * n0 + x1 * n1 + x2 * n2
-                        out[t, column, row] = out[t, row, column]
-                    elif kind[d] == 1:
-                        out[t, row, column] = x0 * f0 + x1 * f1 + x2 * f2
-                        out[t, column, row] = out[t, row, column]
-                    else:
-                        out[t, 0, column] = out[t, column, 0] = f0
-                        out[t, 1, column] = out[t, column, 1] = f1
-                        out[t, 2, column] = out[t, column, 2] = f2
-                        out[t, 3, column] = out[t, column, 3] = n0
-                        out[t, 4, column] = out[t, column, 4] = n1
-                        out[t, 5, column] = out[t, column, 5] = n2
-                    if tree.parent[d] < 0:
-                        break
-                    u0 = R[d, 0, 0] * f0 + R[d, 0, 1] * f1 + R[d, 0, 2] * f2
-                    u1 = R[d, 1, 0] * f0 + R[d, 1, 1] * f1 + R[d, 1, 2] * f2
-                    u2 = R[d, 2, 0] * f0 + R[d, 2, 1] * f1 + R[d, 2, 2] * f2
-                    g0 = R[d, 0, 0] * n0 + R[d, 0, 1] * n1 + R[d, 0, 2] * n2
-                    g1 = R[d, 1, 0] * n0 + R[d, 1, 1] * n1 + R[d, 1, 2] * n2
-                    g2 = R[d, 2, 0] * n0 + R[d, 2, 1] * n1 + R[d, 2, 2] * n2
-                    f0, f1, f2 = u0, u1, u2
-                    n0 = g0 + p[d, 1] * u2 - p[d, 2] * u1
-                    n1 = g1 + p[d, 2] * u0 - p[d, 0] * u2
-                    n2 = g2 + p[d, 0] * u1 - p[d, 1] * u0
-                    d = tree.parent[d]
-
-
-@inner
-def _add_to_parent(R, p, b, parent, c):  # type: ignore[no-untyped-def]
-    """Add body b's ten parameters to its parent's (parallel axes, then rotation)."""
-    m = c[b, 0]
-    r0, r1, r2 = p[b, 0], p[b, 1], p[b, 2]
-    h0 = R[b, 0, 0] * c[b, 1] + R[b, 0, 1] * c[b, 2] + R[b, 0, 2] * c[b, 3]
-    h1 = R[b, 1, 0] * c[b, 1] + R[b, 1, 1] * c[b, 2] + R[b, 1, 2] * c[b, 3]
-    h2 = R[b, 2, 0] * c[b, 1] + R[b, 2, 1] * c[b, 2] + R[b, 2, 2] * c[b, 3]
-    # rotated inertia plus that of moving the origin: [r]x^T [h]x + ... + m [r]x^T [r]x
-    hr = 2.0 * (h0 * r0 + h1 * r1 + h2 * r2) + m * (r0 * r0 + r1 * r1 + r2 * r2)
-    index = 4
-    for i in range(3):
-        for j in range(i + 1):
-            x = R[b, i, 0] * c[b, 4] + R[b, i, 1] * c[b, 5] + R[b, i, 2] * c[b, 7]
-            y = R[b, i, 0] * c[b, 5] + R[b, i, 1] * c[b, 6] + R[b, i, 2] * c[b, 8]
-            z = R[b, i, 0] * c[b, 7] + R[b, i, 1] * c[b, 8] + R[b, i, 2] * c[b, 9]
-            value = x * R[b, j, 0] + y * R[b, j, 1] + z * R[b, j, 2]
-            hi = h0 if i == 0 else (h1 if i == 1 else h2)
-            hj = h0 if j == 0 else (h1 if j == 1 else h2)
-            value -= hi * p[b, j] + hj * p[b, i] + m * p[b, i] * p[b, j]
-            if i == j:
-                value += hr
-            c[parent, index] += value
-            index += 1
-    c[parent, 0] += m
-    c[parent, 1] += h0 + m * r0
-    c[parent, 2] += h1 + m * r1
-    c[parent, 3] += h2 + m * r2
-
-
-def compute_mass_matrix(tree: Tree, phi: Array, q: Array) -> Array:
-    """Joint-space mass matrices (composite rigid bodies as summed pseudo-inertias).
-
-    Parameters
-    ----------
-    phi : ndarray, shape (bodies, 10)
-    q : ndarray, shape (samples, nq)
-
-    Returns
-    -------
-    ndarray, shape (samples, dof, dof)
+    Angular velocity, angular acceleration, and the proper acceleration of its origin (minus
+    gravity) [rad/s, rad/s^2, m/s^2].
     """
-    out = np.empty((len(q), tree.dof, tree.dof))
-    floating = bool(tree.kind[0] == 2)
-    _fill_mass_matrices(
-        keep_bundle(tree), *to_kernel_arrays(phi), *evaluate_joint_functions(q, floating), out
-    )
+    out = np.empty((len(q), 9))
+    functions = evaluate_joint_functions(q, bool(tree.kind[0] == 2))
+    _fill_motion(keep_bundle(tree), *functions, *to_kernel_arrays(dq, ddq), body, out)
     return out

@@ -29,7 +29,6 @@ class Felt:
 
     Attributes
     ----------
-    gauge : Gauge
     robot : Robot
         What it holds, or the whole.
     bodies : ndarray of int
@@ -75,27 +74,23 @@ def list_felt(tree: Tree, robot: Robot) -> tuple[Felt, ...]:
     return tuple(SENSED[gauge.kind](tree, robot, gauge, rows) for gauge, rows in robot.sensed)
 
 
-def carry_limb(tree: Tree, robot: Robot, limb: Robot, motion: Motion) -> Motion:
-    """The motion of a limb as a floating robot, as the motion of its carrier makes it.
+def carry_base(tree: Tree, robot: Robot, seat: Contact, motion: Motion) -> Motion:
+    """Pose, twist and proper acceleration of a limb's base, as the motion of its carrier makes it.
 
-    Its base is where nobody knows, turned as its own axes are: no wrench depends on that.
-
-    Parameters
-    ----------
-    tree, robot
-        Of the carrier.
-    motion : tuple of ndarray
-        Of the carrier.
+    It is where nobody knows, turned as its own axes are: no wrench depends on that. The tree and
+    the robot are the carrier's, on which the seat is.
     """
-    assert limb.seat is not None
-    felt = evaluate_seat_motion(tree, robot, limb.seat, motion)
+    felt = evaluate_seat_motion(tree, robot, seat, motion)
     still = np.zeros((len(felt), 3))
     pose = np.hstack([still, still, np.ones((len(felt), 1))])
-    base = (
-        pose,
-        np.hstack([still, felt[:, :3]]),
-        np.hstack([felt[:, 6:] + limb.gravity, felt[:, 3:6]]),
-    )
+    return pose, np.hstack([still, felt[:, :3]]), np.hstack([felt[:, 6:], felt[:, 3:6]])
+
+
+def carry_limb(tree: Tree, robot: Robot, limb: Robot, motion: Motion) -> Motion:
+    """The motion of a limb as a floating robot, as the motion of its carrier makes it."""
+    assert limb.seat is not None
+    base = carry_base(tree, robot, limb.seat, motion)
+    base[2][:, :3] += limb.gravity
     joints = [robot.joint_names.index(name) - robot.n for name in limb.joint_names]
     found = [np.hstack([own, each[:, joints]]) for own, each in zip(base, motion, strict=True)]
     return found[0], found[1], found[2]

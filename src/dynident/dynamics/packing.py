@@ -98,10 +98,7 @@ def pair_slots(
 ) -> tuple[tuple[slice, slice], ...]:
     """Runs of slots of entries that another layout has, too, and where it has them.
 
-    Parameters
-    ----------
-    kept, others : ndarray of int
-        The standard parameters that the columns of each layout are of.
+    `kept` and `others` are the standard parameters that the columns of each layout are of.
     """
     runs: list[list[int]] = []
     for (mine, columns), (theirs, known) in zip(own.joints, other.joints, strict=True):

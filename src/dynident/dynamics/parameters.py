@@ -125,18 +125,9 @@ def attach(
     ratio: float = 1.0,
     before: int = 0,
 ) -> Attached:
-    """An element on a joint, of a kind and of what is known of it.
+    """An element on a joint: a kind of `dynident.friction.elements.ELEMENTS`, and what it is told.
 
-    Parameters
-    ----------
-    kind : str
-        Name in `dynident.friction.elements.ELEMENTS`.
-    given : mapping of str to object
-        What its maker is told.
-    over, ratio
-        See `Attached`.
-    before : int
-        How many of its kind the joint has already.
+    For `over` and `ratio` see `Attached`; `before` is how many of its kind the joint has already.
     """
     model = number_symbols(ELEMENTS[kind](**given), before)
     return Attached(joint, model, over, ratio, Origin(kind, tuple(given.items()), before))

@@ -1,4 +1,4 @@
-"""The regressor: ``tau = W(q, dq, ddq) pi``, batched over samples.
+"""The regressor: ``tau = W(q, dq, ddq) pi`` (ardiani2024, eq. 3), batched over samples.
 
 For body b and a velocity whose screw in b's frame is (s_l, s_a), the row is
 ``s_l . f + s_a . n`` with the body's force and moment linear in its ten parameters.
@@ -13,13 +13,8 @@ import numpy as np
 from dynident.core.arrays import Array, Integers, to_kernel_arrays
 from dynident.core.bundle import keep_bundle
 from dynident.core.jit import inner, jit
-from dynident.dynamics.kinematics import (
-    evaluate_joint_functions,
-    write_base_motion,
-    write_base_rotation,
-    write_body_motion,
-    write_joint_placement,
-)
+from dynident.dynamics.inverse import LANES, SLOTS, move_side_by_side
+from dynident.dynamics.kinematics import evaluate_joint_functions
 from dynident.dynamics.tree import Tree
 
 
@@ -52,79 +47,63 @@ def fill_screw_entries(l0, l1, l2, x, y, z, motion, e):  # type: ignore[no-untyp
 @jit
 def fill_regressor_samples(tree, quaternion, position, trigonometry, dq, ddq, slot, out):  # type: ignore[no-untyped-def]
     """Entries of the regressor that `slot` asks for, sample by sample: see `fill_regressor`."""
-    kind, parent, row, axis, g = tree.kind, tree.parent, tree.row, tree.axis, tree.gravity
-    rotation, translation, lengths = tree.rotation, tree.translation, tree.path_length
-    bodies = len(kind)
-    longest = tree.path.shape[1]
-    floating = quaternion.shape[1] == 4
-    w = np.empty((bodies, 3))
-    al = np.empty((bodies, 3))
-    a = np.empty((bodies, 3))
+    kind, parent, axis, lengths = tree.kind, tree.parent, tree.axis, tree.path_length
+    bodies, longest = len(kind), tree.path.shape[1]
+    S = np.zeros((bodies + 1, SLOTS, LANES))
+    R = np.empty((1, 3, 3))
     sl = np.empty((bodies, longest, 3))
     sa = np.empty((bodies, longest, 3))
-    R = np.empty((bodies, 3, 3))
-    p = np.empty((bodies, 3))
     motion = np.empty(9)
     e = np.empty(10)
-    for t in range(len(dq)):
-        for b in range(bodies):
-            length = lengths[b]
-            if kind[b] == 2:
-                write_base_rotation(quaternion, t, R)
-                write_base_motion(t, g, dq, ddq, R, w, al, a)
-                for k in range(6):
+    for start in range(0, len(dq), LANES):
+        count = min(LANES, len(dq) - start)
+        move_side_by_side(tree, quaternion, position, trigonometry, dq, ddq, start, count, R, S)
+        for t in range(count):
+            for b in range(bodies):
+                B, length = S[b], lengths[b]
+                if kind[b] == 2:
+                    for k in range(6):
+                        for i in range(3):
+                            sl[b, k, i] = 1.0 if k == i else 0.0
+                            sa[b, k, i] = 1.0 if k == i + 3 else 0.0
+                else:
+                    up = parent[b]
+                    r00, r01, r02 = B[0, t], B[1, t], B[2, t]
+                    r10, r11, r12 = B[3, t], B[4, t], B[5, t]
+                    r20, r21, r22 = B[6, t], B[7, t], B[8, t]
+                    p0, p1, p2 = B[9, t], B[10, t], B[11, t]
+                    for k in range(length - 1):
+                        x, y, z = sa[up, k, 0], sa[up, k, 1], sa[up, k, 2]
+                        u = sl[up, k, 0] + y * p2 - z * p1
+                        v = sl[up, k, 1] + z * p0 - x * p2
+                        q = sl[up, k, 2] + x * p1 - y * p0
+                        sa[b, k, 0] = r00 * x + r10 * y + r20 * z
+                        sa[b, k, 1] = r01 * x + r11 * y + r21 * z
+                        sa[b, k, 2] = r02 * x + r12 * y + r22 * z
+                        sl[b, k, 0] = r00 * u + r10 * v + r20 * q
+                        sl[b, k, 1] = r01 * u + r11 * v + r21 * q
+                        sl[b, k, 2] = r02 * u + r12 * v + r22 * q
+                    revolute = kind[b] == 0
                     for i in range(3):
-                        sl[b, k, i] = 1.0 if k == i else 0.0
-                        sa[b, k, i] = 1.0 if k == i + 3 else 0.0
-            else:
-                j = b - 1 if floating else b
-                s, v = trigonometry[t, 0, j], trigonometry[t, 1, j]
-                write_joint_placement(
-                    b, kind[b], rotation, translation, axis, s, v, position[t, j], R, p
-                )
-                rate, acceleration = dq[t, row[b]], ddq[t, row[b]]
-                write_body_motion(
-                    b, parent[b], kind[b], axis, g, R, p, rate, acceleration, w, al, a
-                )
-                up = parent[b]
-                for k in range(length - 1):
-                    x, y, z = sa[up, k, 0], sa[up, k, 1], sa[up, k, 2]
-                    u = sl[up, k, 0] + y * p[b, 2] - z * p[b, 1]
-                    v = sl[up, k, 1] + z * p[b, 0] - x * p[b, 2]
-                    q = sl[up, k, 2] + x * p[b, 1] - y * p[b, 0]
-                    for i in range(3):
-                        sa[b, k, i] = R[b, 0, i] * x + R[b, 1, i] * y + R[b, 2, i] * z
-                        sl[b, k, i] = R[b, 0, i] * u + R[b, 1, i] * v + R[b, 2, i] * q
-                revolute = kind[b] == 0
-                for i in range(3):
-                    sa[b, length - 1, i] = axis[b, i] if revolute else 0.0
-                    sl[b, length - 1, i] = 0.0 if revolute else axis[b, i]
-            for i in range(3):
-                motion[i], motion[3 + i], motion[6 + i] = w[b, i], al[b, i], a[b, i]
-            for k in range(length):
-                fill_screw_entries(
-                    sl[b, k, 0],
-                    sl[b, k, 1],
-                    sl[b, k, 2],
-                    sa[b, k, 0],
-                    sa[b, k, 1],
-                    sa[b, k, 2],
-                    motion,
-                    e,
-                )
-                for i in range(10):
-                    s = slot[b, k, i]
-                    if s >= 0:
-                        out[t, s] = e[i]
-
-
-def build_dense_slots(tree: Tree) -> Integers:
-    """Slots of the full regressor, flattened over (dof, 10 bodies)."""
-    slot = np.full((tree.bodies, tree.path.shape[1], 10), -1)
-    for b in range(tree.bodies):
-        for k in range(tree.path_length[b]):
-            slot[b, k] = tree.path[b, k] * 10 * tree.bodies + 10 * b + np.arange(10)
-    return slot
+                        sa[b, length - 1, i] = axis[b, i] if revolute else 0.0
+                        sl[b, length - 1, i] = 0.0 if revolute else axis[b, i]
+                for i in range(9):
+                    motion[i] = B[12 + i, t]
+                for k in range(length):
+                    fill_screw_entries(
+                        sl[b, k, 0],
+                        sl[b, k, 1],
+                        sl[b, k, 2],
+                        sa[b, k, 0],
+                        sa[b, k, 1],
+                        sa[b, k, 2],
+                        motion,
+                        e,
+                    )
+                    for i in range(10):
+                        s = slot[b, k, i]
+                        if s >= 0:
+                            out[start + t, s] = e[i]
 
 
 def fill_regressor(tree: Tree, slot: Integers, q: Array, dq: Array, ddq: Array, out: Array) -> None:
@@ -146,20 +125,3 @@ def fill_regressor(tree: Tree, slot: Integers, q: Array, dq: Array, ddq: Array, 
         slot,
         out,
     )
-
-
-def evaluate_regressor(tree: Tree, q: Array, dq: Array, ddq: Array) -> Array:
-    """Regressor of the inertial parameters.
-
-    Parameters
-    ----------
-    q, dq, ddq : ndarray, shapes (samples, nq), (samples, dof), (samples, dof)
-
-    Returns
-    -------
-    ndarray, shape (samples, dof, 10 bodies)
-        ``W`` with ``tau = W pi`` (ardiani2024, eq. 3, inertial columns).
-    """
-    out = np.zeros((len(q), tree.dof * 10 * tree.bodies))
-    fill_regressor(tree, build_dense_slots(tree), q, dq, ddq, out)
-    return out.reshape(len(q), tree.dof, 10 * tree.bodies)

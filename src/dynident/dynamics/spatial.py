@@ -16,6 +16,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.bundle import Bundle
 from dynident.core.jit import entry, inner, spliced
+from dynident.dynamics.kinematics import write_rotation
 from dynident.dynamics.tree import Tree
 
 
@@ -87,16 +88,7 @@ def find_room(tree: Tree) -> Bundle:
 def move_free_base(gravity, q, dq, b, w):  # type: ignore[no-untyped-def]
     """Placement, screws, velocity and bias acceleration of a free-flying base, body b."""
     R, p, S, V, A = w.R, w.p, w.S, w.V, w.A
-    x, y, z, t = q[3], q[4], q[5], q[6]
-    R[b, 0, 0] = 1 - 2 * (y * y + z * z)
-    R[b, 0, 1] = 2 * (x * y - t * z)
-    R[b, 0, 2] = 2 * (x * z + t * y)
-    R[b, 1, 0] = 2 * (x * y + t * z)
-    R[b, 1, 1] = 1 - 2 * (x * x + z * z)
-    R[b, 1, 2] = 2 * (y * z - t * x)
-    R[b, 2, 0] = 2 * (x * z - t * y)
-    R[b, 2, 1] = 2 * (y * z + t * x)
-    R[b, 2, 2] = 1 - 2 * (x * x + y * y)
+    write_rotation(q[3], q[4], q[5], q[6], b, R)
     for i in range(3):
         p[b, i] = 0.0
         V[b, i] = R[b, i, 0] * dq[0] + R[b, i, 1] * dq[1] + R[b, i, 2] * dq[2]
@@ -139,13 +131,43 @@ def place_body(tree, b, value, R, p):  # type: ignore[no-untyped-def]
                 R[b, i, j] = R[up, i, 0] * r0 + R[up, i, 1] * r1 + R[up, i, 2] * r2
 
 
+@spliced
+def write_screw(tree, b, R, p, S):  # type: ignore[no-untyped-def]
+    """Screw of the joint of body b, which is placed."""
+    c, x0, x1, x2 = tree.row[b], tree.axis[b, 0], tree.axis[b, 1], tree.axis[b, 2]
+    z0 = R[b, 0, 0] * x0 + R[b, 0, 1] * x1 + R[b, 0, 2] * x2
+    z1 = R[b, 1, 0] * x0 + R[b, 1, 1] * x1 + R[b, 1, 2] * x2
+    z2 = R[b, 2, 0] * x0 + R[b, 2, 1] * x1 + R[b, 2, 2] * x2
+    if tree.kind[b] == 0:
+        S[c, 0] = p[b, 1] * z2 - p[b, 2] * z1
+        S[c, 1] = p[b, 2] * z0 - p[b, 0] * z2
+        S[c, 2] = p[b, 0] * z1 - p[b, 1] * z0
+        S[c, 3], S[c, 4], S[c, 5] = z0, z1, z2
+    else:
+        S[c, 0], S[c, 1], S[c, 2] = z0, z1, z2
+        S[c, 3], S[c, 4], S[c, 5] = 0.0, 0.0, 0.0
+
+
+@inner
+def place_bodies(tree, q, still, w):  # type: ignore[no-untyped-def]
+    """Placements and screws of all bodies, where nothing else is asked for."""
+    floating = 0
+    for b in range(len(tree.kind)):
+        if tree.kind[b] == 2:
+            move_free_base(tree.gravity, q, still, b, w)
+            floating = 6
+        else:
+            place_body(tree, b, q[b + floating], w.R, w.p)
+            write_screw(tree, b, w.R, w.p, w.S)
+
+
 @entry
 def move_bodies(tree, phi, q, dq, w):  # type: ignore[no-untyped-def]
     """Placements, screws, velocities, bias accelerations, forces and inertias of all bodies.
 
     Fills R, p, S, V, A (with ddq = 0; minus gravity in it), F (on each body alone) and own.
     """
-    kind, parent, axis, gravity = tree.kind, tree.parent, tree.axis, tree.gravity
+    kind, parent, gravity = tree.kind, tree.parent, tree.gravity
     R, p, S, V, A = w.R, w.p, w.S, w.V, w.A
     joint = 0
     for b in range(len(kind)):
@@ -155,31 +177,12 @@ def move_bodies(tree, phi, q, dq, w):  # type: ignore[no-untyped-def]
             joint = 7
         else:
             place_body(tree, b, q[joint], R, p)
+            write_screw(tree, b, R, p, S)
             joint += 1
             c = tree.row[b]
             rate = dq[c]
-            x0, x1, x2 = axis[b, 0], axis[b, 1], axis[b, 2]
-            z0 = R[b, 0, 0] * x0 + R[b, 0, 1] * x1 + R[b, 0, 2] * x2
-            z1 = R[b, 1, 0] * x0 + R[b, 1, 1] * x1 + R[b, 1, 2] * x2
-            z2 = R[b, 2, 0] * x0 + R[b, 2, 1] * x1 + R[b, 2, 2] * x2
-            l0, l1, l2 = z0, z1, z2
-            if kind[b] == 0:
-                l0, l1, l2 = (
-                    p[b, 1] * z2 - p[b, 2] * z1,
-                    p[b, 2] * z0 - p[b, 0] * z2,
-                    p[b, 0] * z1 - p[b, 1] * z0,
-                )
-            else:
-                z0 = z1 = z2 = 0.0
-            S[c, 0], S[c, 1], S[c, 2], S[c, 3], S[c, 4], S[c, 5] = l0, l1, l2, z0, z1, z2
-            z0, z1, z2, l0, l1, l2 = (
-                z0 * rate,
-                z1 * rate,
-                z2 * rate,
-                l0 * rate,
-                l1 * rate,
-                l2 * rate,
-            )
+            l0, l1, l2 = S[c, 0] * rate, S[c, 1] * rate, S[c, 2] * rate
+            z0, z1, z2 = S[c, 3] * rate, S[c, 4] * rate, S[c, 5] * rate
             if up < 0:
                 V[b, 0], V[b, 1], V[b, 2], V[b, 3], V[b, 4], V[b, 5] = l0, l1, l2, z0, z1, z2
                 for i in range(3):
@@ -277,6 +280,19 @@ def apply_inertia(c, S, k, f):  # type: ignore[no-untyped-def]
 
 
 @inner
+def project_force(S, k, f):  # type: ignore[no-untyped-def]
+    """``S_k^T f``: what a force does along a screw."""
+    return (
+        S[k, 0] * f[0]
+        + S[k, 1] * f[1]
+        + S[k, 2] * f[2]
+        + S[k, 3] * f[3]
+        + S[k, 4] * f[4]
+        + S[k, 5] * f[5]
+    )
+
+
+@inner
 def gather_subtrees(tree, w, M, tau):  # type: ignore[no-untyped-def]
     """Composite inertias C, joint-space mass matrix M and the torques of the forces F.
 
@@ -302,24 +318,10 @@ def gather_subtrees(tree, w, M, tau):  # type: ignore[no-untyped-def]
                 F[up, i] += F[b, i]
         for k in range(row[b], row[b] + (6 if kind[b] == 2 else 1)):
             apply_inertia(C[b], S, k, f)
-            tau[k] = (
-                S[k, 0] * F[b, 0]
-                + S[k, 1] * F[b, 1]
-                + S[k, 2] * F[b, 2]
-                + S[k, 3] * F[b, 3]
-                + S[k, 4] * F[b, 4]
-                + S[k, 5] * F[b, 5]
-            )
+            tau[k] = project_force(S, k, F[b])
             for j in range(path_length[b]):
                 c = path[b, j]
-                value = (
-                    S[c, 0] * f[0]
-                    + S[c, 1] * f[1]
-                    + S[c, 2] * f[2]
-                    + S[c, 3] * f[3]
-                    + S[c, 4] * f[4]
-                    + S[c, 5] * f[5]
-                )
+                value = project_force(S, c, f)
                 M[c, k] = value
                 M[k, c] = value
 

@@ -261,14 +261,9 @@ class Structure:
     def plain_values(
         self, columns: PlainColumns, dq: Array, ddq: Array, width: Array | None
     ) -> Array:
-        """What plain columns are of unit gears, shape (samples, k).
+        """What plain columns are of unit gears, shape (samples, k), by the joints' dq and ddq.
 
-        Parameters
-        ----------
-        dq, ddq : ndarray, shape (samples, n)
-            Of the joints.
-        width
-            See `fill`.
+        For the width see `Idim.fill`.
         """
         turns = self.turning[columns.gears].T
         if columns.weights is None:

@@ -34,19 +34,10 @@ def find_symbolic_regroupings(
     """Each base parameter as a combination whose factors are products of lengths.
 
     A factor that regroups a parameter of dimension ``kg m^p`` into one of ``kg m^r`` is a
-    homogeneous polynomial of degree r - p in the lengths, its coefficients of the angles. They
-    are found from robots with other lengths and the same angles. Factors of which that does not
-    hold, as where equal lengths mean something, are numbers.
-
-    Parameters
-    ----------
-    base : BaseParameters
-    lengths : mapping of str to (float, ndarray of shape (n, 3))
-        As of `dynident.robot.load.read_table_lengths`.
-
-    Returns
-    -------
-    tuple of str
+    homogeneous polynomial of degree r - p in the lengths, its coefficients of the angles. They are
+    found from robots with other lengths and the same angles. Factors of which that does not hold,
+    as where equal lengths mean something, are numbers. The lengths are those of
+    `dynident.robot.load.read_table_lengths`.
     """
     factors = find_symbolic_factors(base, lengths)
     names = base.idim.names

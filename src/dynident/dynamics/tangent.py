@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dynident.core.jit import inner
 from dynident.dynamics.regressor import fill_screw_entries
-from dynident.dynamics.spatial import apply_inertia
+from dynident.dynamics.spatial import apply_inertia, project_force
 
 
 @inner
@@ -122,14 +122,7 @@ def linearise_dynamics(tree, w, K, D):  # type: ignore[no-untyped-def]
                 )
             for n in range(path_length[b] - width):
                 j = path[b, n]
-                K[j, k] = (
-                    S[j, 0] * f[0]
-                    + S[j, 1] * f[1]
-                    + S[j, 2] * f[2]
-                    + S[j, 3] * f[3]
-                    + S[j, 4] * f[4]
-                    + S[j, 5] * f[5]
-                )
+                K[j, k] = project_force(S, j, f)
             apply_inertia(C[b], rate, k, f)
             f[0] += 2.0 * (s1 * p2 - s2 * p1)
             f[1] += 2.0 * (s2 * p0 - s0 * p2)
@@ -140,14 +133,7 @@ def linearise_dynamics(tree, w, K, D):  # type: ignore[no-untyped-def]
                 )
             for n in range(path_length[b] - width):
                 j = path[b, n]
-                D[j, k] = (
-                    S[j, 0] * f[0]
-                    + S[j, 1] * f[1]
-                    + S[j, 2] * f[2]
-                    + S[j, 3] * f[3]
-                    + S[j, 4] * f[4]
-                    + S[j, 5] * f[5]
-                )
+                D[j, k] = project_force(S, j, f)
 
 
 @inner

@@ -64,39 +64,28 @@ def build_cross_matrix(v: npt.ArrayLike) -> Array:
 
 def build_tree(robot: Robot) -> Tree:
     """Flatten a robot's tree."""
-    first = 6 * robot.floating
-    base = 0 if robot.floating else -1
-    kinds, parents, rows = [], [], []
-    rotations, translations, axes = [], [], []
-    paths: list[list[int]] = []
+    base, still = int(robot.floating) - 1, np.zeros(3)
+    bodies: list[tuple[int, int, int, Array, Array, Array, tuple[int, ...]]] = []
     if robot.floating:
-        kinds.append(FREE_FLYER)
-        parents.append(-1)
-        rows.append(0)
-        rotations.append(np.zeros((3, 3, 3)))
-        translations.append(np.zeros(3))
-        axes.append(np.zeros(3))
-        paths.append(list(range(6)))
-    for number, joint in enumerate(robot.joints, start=1):
-        revolute = joint.kind == "revolute"
+        bodies.append((FREE_FLYER, -1, 0, np.zeros((3, 3, 3)), still, still, (*range(6),)))
+    for row, joint in enumerate(robot.joints, start=6 * robot.floating):
+        parent, revolute = joint.parent + base, joint.kind == "revolute"
         cross = build_cross_matrix(joint.axis) if revolute else np.zeros((3, 3))
-        kinds.append(REVOLUTE if revolute else PRISMATIC)
-        parents.append(joint.parent + base)
-        rows.append(first + number - 1)
-        rotations.append(joint.rotation @ np.stack([np.eye(3), cross, cross @ cross]))
-        translations.append(joint.translation)
-        axes.append(joint.axis)
-        inherited = paths[joint.parent + base] if joint.parent + base >= 0 else []
-        paths.append([*inherited, rows[-1]])
-    longest = max(len(p) for p in paths)
+        rotation = joint.rotation @ np.stack([np.eye(3), cross, cross @ cross])
+        path = (*(bodies[parent][-1] if parent >= 0 else ()), row)
+        kind = REVOLUTE if revolute else PRISMATIC
+        bodies.append((kind, parent, row, rotation, joint.translation, joint.axis, path))
+    kinds, parents, rows, rotations, translations, axes, paths = zip(*bodies, strict=True)
+    lengths = [len(path) for path in paths]
+    padded = [[*path, *[-1] * (max(lengths) - len(path))] for path in paths]
     return Tree(
-        kind=np.array(kinds),
-        parent=np.array(parents),
-        row=np.array(rows),
-        rotation=np.array(rotations),
-        translation=np.array(translations),
-        axis=np.array(axes),
-        path=np.array([p + [-1] * (longest - len(p)) for p in paths]),
-        path_length=np.array([len(p) for p in paths]),
-        gravity=np.array(robot.gravity, dtype=float),  # a copy: kernels know one type
+        np.array(kinds),
+        np.array(parents),
+        np.array(rows),
+        np.array(rotations),
+        np.array(translations),
+        np.array(axes),
+        np.array(padded),
+        np.array(lengths),
+        np.array(robot.gravity, dtype=float),  # a copy: kernels know one type
     )

@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from dynident.core.arrays import Array, to_kernel_arrays
 from dynident.core.errors import InputError
-from dynident.dynamics.forward import solve_forward_dynamics
+from dynident.dynamics.forward import compute_mass_matrix, solve_forward_dynamics
 from dynident.dynamics.idim import Idim
-from dynident.dynamics.inverse import compute_mass_matrix, evaluate_inverse_dynamics
+from dynident.dynamics.inverse import evaluate_inverse_dynamics
 from dynident.friction.model import SIGNALS
 
 
@@ -204,15 +204,7 @@ class Model:
         return np.full(n, given)
 
     def refuse_more_than_motion(self, what: str, allowed: tuple[str, ...] = ()) -> None:
-        """Refuse friction that depends on more than the motion.
-
-        Parameters
-        ----------
-        what : str
-            That knows no more, for the message.
-        allowed : tuple of str
-            What else it knows.
-        """
+        """Refuse friction that depends on more than the motion and what is allowed beside."""
         more = sorted(self.idim.needs - {*allowed})
         if more:
             needs = " and the ".join(SIGNALS[need] for need in more)
@@ -223,20 +215,11 @@ class Model:
 
 
 def average_inertia(idim: Idim, theta: Array, q: Array) -> Array:
-    """Mean diagonal of the joint-space mass matrix, rotors included.
+    """Mean diagonal of the joint-space mass matrix, rotors included, shape (dof,) [kg m^2 or kg].
 
-    Parameters
-    ----------
-    theta : ndarray, shape (standard parameters,)
-    q : ndarray, shape (samples, nq)
-        Configurations to average over.
-
-    Returns
-    -------
-    ndarray, shape (dof,)
-        [kg m^2 or kg]
+    Over configurations, shape (samples, nq).
     """
     bodies, _ = idim.split(theta)
     rotors = idim.rotors(theta)
-    M = compute_mass_matrix(idim.tree, bodies, np.ascontiguousarray(q))
+    M = compute_mass_matrix(idim.tree, bodies, q)
     return np.asarray(np.mean(np.diagonal(M, axis1=1, axis2=2), axis=0) + np.diag(rotors))

@@ -42,7 +42,6 @@ from dynident.encoders.unknowns import (
     find_free_directions,
     find_load_shares,
     hold_start_readings,
-    project_on_admitted,
 )
 from dynident.estimators.closed_loop import (
     Hindered,
@@ -129,8 +128,7 @@ class Fitting(Options):
     mount: Annotated[
         Annotated[str, BeforeValidator(join_names), AfterValidator(order_mount_axes)] | None,
         "axes along which the base is mounted on springs and dampers, which are fitted too, links "
-        "being "
-        "fixed: of `x`, `y`, `z`, `roll`, `pitch` and `yaw`, with commas between",
+        "being fixed: of `x`, `y`, `z`, `roll`, `pitch` and `yaw`, with commas between",
     ] = None
     hindered: Annotated[
         Literal["left-out", "fitted"],
@@ -240,12 +238,12 @@ def fit_unknowns(
     progress: Progress,
 ) -> tuple[Minimum, Admitted, Unknowns]:
     """The minimum that is reached from x, and the unknowns in the units of the start."""
-    x = project_on_admitted(build_admitted_set(unknowns, fitting.constraints), x)
+    free = build_admitted_set(unknowns, fitting.constraints)
+    x = solve_cone_problem(np.eye(len(x)), x, free.cones).x
     try:
         here = linearise_encoder_errors(problem, simulation, unknowns, x)
     except RolloutError as error:
         raise explain_failed_rollout(error, 1, "the law's torque") from error
-    free = build_admitted_set(unknowns, fitting.constraints)
     unknowns = replace(unknowns, unit=choose_step_sizes(here, free))
     free = build_admitted_set(unknowns, fitting.constraints)
     # readings at the starts are nearly right: free from the first step they mislead the iteration

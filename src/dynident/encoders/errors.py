@@ -23,11 +23,8 @@ INSTANTS_HZ = 200.0
 class Linearised:
     """Simulated positions about x: per joint the factor of ``[Psi | e]``, and the errors' size.
 
-    Attributes
-    ----------
-    memory : float
-        How many errors are worth one: ``(1 + r) / (1 - r)``, r being the mean correlation of
-        neighbours.
+    So many errors are worth one, `memory`: ``(1 + r) / (1 - r)``, r being the mean correlation of
+    neighbours.
     """
 
     factors: tuple[GroupFactor, ...]

@@ -39,12 +39,7 @@ def add_mount_unknowns(
 ) -> tuple[Unknowns, tuple[Bounds, ...], Array]:
     """The unknowns with those of a mount, what bounds these, and what leaves the least errors.
 
-    Parameters
-    ----------
-    axes : tuple of str
-        Along and about which the base gives way.
-    x : ndarray, shape (unknowns,)
-        Those of the robot on a rigid base.
+    Along and about its axes the base gives way; x are the unknowns of the robot on a rigid one.
     """
     k, carried = unknowns.asked, mount_model(problem.idim, axes)
     log = problem.samples[0]

@@ -9,7 +9,7 @@ import numpy as np
 
 from dynident.conic.active_set import linearise_constraints
 from dynident.conic.cones import Cone, Equal
-from dynident.conic.solve import ConeSolution, solve_cone_problem
+from dynident.conic.solve import ConeSolution
 from dynident.consistency.constraints import Bounds, Constraint, Fixed, PseudoInertia
 from dynident.consistency.constraints.values import Belief, Tied, list_names
 from dynident.consistency.draws import find_null_space
@@ -249,11 +249,6 @@ def find_load_shares(idim: Idim) -> list[int]:
         for k, column in enumerate(idim.drive_columns, idim.inertial)
         if idim.loaded and not find_parameter_unit(idim, k) and column.friction is not None
     ]
-
-
-def project_on_admitted(free: Admitted, x: Array) -> Array:
-    """The admitted point that is nearest to x."""
-    return solve_cone_problem(np.eye(len(x)), x, free.cones).x
 
 
 def hold_start_readings(unknowns: Unknowns, x: Array) -> tuple[Cone, ...]:

@@ -18,7 +18,7 @@ from dynident.estimators.covariance import ErrorBars, Scores, estimate_covarianc
 from dynident.estimators.estimate import Estimate
 from dynident.regression.factors import UNEXCITED, Factors, measure_columns
 from dynident.regression.problem import Problem, Regression, refuse_combinations
-from dynident.regression.rows import RowGroup, Rows, RowSource, attach_instruments
+from dynident.regression.rows import ChangedRows, Rows, attach_instruments
 from dynident.regression.statistics import compute_residuals
 from dynident.regression.weighted import find_smallest_sigma, require_excitation
 
@@ -125,7 +125,7 @@ def solve_group_alone(X: Array, y: Array) -> tuple[Array, int]:
 
 
 @dataclass(frozen=True, eq=False)
-class RowsApart:
+class RowsApart(ChangedRows):
     """Rows whose groups have scores of their own, as what they do to the estimate differs.
 
     Attributes
@@ -137,27 +137,7 @@ class RowsApart:
         estimate leaves the errors of these fits.
     """
 
-    rows: RowSource
     moved: Array
-
-    @property
-    def left(self) -> None:
-        """Nothing: rows are there."""
-        return None
-
-    def release(self) -> None:
-        """See `RowSource`."""
-        self.rows.release()
-
-    @property
-    def groups(self) -> tuple[RowGroup, ...]:
-        """Those of the rows."""
-        return self.rows.groups
-
-    @property
-    def columns(self) -> tuple[Integers, ...]:
-        """Those of the rows."""
-        return self.rows.columns
 
     @property
     def instruments(self) -> tuple[Integers, ...]:

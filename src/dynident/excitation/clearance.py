@@ -64,13 +64,9 @@ class Pair:
 
 @dataclass(frozen=True)
 class Seen:
-    """Distances of the near pairs as they were last measured, sample by sample.
+    """Distances of the near pairs as they were last measured, shape (samples, near).
 
-    Attributes
-    ----------
-    q : ndarray, shape (samples, near, n)
-        Where the robot was then.
-    distance : ndarray, shape (samples, near)
+    And where the robot was then, shape (samples, near, n).
     """
 
     q: Array

@@ -20,7 +20,7 @@ from dynident.core.threads import limit_to_one_thread
 from dynident.excitation.certificate import FINER, Proof, certify_trajectory
 from dynident.excitation.clearance import Clearance
 from dynident.excitation.criteria import CRITERIA, Asked
-from dynident.excitation.hand import Hand
+from dynident.excitation.drawn import Drawn
 from dynident.excitation.information import (
     Experiment,
     WeightedMotion,
@@ -44,7 +44,7 @@ PROVABLE = 1e-3
 NEARLY = 0.02
 """A share of the limit within which an instant is looked at in the next round."""
 NARROWER = 0.85
-"""Share of its points' distances that a motion of the hand is tried with next."""
+"""Share of its points' distances that a motion that is drawn is tried with next."""
 ROUNDS = 8
 """Of proof and further search, after which a trajectory is shrunk."""
 LONGER, LEAST = 0.5, 5.0
@@ -67,8 +67,8 @@ class Task:
         Position at the first instant [rad or m].
     redraw : callable, optional
         Gives each start but the first a family of its own, from its random numbers.
-    hand : Hand, optional
-        Whose random motions are drawn, instead of searching from one.
+    drawn : Drawn, optional
+        What draws random motions that are taken as they are, instead of searching from one.
     """
 
     experiment: Experiment
@@ -80,7 +80,7 @@ class Task:
     asked: Asked
     start: Array | None = None
     redraw: Callable[[np.random.Generator], Family] | None = None
-    hand: Hand | None = None
+    drawn: Drawn | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -126,13 +126,7 @@ class Design:
 
 @dataclass(frozen=True)
 class Clock:
-    """How long may be searched, and proved.
-
-    Attributes
-    ----------
-    begun : float
-        Reading of the monotonic clock [s].
-    """
+    """How long may be searched and proved, begun at a reading of the monotonic clock [s]."""
 
     begun: float = 0.0
     seconds: float = np.inf
@@ -224,15 +218,13 @@ def design_trajectory(
                 best = value, trajectory, certificate
         if best is not None:
             history.append((clock.spent, best[0]))
-    if best is None and clock.left < 0.0:
+    if best is None:
         raise ComputationError(
             f"no trajectory was proved to keep the limits in {seconds:g} s; allow more time, or "
             "choose fewer harmonics, intervals or points"
-        )
-    if best is None:
-        raise ComputationError(
-            f"none of {starts} starts led to a trajectory within the limits; allow more time or "
-            "starts, a smaller clearance, or another initial pose"
+            if clock.left < 0.0
+            else f"none of {starts} starts led to a trajectory within the limits; allow more time "
+            "or starts, a smaller clearance, or another initial pose"
         )
     task = replace(task, family=best[1].family)
     if polish:
@@ -291,8 +283,8 @@ def search_trajectory(
     task: Task, rng: np.random.Generator, iterations: int, clock: Clock
 ) -> tuple[Trajectory, Proof] | None:
     """From one random start to a trajectory that is proved to keep the limits, or None."""
-    if task.hand is not None:
-        return draw_hand_motion(task, task.hand, rng, clock)
+    if task.drawn is not None:
+        return draw_motion(task, task.drawn, rng, clock)
     shares = np.ones((4, len(task.names)))
     times = task.family.grid(task.step)
     program = build_program(task, task.limits, times)
@@ -323,19 +315,19 @@ def search_trajectory(
     return shrink_trajectory(task, Trajectory(task.family, C), clock)
 
 
-def draw_hand_motion(
-    task: Task, hand: Hand, rng: np.random.Generator, clock: Clock
+def draw_motion(
+    task: Task, drawn: Drawn, rng: np.random.Generator, clock: Clock
 ) -> tuple[Trajectory, Proof] | None:
-    """A random motion of the hand, as wide as it is proved to keep the limits, or None."""
+    """A random motion, as wide as it is proved to keep the limits, or None."""
     program = build_program(task, task.limits, task.family.grid(task.step))
     for place in draw_places(task, rng):
         if not can_stand(task, place):
             continue
-        away = hand.draw(rng, place, task.limits.lower, task.limits.upper)
+        away = drawn.draw(rng, place, task.limits)
         for share in NARROWER ** np.arange(24):
             if clock.left < 0.0:
                 return None
-            C = hand.follow(place + share * away)
+            C = drawn.follow(place + share * away)
             if C is None or measure_violation(program, C) >= 0.0:
                 continue
             trajectory = Trajectory(task.family, C)
@@ -528,32 +520,23 @@ def describe_broken_limits(task: Task, place: Array) -> str:
 def build_program(task: Task, limits: Limits, hard: Array) -> Program:
     """The search as a smooth program in the coefficients, row by row of C.
 
-    Parameters
-    ----------
-    hard : ndarray
-        Instants at which torques and distances are looked at [s].
+    Torques and distances are looked at at the instants `hard` [s].
     """
     family, n = task.family, len(task.names)
     times = family.grid(task.step)
     Phi = [family.values(times, order) for order in range(4)]
-    blocks: list[Array] = []
-    low, high, unit = [], [], []
+    bounded: list[tuple[Array, Array, Array, Array]] = []
     for order in range(4):
         bottom, top = limits.of_order(order)
-        for j in range(n):
-            if np.isfinite(top[j]):
-                rows = np.zeros((len(times), family.count * n))
-                rows[:, j::n] = Phi[order]
-                blocks.append(rows)
-                low.append(np.full(len(times), bottom[j]))
-                high.append(np.full(len(times), top[j]))
-                unit.append(np.full(len(times), 0.5 * (top[j] - bottom[j])))
+        for j in np.flatnonzero(np.isfinite(top)).tolist():
+            rows, one = np.zeros((len(times), family.count * n)), np.ones(len(times))
+            rows[:, j::n] = Phi[order]
+            half = 0.5 * (top[j] - bottom[j])
+            bounded.append((rows, bottom[j] * one, top[j] * one, half * one))
     if task.start is not None:
-        blocks.append(np.asarray(np.kron(Phi[0][:1], np.eye(n)), dtype=float))
-        low.append(task.start - PLACE)
-        high.append(task.start + PLACE)
-        unit.append(np.ones(n))
-    linear = np.vstack(blocks)
+        first = np.asarray(np.kron(Phi[0][:1], np.eye(n)), dtype=float)
+        bounded.append((first, task.start - PLACE, task.start + PLACE, np.ones(n)))
+    linear, low, high, unit = (np.concatenate(each) for each in zip(*bounded, strict=True))
     none = np.zeros(len(limits.torque))
     torque = np.isfinite(limits.torque) if task.nominal is not None else none > 0.0
     steady = none if task.nominal is None else task.nominal.steady
@@ -594,7 +577,7 @@ def build_program(task: Task, limits: Limits, hard: Array) -> Program:
 
     return Program(
         evaluate,
-        np.concatenate([*low, -most, apart]),
-        np.concatenate([*high, most, np.full(len(apart), np.inf)]),
-        np.concatenate([*unit, most, np.full(len(apart), 0.1)]),
+        np.concatenate([low, -most, apart]),
+        np.concatenate([high, most, np.full(len(apart), np.inf)]),
+        np.concatenate([unit, most, np.full(len(apart), 0.1)]),
     )

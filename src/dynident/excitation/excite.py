@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,10 @@ from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
+from dynident.dynamics.tree import Tree
 from dynident.excitation.criteria import CRITERIA, Asked, Given
 from dynident.excitation.design import Design, Task, design_trajectory, refuse_size
+from dynident.excitation.drawn import Drawn, draw_ladder, draw_poses
 from dynident.excitation.hand import Hand
 from dynident.excitation.information import Experiment, WeightedMotion, sample_motion
 from dynident.excitation.limits import Limits, Nominal, add_point_mass, build_limits
@@ -169,7 +172,9 @@ def excite(
     around = choose_surroundings(robot, bounds, obstacles, warnings)
     if aim.sensor is not None:
         experiment = add_wanted_sensor(experiment, bare, bounds, aim)
-    refuse_unknown_parameters(experiment, aim.wanted or ())
+    for name in aim.wanted or ():
+        if name not in (names := experiment.names):
+            raise InputError(f"no base parameter is called {name!r}{suggest_nearest(name, names)}")
     for earlier in after:
         seen = replace(experiment, width=None).information(sample_fine_motion(earlier))
         experiment = replace(experiment, known=seen)
@@ -197,11 +202,15 @@ def excite(
         asked,
         start,
         (lambda rng: shape.redrawn(rng).family()) if shape.free_knots else None,
-        Hand(base.idim.tree, family) if family.kind == "cartesian" else None,
+        choose_drawn(base.idim.tree, family),
     )
     found = design_trajectory(
         wanted, budget.starts, budget.seed, budget.time, budget.iterations, budget.polish, progress
     )
+    adopted = shape
+    if shape.free_knots:
+        knots = found.trajectory.family.parts[0].knots[1:-1]
+        adopted = replace(shape.at_knots(knots), free_knots=None)
     prediction, sensed = predict_with_sensor(experiment, found.trajectory, typical)
     warnings += describe_untold_parameters(prediction, "")
     if sensed is not None:
@@ -210,7 +219,7 @@ def excite(
         robot,
         found,
         prediction,
-        adopt_found_knots(shape, found.trajectory.family),
+        adopted,
         aim.periods,
         aim.rate,
         tuple(warnings),
@@ -247,10 +256,19 @@ def refuse_contradictions(
         raise InputError(
             f"trajectory {family.kind!r} is made once; periods are of a fourier series"
         )
-    if polish and family.kind == "cartesian":
+    if polish and family.kind in ("cartesian", "sweeps", "rests"):
         raise InputError(
-            "trajectory 'cartesian' is random, the best of all starts; polish would leave its curve"
+            f"trajectory {family.kind!r} is drawn, the best of all starts; polish would leave it"
         )
+
+
+def choose_drawn(tree: Tree, family: Family) -> Drawn | None:
+    """What draws the motions of families that are not searched."""
+    if family.kind == "cartesian":
+        hand = Hand(tree, family)
+        return Drawn(hand.draw, hand.follow)
+    draw = {"sweeps": draw_ladder, "rests": draw_poses}.get(family.kind)
+    return None if draw is None else Drawn(partial(draw, family))
 
 
 def refuse_length(family: Family, aim: Aim) -> None:
@@ -261,14 +279,6 @@ def refuse_length(family: Family, aim: Aim) -> None:
             f"excitation: {length:g} s at a rate of {aim.rate:g} Hz are more than {LONGEST:g} "
             "samples; choose a smaller rate, duration or number of periods"
         )
-
-
-def refuse_unknown_parameters(experiment: Experiment, wanted: Sequence[str]) -> None:
-    """Refuse names that no base parameter has."""
-    known = experiment.names
-    for name in wanted:
-        if name not in known:
-            raise InputError(f"no base parameter is called {name!r}{suggest_nearest(name, known)}")
 
 
 def predict_with_sensor(
@@ -325,14 +335,6 @@ def add_wanted_sensor(experiment: Experiment, bare: Robot, bounds: Bounds, aim: 
     if known is not None:  # logs of the robot tell nothing of the sensor's rows
         known = np.asarray(block_diag(known, np.zeros((sensor.base.count,) * 2)))
     return replace(experiment, sensor=sensor, known=known)
-
-
-def adopt_found_knots(shape: Shape, family: Family) -> Shape:
-    """The shape with the knots that were found."""
-    if not shape.free_knots:
-        return shape
-    knots = tuple(family.parts[0].knots[1:-1].tolist())
-    return replace(shape, knots=knots, intervals=None, free_knots=None)
 
 
 def choose_torque_noise(robot: Robot, limits: Limits, aim: Aim, warnings: list[str]) -> Array:

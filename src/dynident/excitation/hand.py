@@ -14,6 +14,8 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.dynamics.contacts import follow_frame
 from dynident.dynamics.tree import Tree
+from dynident.excitation.drawn import draw_ways
+from dynident.excitation.limits import Limits
 from dynident.excitation.trajectories import PER_MOVE, Family
 
 FOLLOWED = 1e-3
@@ -22,19 +24,13 @@ STEPS = 12
 """Of Newton's method, from the joints' own curve to the hand's."""
 SINGULAR = 1e-3
 """Singular value of the hand's Jacobian, over the largest, that moves no joint."""
-INSIDE = 0.95
-"""Share of the joints' ranges in which the points are drawn."""
 
 
 @dataclass(frozen=True)
 class Hand:
     """Draws motions of the last link's frame, and finds the joints' motions.
 
-    Attributes
-    ----------
-    tree : Tree
-    family : Family
-        Splines fine enough to follow the curve.
+    The family are splines fine enough to follow the curve.
     """
 
     tree: Tree
@@ -45,30 +41,18 @@ class Hand:
         """Of the curve, equidistant in time, the first and the last among them."""
         return (len(self.family.parts[0].knots) - 1) // PER_MOVE + 1
 
-    def draw(self, rng: np.random.Generator, place: Array, lower: Array, upper: Array) -> Array:
+    def draw(self, rng: np.random.Generator, place: Array, limits: Limits) -> Array:
         """Ways from a place to joint positions within ranges, the first of them none.
 
-        Returns
-        -------
-        ndarray, shape (points, n)
-            [rad or m]
+        Shape (points, n) [rad or m].
         """
-        middle, half = 0.5 * (lower + upper), 0.5 * INSIDE * (upper - lower)
-        away = middle + half * rng.uniform(-1.0, 1.0, (self.points, len(place))) - place
-        away[0] = 0.0
-        return away
+        return draw_ways(rng, self.points, place, limits)
 
     def follow(self, joints: Array) -> Array | None:
         """Coefficients with which the hand follows a curve through points; None where it cannot.
 
-        Parameters
-        ----------
-        joints : ndarray, shape (points, n)
-            Positions at the points [rad or m].
-
-        Returns
-        -------
-        ndarray, shape (functions, n), or None
+        The joints' positions at the points have the shape (points, n) [rad or m], the coefficients
+        (functions, n).
         """
         family = self.family
         knots = family.parts[0].knots

@@ -30,14 +30,7 @@ from dynident.friction.model import Signals
 
 @dataclass(frozen=True)
 class WeightedMotion:
-    """Instants of a motion, each for a stretch of time.
-
-    Attributes
-    ----------
-    q, dq, ddq : ndarray, shape (instants, n)
-    duration : ndarray, shape (instants,)
-        Of the stretches [s].
-    """
+    """Instants of a motion, shape (instants, n), each for a stretch of time [s]."""
 
     q: Array
     dq: Array
@@ -46,10 +39,13 @@ class WeightedMotion:
 
 
 def sample_motion(trajectory: Trajectory, step: float) -> WeightedMotion:
-    """The instants of a trajectory's main part, no further apart than a step [s]."""
+    """The instants of a trajectory's main part, no further apart than a step [s].
+
+    Those at which nothing moves are left out: friction holds there, and no model says how much.
+    """
     times, duration = build_quadrature(trajectory.family, step)
     q, dq, ddq = (trajectory.at(times, order) for order in range(3))
-    return WeightedMotion(q, dq, ddq, duration)
+    return WeightedMotion(q, dq, ddq, duration * np.any(dq != 0.0, axis=1))
 
 
 def build_quadrature(family: Family, step: float) -> tuple[Array, Array]:
@@ -114,11 +110,6 @@ class Experiment:
         """Of the robot's base parameters, and of those of what the sensor holds."""
         return (*self.base.names, *(() if self.sensor is None else self.sensor.names))
 
-    @property
-    def count(self) -> int:
-        """Number of these parameters."""
-        return len(self.names)
-
     @cached_property
     def own(self) -> Experiment:
         """What the joints' torques tell of the robot, without the sensor."""
@@ -172,16 +163,14 @@ class Experiment:
     def information(self, motion: WeightedMotion) -> Array:
         """``M``, shape (count, count)."""
         if self.beyond is None:
-            return self._gathered(*self.rows(motion))
+            M = np.zeros((self.base.count,) * 2) if self.known is None else self.known.copy()
+            packed, weights = self.rows(motion)
+            for (entries, columns), weight in zip(self.packing.joints, weights, strict=True):
+                X = packed[:, entries]
+                M[np.ix_(columns, columns)] += (X * weight[:, None]).T @ X
+            return M
         parts = self.own.information(motion), self.beyond.information(self.spread(motion))
         return np.asarray(block_diag(*parts))
-
-    def _gathered(self, packed: Array, weights: list[Array]) -> Array:
-        M = np.zeros((self.base.count,) * 2) if self.known is None else self.known.copy()
-        for (entries, columns), weight in zip(self.packing.joints, weights, strict=True):
-            X = packed[:, entries]
-            M[np.ix_(columns, columns)] += (X * weight[:, None]).T @ X
-        return M
 
     def pull(self, motion: WeightedMotion, slope: Array) -> tuple[Array, Array, Array]:
         """Gradient of a function of M by q, dq and ddq, from its symmetric gradient by M."""
@@ -227,7 +216,7 @@ class Experiment:
                 continue
             model = idim.frictions[k].model
             if k not in seen:
-                seen[k] = idim.signals(k, motion.q, motion.dq, self.width)
+                seen[k] = idim.view(motion.q, motion.dq, self.width)(k)
             term = column.term
             assert term is not None
             weights = model.parameters[term].weights

@@ -14,7 +14,6 @@ from dynident.core.options import broadcast_to_joints
 from dynident.dynamics import (
     Tree,
     build_tree,
-    compute_mass_matrix,
     differentiate_dynamics,
     evaluate_inverse_dynamics,
 )
@@ -60,13 +59,7 @@ class Limits:
         return -most, most
 
     def within(self, shares: Array) -> Limits:
-        """Narrower ones.
-
-        Parameters
-        ----------
-        shares : ndarray, shape (4, n)
-            Of ranges, speeds, accelerations and jerks.
-        """
+        """Narrower ones, by shares of ranges, speeds, accelerations and jerks, shape (4, n)."""
         middle, half = 0.5 * (self.lower + self.upper), 0.5 * (self.upper - self.lower)
         return replace(
             self,
@@ -139,13 +132,10 @@ def build_limits(robot: Robot, bounds: Bounds) -> Limits:
     )
 
 
-def add_point_mass(robot: Robot, mass: float, centre: Array, link: str | None = None) -> Robot:
-    """The robot with a point mass [kg] on a link, its last by default, in its joint frame [m]."""
-    if link is not None and link not in robot.links:
-        raise InputError(f"{robot.name}: there is no link {link!r} that could carry the load")
-    index = robot.links.index(link) if link is not None else len(robot.links) - 1
+def add_point_mass(robot: Robot, mass: float, centre: Array) -> Robot:
+    """The robot with a point mass [kg] on its last link, in that one's joint frame [m]."""
     nominal = robot.nominal.copy()
-    nominal[index] += from_com(mass, centre, np.zeros((3, 3)))
+    nominal[-1] += from_com(mass, centre, np.zeros((3, 3)))
     return replace(robot, nominal=nominal)
 
 
@@ -227,14 +217,14 @@ class Nominal:
     def slopes(self, q: Array, dq: Array, ddq: Array) -> tuple[Array, Array, Array]:
         """Its derivatives by position, speed and acceleration, shapes (samples, rows, n)."""
         if not self.wrench:
-            by_q, by_dq = differentiate_dynamics(self.idim.tree, self.phi, q, dq, ddq)
-            by_ddq = compute_mass_matrix(self.idim.tree, self.phi, q)
+            found = differentiate_dynamics(self.idim.tree, self.phi, q, dq, ddq)
         else:
             tree, phi = self._free
             whole = self._at_rest(q, dq, ddq)
             order = np.r_[6 : 6 + q.shape[1], 0:6]
-            by_q, by_dq = (each[:, order, 6:] for each in differentiate_dynamics(tree, phi, *whole))
-            by_ddq = compute_mass_matrix(tree, phi, whole[0])[:, order, 6:]
+            every = differentiate_dynamics(tree, phi, *whole)
+            found = every[0][:, order, 6:], every[1][:, order, 6:], every[2][:, order, 6:]
+        by_q, by_dq, by_ddq = found
         return (
             by_q,
             by_dq + self._padded(np.diag(self.viscous)),

@@ -25,19 +25,15 @@ def bound_product(a: Array, b: Array) -> Array:
     return np.array([sum(comb(k, i) * a[i] * b[k - i] for i in range(k + 1)) for k in range(m)])
 
 
-def bound_turning_vector(size: float, omega: Array) -> Array:
-    """Of a vector of some size that stands still in a frame of angular velocity omega."""
-    found = [size]
-    for k in range(len(omega)):  # x' = omega x x
-        found.append(sum(comb(k, i) * omega[i] * found[k - i] for i in range(k + 1)))
-    return np.array(found)
+def bound_turning(size: float, omega: Array, terms: float = 1.0) -> Array:
+    """Of what stands still in a frame of angular velocity omega.
 
-
-def bound_turning_tensor(size: float, omega: Array) -> Array:
-    """Of an inertia of some norm, likewise: ``I' = [omega] I - I [omega]``."""
+    A vector of some size, ``x' = omega x x``; of two terms an inertia of some norm,
+    ``I' = [omega] I - I [omega]``.
+    """
     found = [size]
     for k in range(len(omega)):
-        found.append(2.0 * sum(comb(k, i) * omega[i] * found[k - i] for i in range(k + 1)))
+        found.append(terms * sum(comb(k, i) * omega[i] * found[k - i] for i in range(k + 1)))
     return np.array(found)
 
 
@@ -68,8 +64,8 @@ def bound_torques(idim: Idim, phi: Array, speeds: Array, far: Array) -> Array:
     for b in range(n):
         up = int(tree.parent[b])
         above = omegas[up] if up >= 0 else np.zeros(5)
-        axis = bound_turning_vector(1.0, above)  # five derivatives
-        arm = bound_turning_vector(float(np.linalg.norm(tree.translation[b])), above)
+        axis = bound_turning(1.0, above)  # five derivatives
+        arm = bound_turning(float(np.linalg.norm(tree.translation[b])), above)
         if tree.kind[b] == 0:
             omegas.append(above + bound_product(axis[:5], speeds[:, b]))
         else:
@@ -87,10 +83,10 @@ def bound_torques(idim: Idim, phi: Array, speeds: Array, far: Array) -> Array:
         first = float(np.linalg.norm(phi[b, 1:4]))
         xx, xy, yy, xz, yz, zz = phi[b, 4:]
         inertia = float(np.linalg.norm([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], 2))
-        h = bound_turning_vector(first, omegas[b])
+        h = bound_turning(first, omegas[b])
         acceleration = places[b][2:5] + gravity
         force.append(mass * acceleration + h[2:5])
-        spin = bound_product(bound_turning_tensor(inertia, omegas[b][:4]), omegas[b])  # of I omega
+        spin = bound_product(bound_turning(inertia, omegas[b][:4], 2.0), omegas[b])  # of I omega
         moment.append(spin[1:4] + bound_product(h[:3], acceleration))
     found = np.zeros((n + 6, ORDERS))
     for b in range(n - 1, -1, -1):

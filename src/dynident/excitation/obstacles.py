@@ -50,13 +50,7 @@ def plane(normal: Vector, offset: float = 0.0) -> list[tuple[Shape, Any]]:
 
 
 def room(lower: Vector, upper: Vector) -> list[tuple[Shape, Any]]:
-    """All of space but a box between two corners [m]: what is in it stays in it.
-
-    Raises
-    ------
-    InputError
-        For corners that are not three finite numbers, or the lower not below the upper in each.
-    """
+    """All of space but a box between two corners [m]: what is in it stays in it."""
     low, high = check_three_numbers("lower", lower), check_three_numbers("upper", upper)
     if not np.all(low < high):
         raise InputError("obstacle: a room needs lower below upper")

@@ -8,6 +8,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.makers import list_arguments
 from dynident.core.options import (
@@ -51,10 +52,12 @@ class Shape(Options):
     trajectory: Annotated[
         Annotated[Name, make_choice_validator(TRAJECTORIES)],
         "periodic Fourier series, quintic B-splines, smoothed bang-bang moves, quintic "
-        "polynomials through points, or random motions of the hand along curves in space",
+        "polynomials through points, random motions of the hand along curves in space, sweeps at "
+        "constant speeds, or poses that are held",
     ] = "fourier"
     duration: Annotated[
-        Positive | None, "of a period, or of a motion that is made once; 10 [s]"
+        Positive | None,
+        "of a period, or of a motion that is made once; 10, of sweeps 30, of rests 40 [s]",
     ] = None
     harmonics: Annotated[Size | None, "multiples of the fundamental of a Fourier series; 5"] = None
     avoid: Annotated[
@@ -74,7 +77,8 @@ class Shape(Options):
         bool | None, "search the knots of a spline too: each start but the first draws its own"
     ] = None
     points: Annotated[
-        Size | None, "through which motions lead that are no fourier or spline; 8"
+        Size | None,
+        "through which motions lead that are no fourier or spline; 8, of sweeps 13, of rests 11",
     ] = None
     smoothing: Annotated[Share | None, "share of bang-bang's ramps of acceleration; 0.5"] = None
 
@@ -101,7 +105,11 @@ class Shape(Options):
         """With other knots: equidistant ones, each moved by up to a third of their distance."""
         knots = self.family().parts[0].knots
         moved = knots[1:-1] + rng.uniform(-1.0, 1.0, len(knots) - 2) * np.diff(knots)[0] / 3.0
-        return replace(self, knots=tuple(moved.tolist()), intervals=None)
+        return self.at_knots(moved)
+
+    def at_knots(self, inner: Array) -> Shape:
+        """The spline with such knots between its ends."""
+        return replace(self, knots=tuple(inner.tolist()), intervals=None)
 
 
 @dataclass(frozen=True)

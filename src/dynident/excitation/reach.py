@@ -8,40 +8,37 @@ from dynident.core.arrays import Array
 from dynident.robot.model import Robot
 
 
+def list_carriers(robot: Robot, body: int) -> list[int]:
+    """A body's joint and those that carry it, down to the base; none of the base, -1."""
+    found = []
+    while body >= 0:
+        found.append(body)
+        body = robot.joints[body].parent - 1
+    return found
+
+
 def bound_reach(robot: Robot, body: int, radius: float) -> tuple[Array, frozenset[int]]:
     """How fast points of a body can be per joint's speed, and the joints that move it."""
-    found = np.zeros(robot.n)
-    path = []
-    far = radius
-    while body >= 0:
-        joint = robot.joints[body]
-        path.append(body)
-        found[body] = far if joint.kind == "revolute" else 1.0
+    found, far, path = np.zeros(robot.n), radius, list_carriers(robot, body)
+    for k in path:
+        joint = robot.joints[k]
+        found[k] = far if joint.kind == "revolute" else 1.0
         far += float(np.linalg.norm(joint.translation))
         if joint.kind == "prismatic":
             far += float(np.max(np.abs(np.clip([joint.lower, joint.upper], -10.0, 10.0))))
-        body = joint.parent - 1
     return found, frozenset(path)
 
 
 def bound_tilts(robot: Robot, body: int, normal: Array) -> Array:
     """How much of a body's reach is along a direction of the base frame, joint by joint.
 
-    Turning about an axis along the direction moves nothing along it. An axis leans from it by no
-    more than all axes up to it lean from those before them, which no motion changes.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        Sine of the largest angle between each turning joint's axis and the direction; 1 for
-        sliding ones, and for those that do not move the body.
+    The sine of the largest angle between each turning joint's axis and the direction, shape (n,); 1
+    for sliding ones, and for those that do not move the body. Turning about an axis along the
+    direction moves nothing along it. An axis leans from it by no more than all axes up to it lean
+    from those before them, which no motion changes.
     """
-    found, path = np.ones(robot.n), []
-    while body >= 0:
-        path.append(body)
-        body = robot.joints[body].parent - 1
-    along, lean = normal, 0.0
-    for k in reversed(path):
+    found, along, lean = np.ones(robot.n), normal, 0.0
+    for k in reversed(list_carriers(robot, body)):
         joint = robot.joints[k]
         along = joint.rotation.T @ along
         if joint.kind == "revolute":

@@ -13,23 +13,25 @@ need not be computed again.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Number
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.parameters import Parameter
+from dynident.excitation.reach import list_carriers
 from dynident.regression.factors import UNEXCITED, System, triangularise_rows
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
+from dynident.regression.rows import Rows
 from dynident.regression.weighted import solve_wls
 from dynident.robot.model import Robot
 from dynident.robot.rotations import convert_quaternions
@@ -49,6 +51,10 @@ INFLATED = 10.0
 """Standard deviation over that with all others known, from which motion does not tell it apart."""
 PARTNER = 0.5
 """Correlation from which another parameter is named beside it."""
+
+
+Place = tuple[int, int, int]
+"""Of a block: the log, its first sample, and the one after its last."""
 
 
 @dataclass(frozen=True)
@@ -192,13 +198,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Offer:
-    """A block on offer.
-
-    Attributes
-    ----------
-    factor : ndarray, shape (at most base parameters, base parameters)
-        Of its weighted rows.
-    """
+    """A block on offer, with the factor of its weighted rows, as wide as the base parameters."""
 
     block: Block
     factor: Array
@@ -311,47 +311,45 @@ def name_joint(robot: Robot, joint: int) -> str:
 
 def _collect_offers(problem: Problem, seconds: float, sigma: Array) -> list[Offer]:
     """The blocks of all logs with the factors of their weighted rows."""
-    p, columns = problem.base.count, problem.columns
-    found = []
+    p = problem.base.count
+    pending: dict[Place, list[Array]] = {}
+    counts: dict[Place, int] = {}
+    for place, g, rows, here in _walk_blocks(problem, seconds):
+        wide = np.zeros((int(here.sum()), p))
+        wide[:, problem.columns[g]] = rows.X[g][here] / sigma[g]
+        kept = pending.setdefault(place, [])
+        kept.append(wide)
+        counts[place] = counts.get(place, 0) + len(wide)
+        if sum(map(len, kept)) > 2 * p:
+            pending[place] = [triangularise_rows(np.vstack(kept))]
+    return [
+        Offer(Block(*place, counts[place]), triangularise_rows(np.vstack(pending[place])))
+        for place in sorted(pending)
+    ]
+
+
+def _walk_blocks(problem: Problem, seconds: float) -> Iterator[tuple[Place, int, Rows, Booleans]]:
+    """Blocks stretch by stretch: their place, a group, rows, and which of them are the block's."""
     for number, (log, stretches) in enumerate(zip(problem.samples, problem.passes(), strict=True)):
         length = max(1, round(seconds * log.rate))
-        pending: dict[int, list[Array]] = {}
-        counts: dict[int, int] = {}
         for rows in stretches:
-            for g, own in enumerate(columns):
-                places = rows.sample[g] // length
-                for place in np.unique(places).tolist():
-                    here = places == place
-                    wide = np.zeros((int(here.sum()), p))
-                    wide[:, own] = rows.X[g][here] / sigma[g]
-                    kept = pending.setdefault(place, [])
-                    kept.append(wide)
-                    counts[place] = counts.get(place, 0) + len(wide)
-                    if sum(map(len, kept)) > 2 * p:
-                        pending[place] = [triangularise_rows(np.vstack(kept))]
-        for place in sorted(pending):
-            start, stop = place * length, min((place + 1) * length, len(log.q))
-            factor = triangularise_rows(np.vstack(pending[place]))
-            found.append(Offer(Block(number, start, stop, counts[place]), factor))
-    return found
+            for g in range(len(problem.columns)):
+                starts = rows.sample[g] // length * length
+                for start in np.unique(starts).tolist():
+                    stop = min(start + length, len(log.q))
+                    yield (number, start, stop), g, rows, starts == start
 
 
 def _measure_errors(
     problem: Problem, offers: Sequence[Offer], seconds: float, beta: Array, sigma: Array
 ) -> Array:
     """Mean squares of the weighted residuals of each block, over their mean."""
-    sums: dict[tuple[int, int], float] = {}
-    for number, (log, stretches) in enumerate(zip(problem.samples, problem.passes(), strict=True)):
-        length = max(1, round(seconds * log.rate))
-        for rows in stretches:
-            for g, own in enumerate(problem.columns):
-                left = ((rows.y[g] - rows.X[g] @ beta[own]) / sigma[g]) ** 2
-                places = rows.sample[g] // length
-                for place in np.unique(places).tolist():
-                    at = number, place * length
-                    sums[at] = sums.get(at, 0.0) + float(np.sum(left[places == place]))
+    sums: dict[Place, float] = {}
+    for place, g, rows, here in _walk_blocks(problem, seconds):
+        left = ((rows.y[g] - rows.X[g] @ beta[problem.columns[g]]) / sigma[g]) ** 2
+        sums[place] = sums.get(place, 0.0) + float(np.sum(left[here]))
     blocks = [offer.block for offer in offers]
-    return scale_weights([sums[block.log, block.start] / block.rows for block in blocks])
+    return scale_weights([sums[b.log, b.start, b.stop] / b.rows for b in blocks])
 
 
 def _measure_lags(problem: Problem, offers: Sequence[Offer]) -> Array:
@@ -556,30 +554,23 @@ def _compute_relative_std(std: Array, beta: Array) -> Array:
 
 
 MOVES = {
-    "Ia": "fast accelerations of {joint}",
-    "Iam": "fast accelerations of {joint}",
-    "Izz": "fast accelerations of {joint}",
-    "Ixx": "turning {link} across its own axis: {before} fast, at several angles of {joint}",
-    "Iyy": "turning {link} across its own axis: {before} fast, at several angles of {joint}",
-    "Ixy": "turning {link} across its own axis: {before} fast, at several angles of {joint}",
-    "Ixz": "{joint} and {before} accelerating at once",
-    "Iyz": "{joint} and {before} accelerating at once",
+    **dict.fromkeys(("Ia", "Iam", "Izz"), "fast accelerations of {joint}"),
+    **dict.fromkeys(
+        ("Ixx", "Iyy", "Ixy"),
+        "turning {link} across its own axis: {before} fast, at several angles of {joint}",
+    ),
+    **dict.fromkeys(("Ixz", "Iyz"), "{joint} and {before} accelerating at once"),
     "m": "many poses under gravity, and fast accelerations of {before}",
-    "mx": "large angles of {joint}, and of {before}, under gravity",
-    "my": "large angles of {joint}, and of {before}, under gravity",
+    **dict.fromkeys(("mx", "my"), "large angles of {joint}, and of {before}, under gravity"),
     "mz": "large angles of {before} under gravity",
-    "fv": "{joint} at several speeds, slow and fast",
-    "fvm": "{joint} at several speeds, slow and fast",
-    "fc": "{joint} in both directions, without long stops",
-    "fcm": "{joint} in both directions, without long stops",
+    **dict.fromkeys(("fv", "fvm"), "{joint} at several speeds, slow and fast"),
+    **dict.fromkeys(("fc", "fcm"), "{joint} in both directions, without long stops"),
     "off": "{joint} in both directions at like speeds",
 }
 """What moves a parameter, by its symbol."""
 MOVES_BASE = {
     "m": "many poses of the legs, and {joint} heaving",
-    "mx": "{joint} rolling and pitching far under gravity",
-    "my": "{joint} rolling and pitching far under gravity",
-    "mz": "{joint} rolling and pitching far under gravity",
+    **dict.fromkeys(("mx", "my", "mz"), "{joint} rolling and pitching far under gravity"),
 }
 """The same of a floating base; its moments of inertia have one answer."""
 TURNING = "{joint} rolling, pitching and yawing fast, each by itself"
@@ -642,16 +633,8 @@ def describe_wanted_motion(robot: Robot, parameter: Parameter, fastest: Array) -
         return moves + turned
     joint = robot.joints[place]
     unit = "m/s" if joint.kind == "prismatic" else "rad/s"
+    before = [robot.joint_names[k] for k in list_carriers(robot, place)[1:3]]
     moves = MOVES.get(parameter.symbol, OTHERS).format(
-        joint=name, link=joint.link, before=_name_carriers(robot, place) or "the base"
+        joint=name, link=joint.link, before=" or ".join(before) or "the base"
     )
     return f"{moves} ({name} reached {fastest[robot.dof - robot.n + place]:.2g} {unit})"
-
-
-def _name_carriers(robot: Robot, joint: int) -> str:
-    """Names of the joints that carry a joint, the nearest first."""
-    names, parent = [], robot.joints[joint].parent
-    while parent > 0:
-        names.append(robot.joints[parent - 1].name)
-        parent = robot.joints[parent - 1].parent
-    return " or ".join(names[:2])

@@ -19,15 +19,7 @@ from dynident.robot.model import Robot
 
 @dataclass(frozen=True)
 class Lowest:
-    """The lowest point that moves.
-
-    Attributes
-    ----------
-    height : float
-        Along the z axis of the base frame [m].
-    time : float
-        [s]
-    """
+    """The lowest point that moves: how high in the base frame [m], of which link, and when [s]."""
 
     height: float
     link: str

@@ -31,6 +31,8 @@ SCHEMA = "dynident.trajectory/1"
 """Of the trajectory.json of `dynident excite`."""
 PER_MOVE = 5
 """Intervals of the joints' splines between two points of the hand."""
+CRUISE, HOLD = 0.8, 0.5
+"""Share of a sweep at a constant speed; share of the time in which poses are held."""
 STEEPEST = 5
 """Derivatives of positions up to this order are bounded."""
 
@@ -104,13 +106,7 @@ class Harmonics(Part):
 
 @dataclass(frozen=True)
 class Pieces(Part):
-    """Polynomials between knots.
-
-    Attributes
-    ----------
-    polynomial : PPoly
-        Its coefficients have shape (degree + 1, pieces, functions).
-    """
+    """Polynomials between knots, of coefficients of shape (degree + 1, pieces, functions)."""
 
     polynomial: PPoly
 
@@ -213,20 +209,9 @@ def fourier(
 ) -> Family:
     """Periodic Fourier series with offset (Swevers et al. 1997; zhang2018, eq. 27).
 
-    A period starts and ends at rest; or, with a ramp, quintic polynomials lead from rest
-    into it and out of it.
-
-    Parameters
-    ----------
-    duration : float
-        Of a period: the fundamental is its inverse [s].
-    harmonics : int
-        Multiples of the fundamental.
-    avoid : sequence of (low, high)
-        Bands around resonances that no harmonic enters [Hz].
-    ramp : float
-        Time of the ramps before the first and after the last period [s]; 0 for rest at the
-        ends of each period.
+    A period, of which the fundamental is the inverse, starts and ends at rest; or, with a ramp [s],
+    quintic polynomials lead from rest into the first one and out of the last. No harmonic enters
+    the bands around resonances that are to be avoided [Hz].
 
     Raises
     ------
@@ -261,14 +246,10 @@ def fourier(
 
 
 def build_ramp(main: Part, at: float, start: float, stop: float) -> Pieces:
-    """Quintic polynomial between rest and the state of another part at an instant.
+    """Quintic polynomial between rest and the state of another part at an instant [s].
 
-    The rest is where a steady change of speed over the time of the ramp leads.
-
-    Parameters
-    ----------
-    at : float
-        The instant [s]: equal to `start` or to `stop`.
+    The instant is `start` or `stop`; the rest is where a steady change of speed over the time of
+    the ramp leads.
     """
     when = np.array([at])
     position, speed, bend = (main.values(when, order)[0] for order in range(3))
@@ -282,10 +263,7 @@ def build_ramp(main: Part, at: float, start: float, stop: float) -> Pieces:
 def build_quintic_pieces(x: Array, states: Array) -> PPoly:
     """Polynomials of fifth order through states at knots.
 
-    Parameters
-    ----------
-    states : ndarray, shape (knots, 3, functions)
-        Values and their first two derivatives.
+    Values and their first two derivatives, shape (knots, 3, functions).
     """
     from scipy.interpolate import BPoly, PPoly  # a tenth of a second that few runs need
 
@@ -295,14 +273,7 @@ def build_quintic_pieces(x: Array, states: Array) -> PPoly:
 def spline(duration: float = 10.0, intervals: int = 12, knots: Vector | None = None) -> Family:
     """Quintic B-splines from rest to rest.
 
-    Parameters
-    ----------
-    duration : float
-        [s]
-    intervals : int
-        Between equidistant knots.
-    knots : array_like, optional
-        Increasing instants inside of the duration instead [s].
+    Between equidistant knots, or at increasing instants inside of the duration [s].
     """
     from scipy.interpolate import BSpline, PPoly
 
@@ -332,52 +303,100 @@ def spline(duration: float = 10.0, intervals: int = 12, knots: Vector | None = N
 def bang_bang(duration: float = 10.0, points: int = 8, smoothing: float = 0.5) -> Family:
     """Smoothed bang-bang motions from point to point, equally long (ardiani2024, IV-A).
 
-    The acceleration of a move is a trapezoid up and one down, `smoothing` of them ramps.
-
-    Parameters
-    ----------
-    duration : float
-        Of all moves [s].
-    points : int
-        That are searched, the first and the last among them.
-    smoothing : float
-        From just above 0 to 1.
+    The acceleration of a move is a trapezoid up and one down, `smoothing` of them ramps, from just
+    above 0 to 1. The first and the last point are searched as the others.
 
     Raises
     ------
     InputError
+        For fewer than two points, or another smoothing.
+    """
+    if not 0.0 < smoothing <= 1.0:
+        raise InputError("excitation: bang-bang needs smoothing in (0, 1]")
+    pieces, move = build_moves("bang-bang", duration, points, smoothing)
+    return Family("bang-bang", (pieces,), np.full(points, move))
+
+
+def sweeps(duration: float = 30.0, points: int = 13) -> Family:
+    """Moves there and back, each for the most part at a constant speed: see `excitation.drawn`.
+
+    Parameters
+    ----------
+    duration : float
+        Of all moves, which are equally long [s].
+    points : int
+        Two or more at which they turn, the first and the last among them.
+    """
+    pieces, move = build_moves("sweeps", duration, points, cruise=CRUISE)
+    return Family("sweeps", (pieces,), np.full(points, move))
+
+
+def rests(duration: float = 40.0, points: int = 11) -> Family:
+    """Moves from pose to pose, each followed by a rest as long: see `excitation.drawn`.
+
+    Parameters
+    ----------
+    duration : float
+        Of all moves and rests [s].
+    points : int
+        Two or more poses, the first among them.
+    """
+    pieces, move = build_moves("rests", duration, points, hold=HOLD)
+    return Family("rests", (pieces,), np.full(points, move))
+
+
+def build_moves(
+    kind: str,
+    duration: float,
+    points: int,
+    smoothing: float = 0.5,
+    cruise: float = 0.0,
+    hold: float = 0.0,
+) -> tuple[Pieces, float]:
+    """Equally long moves from rest to rest through points, and how long one is [s].
+
+    The acceleration of a move is a trapezoid up and one down.
+
+    Parameters
+    ----------
+    smoothing : float
+        Share of the trapezoids that is ramps.
+    cruise : float
+        Share of a move between them, at a constant speed.
+    hold : float
+        Share of the time at which a point is held after each move.
     """
     from scipy.interpolate import PPoly
 
-    if points < 2 or not 0.0 < smoothing <= 1.0:
-        raise InputError("excitation: bang-bang needs two or more points and smoothing in (0, 1]")
-    move = duration / (points - 1)
-    rise = 0.5 * smoothing * 0.5 * move  # each half has a ramp up and one down
-    flat = 0.5 * move - 2.0 * rise
-    edges = np.cumsum([0.0, rise, flat, rise, rise, flat, rise])
-    height = 1.0 / ((rise + flat) * 0.5 * move)  # so that the way is one
-    jerk = height / rise * np.array([1.0, 0.0, -1.0, -1.0, 0.0, 1.0])
-    lasting = np.diff(edges) > 1e-12 * move  # without flats there are four pieces
+    if points < 2:
+        raise InputError(f"excitation: {kind} needs two or more points")
+    slot = duration / (points - 1)
+    move = slot * (1.0 - hold)
+    speeding = 0.5 * (1.0 - cruise) * move
+    rise = 0.5 * smoothing * speeding  # each trapezoid has a ramp up and one down
+    flat = speeding - 2.0 * rise
+    edges = np.cumsum([0.0, rise, flat, rise, cruise * move, rise, flat, rise])
+    height = 1.0 / ((rise + flat) * (speeding + cruise * move))  # so that the way is one
+    jerk = height / rise * np.array([1.0, 0.0, -1.0, 0.0, -1.0, 0.0, 1.0])
+    lasting = np.diff(edges) > 1e-12 * move  # without flats there are fewer pieces
     edges = edges[np.concatenate([[True], lasting])]
     way = PPoly(jerk[lasting][None], edges).antiderivative(3)  # from 0 to 1
-    c = np.einsum("dp,mf->dmpf", way.c, np.diff(np.eye(points), axis=0)).reshape(4, -1, points)
-    c[-1] += np.repeat(np.eye(points)[:-1], way.c.shape[1], axis=0)
-    x = np.add.outer(move * np.arange(points - 1), way.x[1:]).ravel()
-    polynomial = PPoly(c, np.concatenate([[0.0], x]))
-    return Family("bang-bang", (Pieces(polynomial),), np.full(points, move))
+    c = np.einsum("dp,mf->dmpf", way.c, np.diff(np.eye(points), axis=0))
+    c[-1] += np.eye(points)[:-1, None]
+    ends = way.x[1:]
+    if hold > 0.0:
+        held = np.zeros((4, points - 1, 1, points))
+        held[-1, :, 0] = np.eye(points)[1:]
+        c, ends = np.concatenate([c, held], axis=2), np.append(ends, slot)
+    x = np.add.outer(slot * np.arange(points - 1), ends).ravel()
+    return Pieces(PPoly(c.reshape(4, -1, points), np.concatenate([[0.0], x]))), move
 
 
 def quintic(duration: float = 10.0, points: int = 8) -> Family:
     """Polynomials of fifth order from point to point, with free speeds at the points.
 
-    At the points they have no acceleration.
-
-    Parameters
-    ----------
-    duration : float
-        [s]
-    points : int
-        Equidistant in time, the first and the last among them, which are at rest.
+    At the points they have no acceleration. They are equidistant in time, the first and the last
+    among them, which are at rest.
 
     Raises
     ------
@@ -398,17 +417,7 @@ def quintic(duration: float = 10.0, points: int = 8) -> Family:
 def cartesian(duration: float = 10.0, points: int = 8) -> Family:
     """Splines for random motions of the hand through points in space: see `excitation.hand`.
 
-    Parameters
-    ----------
-    duration : float
-        [s]
-    points : int
-        Equidistant in time, the first and the last among them, where it is at rest.
-
-    Raises
-    ------
-    InputError
-        For fewer than two points.
+    These are equidistant in time, the first and the last among them, where it is at rest.
     """
     if points < 2:
         raise InputError("excitation: cartesian needs two or more points")
@@ -421,6 +430,8 @@ TRAJECTORIES: dict[str, Callable[..., Family]] = {
     "bang-bang": bang_bang,
     "quintic": quintic,
     "cartesian": cartesian,
+    "sweeps": sweeps,
+    "rests": rests,
 }
 """Makers of families by name."""
 

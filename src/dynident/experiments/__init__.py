@@ -1,1 +1,1 @@
-"""A designed motion as people and controllers take it: words, pages, files."""
+"""Designed motions as people and controllers take them, and what to record for what question."""

@@ -15,8 +15,8 @@ from lxml import etree
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import to_com, transform_body
+from dynident.dynamics.forward import compute_mass_matrix
 from dynident.dynamics.idim import Idim
-from dynident.dynamics.inverse import compute_mass_matrix
 from dynident.export.exported import (
     check_bodies,
     describe_massless,

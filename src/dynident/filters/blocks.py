@@ -70,13 +70,8 @@ def cut_into_blocks(
 ) -> Iterator[Block]:
     """Parts of a log, block by block; a part that is hardly longer than a block is one.
 
-    Parameters
-    ----------
-    parts : sequence of (start, stop)
-    memory : int
-        Samples that filters see before and behind a block.
-    runs : sequence of (start, stop), optional
-        Of each part, the run that it lies in; itself by default.
+    Filters see `memory` samples before and behind a block, within the run that each part lies in:
+    itself unless `runs` are given.
     """
     for (start, stop), (begin, end) in zip(parts, runs or parts, strict=True):
         count = max(1, round((stop - start) / max(BLOCK, 4 * memory)))
@@ -174,10 +169,7 @@ def low_pass_signals(
 ) -> list[Array]:
     """Signals of a log below cutoffs of their columns, of which one sample in so many is kept.
 
-    Parameters
-    ----------
-    into : iterable of ndarray
-        Zeros for the first of them.
+    `into` are zeros for the first of them.
     """
     kept, found = -(-len(signals[0]) // thin), [*into]
     found += [np.zeros((kept, signal.shape[1])) for signal in signals[len(found) :]]
@@ -219,12 +211,7 @@ def join_signals(parts: Sequence[Array]) -> Array:
 
 
 def find_run_extremes(signal: Array, runs: Sequence[tuple[int, int]]) -> tuple[Array, Array]:
-    """The smallest and the largest value of each column in each of a log's runs.
-
-    Returns
-    -------
-    lowest, highest : ndarray, shape (runs, columns)
-    """
+    """The smallest and the largest value of each column in each run, shape (runs, columns)."""
     if isinstance(signal, LongSignal) and len(signal) == signal.course.samples:
         return signal.find_extremes()
     both = []

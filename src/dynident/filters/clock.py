@@ -551,12 +551,7 @@ def _cut_at_gaps(
 ) -> tuple[tuple[tuple[int, int], ...], tuple[str, ...]]:
     """Runs between the gaps that are not bridged, and what is said of them.
 
-    Parameters
-    ----------
-    at : ndarray of int
-        The samples before the gaps.
-    pauses : ndarray
-        How long these are [s].
+    The gaps come behind samples `at`, and the pauses are as long [s].
     """
     runs = _split_behind(at, samples)
     if len(runs) == 1:

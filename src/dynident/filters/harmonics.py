@@ -83,20 +83,12 @@ def compute_inner_product(a: Complex, b: Complex) -> Array:
 
 
 def fit_harmonics(x: Array, first: float, length: float, harmonics: int) -> Complex:
-    """Harmonics of one period by least squares over its samples.
+    """Harmonics of one period by least squares over its samples, that of order zero among them.
 
-    By conjugate gradients on the normal equations, whose matrix is as good as the unit matrix:
-    it is the unit matrix where the period is a whole number of samples, and otherwise differs
-    from it by the fraction of a sample that is too many or missing.
-
-    Parameters
-    ----------
-    first : float
-        By which the first sample is behind the start of the period [samples].
-    length : float
-        Of the period [samples].
-    harmonics : int
-        With that of order zero.
+    By conjugate gradients on the normal equations, whose matrix is as good as the unit matrix: it
+    is the unit matrix where the period is a whole number of samples, and otherwise differs from it
+    by the fraction of a sample that is too many or missing. The first sample is `first` behind the
+    start of the period, which is of such a length [samples].
     """
     weights = compute_grid_weights(len(x), harmonics, length)
     middle = x.mean(axis=0)

@@ -29,22 +29,12 @@ def filter_by_median(x: Array, window: int | None) -> Array:
 
 
 def find_outliers(x: Array, window: int) -> tuple[Booleans, Array]:
-    """Samples that are far from the median of the window about them (Hampel 1974).
+    """Samples that are far from the median of the window about them (Hampel 1974), and the medians.
 
     Far is more than `FAR` robust standard deviations: `ROBUST` times the median distance of the
     window's samples from these medians, and at least what the second differences of the whole
-    column show of its noise, as few samples may be near each other by chance.
-
-    Parameters
-    ----------
-    x : ndarray, shape (samples, columns)
-    window : int
-        Odd. Outliers that follow each other are told while they are less than half of it.
-
-    Returns
-    -------
-    found : ndarray of bool, shape (samples, columns)
-    medians : ndarray, shape (samples, columns)
+    column show of its noise, as few samples may be near each other by chance. Outliers that follow
+    each other are told while they are less than half of the window, which is odd.
     """
     medians = filter_by_median(x, window)
     distance = np.abs(x - medians)

@@ -12,19 +12,8 @@ def interpolate_cubically(time: Array, signal: Array, wanted: Array) -> Array:
     """A signal between its samples, by the cubic spline that is smooth at all inner knots but two.
 
     The second and the last but one are no knots ("not a knot"). Fewer than four samples are joined
-    by straight lines.
-
-    Parameters
-    ----------
-    time : ndarray, shape (samples,)
-        Increasing.
-    signal : ndarray, shape (samples, signals)
-    wanted : ndarray, shape (n,)
-        Times at which it is wanted; beyond the samples the first and last cubic go on.
-
-    Returns
-    -------
-    ndarray, shape (n, signals)
+    by straight lines. Time increases; beyond it the first and last cubic go on. Signals have the
+    shape (samples, signals), what is wanted at n times (n, signals).
     """
     step = np.diff(time)
     rise = np.diff(signal, axis=0) / step[:, None]
@@ -44,11 +33,7 @@ def interpolate_cubically(time: Array, signal: Array, wanted: Array) -> Array:
 def find_slopes(step: Array, rise: Array) -> Array:
     """Slopes at the knots, with which second derivatives are continuous.
 
-    Parameters
-    ----------
-    step : ndarray, shape (samples - 1,)
-    rise : ndarray, shape (samples - 1, signals)
-        Slopes of the lines between samples.
+    From the steps of time and the rise of the lines over them, shape (samples - 1, signals).
     """
     before, after = step[:-1], step[1:]
     diagonals = np.zeros((3, len(step) + 1))

@@ -29,6 +29,8 @@ class LogFacts:
     ----------
     name, digest : str
         SHA-256 of its positions and torques.
+    size : int or None
+        Of its files [bytes].
     words : LogWords
     settings : dict
         All that shaped it.
@@ -50,6 +52,7 @@ class LogFacts:
 
     name: str
     digest: str
+    size: int | None
     words: LogWords
     settings: dict[str, Any]
     preparation: Preparation
@@ -73,6 +76,7 @@ def gather_log_facts(idim: Idim, log: GeneralisedSamples) -> LogFacts:
     return LogFacts(
         log.name,
         hash_log(log),
+        log.size,
         words,
         collect_log_settings(log, lowpass_hz),
         log.preparation,

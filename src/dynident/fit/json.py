@@ -293,6 +293,7 @@ DOCUMENT: dict[str, Callable[[Result], Any]] = {
     "provenance": lambda r: {
         **asdict(r.provenance),
         "robot": {file.name: file.sha256 for file in r.robot_files.files},
+        "robot_bytes": {file.name: len(file.content) for file in r.robot_files.files},
     },
     "verdict": lambda r: asdict(r.verdict),
     "findings": lambda r: [serialise_finding(found) for found in r.findings],

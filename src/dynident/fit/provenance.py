@@ -7,7 +7,6 @@ import hashlib
 import os
 import platform
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -36,6 +35,8 @@ class Provenance:
         What it ran on: version, and system with processor.
     logs : dict of str to str
         SHA-256 of each log's positions and torques as they were fitted, by its name.
+    log_bytes : dict of str to int or None
+        Size of each log's files; None of one from memory.
     """
 
     version: str
@@ -43,18 +44,14 @@ class Provenance:
     python: str
     machine: str
     logs: dict[str, str]
+    log_bytes: dict[str, int | None]
 
 
-def record_provenance(logs: Sequence[Samples]) -> Provenance:
-    """The provenance of a fit that is made now."""
-    return date_provenance({log.name: hash_log(log) for log in logs})
-
-
-def date_provenance(logs: dict[str, str]) -> Provenance:
-    """The same, by the SHA-256 of logs."""
+def record_provenance(digests: dict[str, str], sizes: dict[str, int | None]) -> Provenance:
+    """The provenance of a fit that is made now, of logs with these SHA-256 and sizes."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     machine = f"{platform.system()} {platform.machine()}"
-    return Provenance(VERSION, now, platform.python_version(), machine, logs)
+    return Provenance(VERSION, now, platform.python_version(), machine, digests, sizes)
 
 
 def hash_log(log: Samples) -> str:
@@ -87,9 +84,7 @@ class RobotFile:
     @property
     def content(self) -> bytes:
         """As it was read."""
-        if self.encoding == "base64":
-            return base64.b64decode(self.text)
-        return self.text.encode()
+        return base64.b64decode(self.text) if self.encoding == "base64" else self.text.encode()
 
 
 @dataclass(frozen=True)

@@ -51,15 +51,8 @@ def balance_energies(
 ) -> Balance:
     """Energies along a motion whose speed is constant over each period.
 
-    Parameters
-    ----------
-    linear : ndarray, shape (parameters,)
-        Values of `model.parameters`.
-    signals : Signals
-        The position at the beginning of each period, where the speed changes.
-    rate : float
-        [Hz]
-    shape : ndarray, shape (shapes,)
+    Of a model with such linear parameters and shape; the position is that at the beginning of each
+    period, where the speed changes, the rate in Hz.
     """
     h, v, m = 1.0 / rate, signals.dq, len(model.state)
 

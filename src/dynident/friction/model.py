@@ -84,12 +84,9 @@ class Shape:
 
 @dataclass(frozen=True)
 class Trace:
-    """States of a friction model along a motion.
+    """States of a friction model along a motion, shape (samples, states).
 
-    Attributes
-    ----------
-    z : ndarray, shape (samples, states)
-    by_shape : ndarray, shape (samples, states, shapes)
+    And their derivatives, shape (samples, states, shapes).
     """
 
     z: Array
@@ -233,17 +230,9 @@ class FrictionModel:
         return tuple(each.start for each in self.shape)
 
     def columns(self, signals: Signals, shape: Array) -> Array:
-        """Columns of the regressor.
+        """Columns of the regressor, shape (samples, parameters).
 
-        Parameters
-        ----------
-        signals : Signals
-            With the trace of a model that has states.
-        shape : ndarray, shape (shapes,)
-
-        Returns
-        -------
-        ndarray, shape (samples, parameters)
+        The signals have the trace of a model that has states.
         """
         columns = np.empty((len(self.parameters), len(signals.dq))).T
         for k, each in enumerate(self.parameters):

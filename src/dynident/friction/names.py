@@ -28,15 +28,10 @@ def split_friction_names(friction: str) -> list[str]:
 
 
 def build_friction(name: str) -> tuple[FrictionModel, ...]:
-    """The models whose sum a name is.
+    """The models whose sum a name is; refuses what is not known, or does not have such a shape.
 
     The first is as it is. Each further one adds what it has beside viscous and Coulomb friction and
     an offset; symbols that are taken end in a letter there.
-
-    Raises
-    ------
-    InputError
-        When a model is not known, or does not have such a shape.
     """
     found: list[FrictionModel] = []
     for text in BETWEEN_MODELS.split(name):

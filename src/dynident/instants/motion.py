@@ -46,7 +46,6 @@ class Instants:
 
     Attributes
     ----------
-    log : GeneralisedSamples
     thin : int
         Of so many samples of the log, one is kept.
     place : ndarray of int, shape (instants,)
@@ -123,10 +122,8 @@ class MotionAt:
 
     Attributes
     ----------
-    base : BaseParameters
     packing : Packing
         Of the base parameters' columns.
-    at : Instants
     q, dq, ddq : ndarray, shape (instants, n)
         Of the joints, below the torque's cutoff.
     beside : dict of ndarray

@@ -55,13 +55,7 @@ def factorise(rows: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """The regressor's rows of a group, ``X = Q R``.
-
-    Attributes
-    ----------
-    columns : ndarray of int, shape (k,)
-        Among the base parameters.
-    """
+    """The regressor's rows of a group, ``X = Q R``, of k columns among the base parameters."""
 
     columns: Integers
     Q: Array
@@ -79,7 +73,6 @@ class Columns:
 
     Attributes
     ----------
-    factors : tuple of Factor
     sides : tuple of ndarray, shape (k, m)
         Of the m torque columns, in the rows of these factors.
     rests : tuple of ndarray, shape (m, m)

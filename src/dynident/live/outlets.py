@@ -1,4 +1,4 @@
-"""Where messages go: lines of text, a file, a page."""
+"""Where messages go: lines of text, files, a page."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from dynident.live.board import Board
 from dynident.live.lines import Lines
 from dynident.live.mcap import McapFile
 from dynident.live.messages import Message
+from dynident.live.rerun import RerunFile
 from dynident.live.server import PageServer
 
 
 @dataclass(frozen=True)
 class Outlets:
-    """Lines of text and, where they are wanted, a file and a page.
+    """Lines of text and, where they are wanted, files and a page.
 
     Attributes
     ----------
@@ -26,25 +27,26 @@ class Outlets:
     """
 
     lines: Lines
-    file: McapFile | None
+    files: tuple[McapFile | RerunFile, ...]
     board: Board | None
     address: str
 
     @property
     def signals(self) -> bool:
         """Whether one of them takes messages of every sample."""
-        return self.lines.signals or self.file is not None or self.board is not None
+        return self.lines.signals or bool(self.files) or self.board is not None
 
     def write(self, message: Message) -> None:
         """Hand a message to all of them."""
-        for each in (self.lines, self.file, self.board):
-            if each is not None:
-                each.write(message)
+        for each in (self.lines, *self.files):
+            each.write(message)
+        if self.board is not None:
+            self.board.write(message)
 
     def end(self, words: str) -> None:
-        """No message comes any more: the file is closed, and the page says why."""
-        if self.file is not None:
-            self.file.close()
+        """No message comes any more: files are closed, and the page says why."""
+        for file in self.files:
+            file.close()
         if self.board is not None:
             self.board.end(words)
 
@@ -57,6 +59,7 @@ def open_outlets(
     as_json: bool,
     signals: bool,
     mcap: Path | None,
+    rrd: Path | None,
     port: int | None,
 ) -> Iterator[Outlets]:
     """Where messages go, for the length of a block.
@@ -67,20 +70,21 @@ def open_outlets(
         Of the page.
     out, say, as_json, signals
         As of `Lines`.
-    mcap : Path, optional
-        A file of them.
+    mcap, rrd : Path, optional
+        Files of them, for Foxglove and PlotJuggler, and for rerun.
     port : int, optional
         On which a page is served; 0 for any that is free.
 
     Raises
     ------
     InputError
-        When the package `mcap` is not installed, or the port cannot be had.
+        When a file's package is not installed, or the port cannot be had.
     """
     with ExitStack() as opened:
-        file = None if mcap is None else opened.enter_context(closing(McapFile(mcap)))
+        made = ((McapFile, mcap), (RerunFile, rrd))
+        files = [opened.enter_context(closing(kind(path))) for kind, path in made if path]
         board, address = None, ""
         if port is not None:
             board = Board(title)
             address = opened.enter_context(closing(PageServer(board, port))).address
-        yield Outlets(Lines(out, as_json, signals, say), file, board, address)
+        yield Outlets(Lines(out, as_json, signals, say), tuple(files), board, address)

@@ -170,7 +170,6 @@ class Acting:
     Attributes
     ----------
     linear : ndarray, shape (parameters,)
-    shape : tuple of float
     of_term, of_shape : dict of int to int
         Columns of some of its linear parameters and shapes.
     """

@@ -517,12 +517,8 @@ def judge_locking(bearing, plant, s, q, dq, memory):  # type: ignore[no-untyped-
 def solve_response(tree, plant, s, q, dq, memory, SQ, SV, SM, ddq):  # type: ignore[no-untyped-def]
     """Acceleration under s.now and s.external, into ddq; its sensitivities into s.X.
 
-    Of a base whose motion is given the acceleration is s.rise.
-
-    Returns
-    -------
-    (status, row)
-        DONE, or why not, and at which velocity.
+    Of a base whose motion is given the acceleration is s.rise. Returns status and row: DONE, or why
+    not, and at which velocity.
     """
     fill_mass_and_bias(tree, plant.phi, plant.rotors, s, q, dq)
     if len(s.rise):

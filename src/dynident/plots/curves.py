@@ -158,7 +158,7 @@ def stack_panels(cells: Sequence[tuple[str, Panel, Panel]]) -> Chart:
         for name, above, below in cells
         for small in (
             replace(above, title=name, height=95.0, y=above.y[above.y.index("[") :]),
-            replace(below, height=45.0, y=below.y[below.y.index("[") :]),
+            replace(below, height=45.0, y=f"Δ {below.y[below.y.index('[') :]}"),
         )
     ]
     columns = next(k for k in (3, 2, 1) if len(cells) >= k or k == 1)

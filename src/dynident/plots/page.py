@@ -135,6 +135,8 @@ def render_panel(
     named, listed = "named" * bool(panel.x_names), "listed" * bool(panel.y_names)
     kinds = ("panel", named, listed, "fixed" * fixed)
     size = f"--height:{panel.height:g}px"
+    if panel.x_names:
+        size += f";--names:{len(panel.x_names)}"
     if panel.equal:
         size = f"--height:auto;--aspect:{(x[1] - x[0]) / (y[1] - y[0]):.4f}"
     return "".join((

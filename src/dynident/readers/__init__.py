@@ -15,7 +15,7 @@ from dynident.readers.parquet import read_parquet
 from dynident.readers.table import Table, assemble_table
 from dynident.readers.text import read_text
 
-__all__ = ["READERS", "Reader", "Table", "assemble_table", "read_tables"]
+__all__ = ["READERS", "Reader", "Table", "assemble_table", "measure_log", "read_tables"]
 
 Reader = Callable[[Path], Table | tuple[Table, ...]]
 
@@ -39,6 +39,13 @@ READERS: dict[str, Reader] = {
     METADATA: read_bag,
 }
 """Readers by how the name of the file ends, in small letters."""
+
+
+def measure_log(path: Path) -> int:
+    """Bytes of a log file; of a bag in a folder, of all that is in there."""
+    place = path.parent if path.name.lower() == METADATA else path
+    every = place.rglob("*") if place.is_dir() else (place,)
+    return sum(own.stat().st_size for own in every if own.is_file())
 
 
 def read_tables(path: Path) -> tuple[Table, ...]:

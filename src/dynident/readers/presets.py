@@ -1,7 +1,7 @@
 """Layouts of robots' own recorders: which column is what, in which unit, and what effort is.
 
-An entry says no more than its source does. None has torque constants: no source of them was found
-that could be cited.
+An entry says no more than its source does. Torque constants are of robots by name, and of those
+alone for which they were published.
 """
 
 from __future__ import annotations
@@ -63,6 +63,8 @@ class Preset:
         Whether it is of bags, whose tables are topics.
     notes : tuple of str
         What else has to be known.
+    constants : tuple of Constants
+        Of robots whose currents it records.
     """
 
     called: str
@@ -75,6 +77,25 @@ class Preset:
     order: tuple[str, ...] = ()
     topics: bool = False
     notes: tuple[str, ...] = ()
+    constants: tuple[Constants, ...] = ()
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Torque constants of a robot's drives that were published.
+
+    Attributes
+    ----------
+    robots : tuple of str
+        What robot files call it, in small letters.
+    gains : tuple of float
+        Of each drive in the robot's order, behind its gear [Nm/A].
+    source : str
+    """
+
+    robots: tuple[str, ...]
+    gains: tuple[float, ...]
+    source: str
 
 
 @dataclass(frozen=True)
@@ -89,12 +110,23 @@ class Layout:
         Of each signal that is there, where they are not SI.
     effort : Effort or None
         What is fitted as torque.
+    constants : Constants or None
+        Of the robot's drives, where currents are fitted and they were published.
     """
 
     preset: Preset
     columns: dict[str, str | tuple[str, ...]]
     units: dict[str, str]
     effort: Effort | None
+    constants: Constants | None = None
+
+    def of_robot(self, robot: str, joints: Sequence[str]) -> Layout:
+        """The same with the torque constants of the robot of a name, where they are known."""
+        if self.effort is None or self.effort.signal != "current":
+            return self
+        known = (own for own in self.preset.constants if robot.lower() in own.robots)
+        own = next((own for own in known if len(own.gains) == len(joints)), None)
+        return replace(self, constants=own)
 
     @property
     def name(self) -> str:
@@ -127,6 +159,9 @@ class Layout:
         """A keyword and what is said: the recorder, the effort and what else has to be known."""
         effort = self.preset.silence if self.effort is None else self.effort.words
         said = [("layout", f"{self.preset.called} ({self.preset.source})"), ("effort", effort)]
+        if self.constants is not None:
+            gains = ", ".join(f"{gain:.2f}" for gain in self.constants.gains)
+            said.append(("gains", f"{gains} Nm/A, unless stated ({self.constants.source})"))
         return [*said, *(("note", note) for note in self.preset.notes)]
 
 
@@ -147,6 +182,12 @@ EFFORT = (
     "[A] of ur_robot_driver before PolyScope 5.23 and 10.11 or with use_currents_as_efforts; of "
     "franka_ros and franka_ros2 the torque sensors behind the gears (rotor = false)"
 )
+UR5 = Constants(
+    ("ur5", "ur5_robot"),
+    tuple(101.0 * own for own in (0.1350, 0.1361, 0.1355, 0.0957, 0.0865, 0.0893)),
+    "UR5, not UR5e: torque constants and reduction 101 of Raviola et al., Robotics 10 (2021) 83, "
+    "Table 1 as others quote it, doi 10.3390/robotics10030083",
+)
 
 PRESETS: dict[str, Preset] = {
     "ur-rtde": Preset(
@@ -166,11 +207,7 @@ PRESETS: dict[str, Preset] = {
                 "actual_current_as_torque_{n}",
                 "motor currents times the controller's constants: rotor and gear friction are in",
             ),
-            Effort(
-                "current",
-                "actual_current_{n}",
-                AMPERES.format("A"),
-            ),
+            Effort("current", "actual_current_{n}", AMPERES.format("A")),
         ),
         "no currents: record actual_current, or from PolyScope 5.23 and 10.11 on "
         "actual_current_as_torque",
@@ -178,6 +215,7 @@ PRESETS: dict[str, Preset] = {
             "target_moment is computed by the controller from its own model, and not measured: "
             "it is not used",
         ),
+        constants=(UR5,),
     ),
     "libfranka": Preset(
         "libfranka's logToCSV",
@@ -189,14 +227,7 @@ PRESETS: dict[str, Preset] = {
             "qref": "state.q_d[{n}]",
             "dqref": "state.dq_d[{n}]",
         },
-        (
-            Effort(
-                "tau",
-                "state.tau_J[{n}]",
-                BEHIND_GEARS,
-                link_side=True,
-            ),
-        ),
+        (Effort("tau", "state.tau_J[{n}]", BEHIND_GEARS, link_side=True),),
         "no state.tau_J",
         units={"time": "ms"},
         notes=(
@@ -221,14 +252,7 @@ PRESETS: dict[str, Preset] = {
             "q": "measured_joint_position[{n}]",
             "qref": "commanded_joint_position[{n}]",
         },
-        (
-            Effort(
-                "tau",
-                "measured_torque[{n}]",
-                BEHIND_GEARS,
-                link_side=True,
-            ),
-        ),
+        (Effort("tau", "measured_torque[{n}]", BEHIND_GEARS, link_side=True),),
         "no measured_torque",
         notes=(
             "external_torque is what the controller's own model leaves of measured_torque: it is "
@@ -245,16 +269,8 @@ PRESETS: dict[str, Preset] = {
                 "GearTorque.A{n}",
                 "torques at the gears by the controller: see in its documentation what is in them",
             ),
-            Effort(
-                "current",
-                "MACur.A{n}",
-                AMPERES.format("the controller's unit"),
-            ),
-            Effort(
-                "current",
-                "MaCur.A{n}",
-                AMPERES.format("the controller's unit"),
-            ),
+            Effort("current", "MACur.A{n}", AMPERES.format("the controller's unit")),
+            Effort("current", "MaCur.A{n}", AMPERES.format("the controller's unit")),
         ),
         "no currents: add MACur to the telegram",
         units={"time": "ms", "q": "deg", "qref": "deg"},
@@ -343,20 +359,9 @@ PRESETS: dict[str, Preset] = {
 
 
 def find_layout(names: Iterable[str], joints: Sequence[str], topics: bool = False) -> Layout | None:
-    """The layout whose positions a log has for all joints.
+    """The layout whose positions a log, or a bag of topics, has for all joints of the robot.
 
-    Parameters
-    ----------
-    names : iterable of str
-        Of its columns.
-    joints : sequence of str
-        Of the robot, locked ones included, in its order.
-    topics : bool
-        Whether the log is a bag.
-
-    Returns
-    -------
-    Layout or None
+    By the names of its columns; the joints are in the robot's order, locked ones included.
     """
     known = dict.fromkeys(names)
     for preset in PRESETS.values():

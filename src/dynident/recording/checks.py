@@ -96,21 +96,11 @@ def refuse_unequal_rows(tables: Sequence[Table]) -> None:
 
 
 def find_bad_values(values: Array, *, leaps: bool = True) -> Booleans:
-    """Values that no sensor gave: no finite numbers, or of no sensible size.
+    """Values that no sensor gave, shape (samples, columns): not finite, or of no sensible size.
 
-    Absurd is a magnitude of `LARGEST` or more, and one that stands alone: it is more than `LEAP`
-    times as large as the next smaller one of its column (and than 1), and with all that are
-    larger still it is one of at most `RARE` of the samples.
-
-    Parameters
-    ----------
-    values : ndarray, shape (samples, columns)
-    leaps : bool
-        Whether magnitudes that stand alone count.
-
-    Returns
-    -------
-    ndarray of bool, shape (samples, columns)
+    Absurd is a magnitude of `LARGEST` or more, and, with `leaps`, one that stands alone: it is
+    more than `LEAP` times as large as the next smaller one of its column (and than 1), and with
+    all that are larger still it is one of at most `RARE` of the samples.
     """
     bad = np.zeros(values.shape, dtype=bool)
     low, high = find_column_extremes(values)

@@ -316,12 +316,8 @@ def sort_base_signals(
     """Signals of a moving base that are differentiated, and those that are taken as they are.
 
     Where its derivatives are `measured`, the logged twist and acceleration are taken; else its
-    pose and what an inertial measurement unit tells.
-
-    Raises
-    ------
-    InputError
-        When they do not tell its acceleration, or where gravity points to.
+    pose and what an inertial measurement unit tells. Refused where they do not tell its
+    acceleration, or where gravity points to.
     """
     here = [label for label in SAMPLED if getattr(base, label) is not None]
     # without the orientation nobody knows where gravity points to
@@ -346,13 +342,8 @@ def compose_base_motion(
 ) -> tuple[Array, Array, Array]:
     """Pose, twist and acceleration of a base, shapes (samples, 7), (samples, 6), (samples, 6).
 
-    Parameters
-    ----------
-    signals : mapping of str to tuple of ndarray
-        By the names of `Base`, filtered; with first and second derivatives of those that
-        `sort_base_signals` has differentiated.
-    mount : ndarray, shape (3,), or None
-        Of the inertial measurement unit in the base [m].
+    The signals have the names of `Base` and are filtered, with first and second derivatives of
+    those that `sort_base_signals` has differentiated; the mount is of the inertial unit [m].
     """
     samples = len(next(iter(signals.values()))[0])
     pose, (twist, acceleration) = np.zeros((samples, 7)), np.zeros((2, samples, 6))

@@ -407,17 +407,11 @@ def average_periods(
 def repeat_contacts(
     recording: Recording, cuts: Sequence[Cut], turns: Sequence[float], samples: int
 ) -> dict[str, Booleans]:
-    """Whether contacts bear in the mean period: where they do in any of the periods.
+    """Whether contacts bear in the mean period of so many samples: where they do in any period.
 
     That is right even where periods differ: combinations of equations are free of a contact
     whether it bears or not. Of one that does not repeat nothing would be said, and it is refused.
-
-    Parameters
-    ----------
-    turns : sequence of float
-        Shares of the period by which the periods of each cut were shifted.
-    samples : int
-        Of the mean period.
+    The turns are shares of the period by which the periods of each cut were shifted.
     """
     phase = np.arange(samples) / samples
     found = {}

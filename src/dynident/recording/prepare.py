@@ -182,6 +182,8 @@ class Samples:
         As they were asked for; a `Problem` averages over rests.
     left_out : ndarray of bool, shape (samples, n), or None
         Outliers of the torque, which rows leave out before their filter; `tau` has medians there.
+    size : int or None
+        Of the files that it was read from [bytes].
     """
 
     name: str
@@ -222,6 +224,7 @@ class Samples:
     torque_median: int | None = None
     left_out: Booleans | None = None
     rests: float | None = None
+    size: int | None = None
 
     def __repr__(self) -> str:
         """One line, for a prompt."""
@@ -501,6 +504,7 @@ def _list_settings(recording: Recording, wanted: Preparation, cutoffs: Cutoffs) 
         "name": recording.name,
         "mended": recording.mended,
         "joints": recording.joints,
+        "size": recording.size,
         "bandwidth": cutoffs.bandwidth,
         "position_hz": cutoffs.position,
         "drop_below": cutoffs.slow,

@@ -14,7 +14,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, check_type
 from dynident.filters.clock import Clocking
-from dynident.readers import Table, read_tables
+from dynident.readers import Table, measure_log, read_tables
 from dynident.readers.frames import is_frame, read_frame, take_path
 from dynident.readers.table import TIME
 from dynident.recording import checks
@@ -165,7 +165,9 @@ def read_log(
     groups = [paths] if stack == "side" else [[path] for path in paths]
     located = (_locate_in_files(group, log) for group in groups)
     found = [sample_in_pieces(each, request) or sample_signals(each, request) for each in located]
-    return build_recording(found, request)
+    sizes = [measure_log(path) for path in paths if isinstance(path, Path)]
+    whole = sum(sizes) if len(sizes) == len(paths) else None
+    return build_recording(found, replace(request, size=whole))
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,8 @@ class Recording:
         A contact that is slower touches, where nothing else says so [m/s].
     locked : mapping of str to float
         Joints that were held at a value while it was taken [rad or m].
+    size : int or None
+        Of the files that it was read from [bytes]; None of one from memory.
 
     Raises
     ------
@@ -110,6 +112,7 @@ class Recording:
     contact_speed: float = 0.02
     tared: bool = False
     locked: Mapping[str, float] = field(default_factory=dict)
+    size: int | None = None
 
     def __post_init__(self) -> None:
         if not 0.0 < self.rate < np.inf:

@@ -123,12 +123,8 @@ def find_lag(one: Stretch, other: Stretch) -> float:
 def measure_distances(a: Array, b: Array, least: float) -> tuple[Integers, Array]:
     """Mean squared differences of two signals, all columns together, at all lags of samples.
 
-    ``sum_k |a_k - b_(k+L)|^2`` by one transform, over the pairs at a lag.
-
-    Parameters
-    ----------
-    least : float
-        Share of the shorter one that the pairs have to be; infinite where they are fewer.
+    ``sum_k |a_k - b_(k+L)|^2`` by one transform, over the pairs at a lag; infinite where these are
+    less than the least share of the shorter signal.
     """
     middle = a.mean(axis=0)
     a, b = a - middle, b - middle
@@ -168,12 +164,8 @@ def interpolate_linearly(x: Array, place: Array) -> Array:
 def match_at_lag(one: Stretch, other: Stretch, lag: float, whole: bool) -> Match | None:
     """A motion at about a lag; None where most of it is not made there.
 
-    The lag follows from the positions by Gauss and Newton: ``q(t) = q'(t + lag)``.
-
-    Parameters
-    ----------
-    whole : bool
-        Whether what of the one stretch has no partner counts as motion that is not made again.
+    The lag follows from the positions by Gauss and Newton: ``q(t) = q'(t + lag)``. Of the `whole`
+    what has no partner counts as motion that is not made again.
     """
     scale = scale_to_ranges(one, other)
     few = one.thin(COARSE)

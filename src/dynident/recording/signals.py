@@ -83,6 +83,8 @@ class Request:
         Whether `joints` are the joints' own names.
     pieces : bool
         Whether what is long stays in a temporary file.
+    size : int or None
+        Of the log's files, where it is in files [bytes].
     """
 
     name: str
@@ -95,6 +97,7 @@ class Request:
     named: bool = True
     floating: Floating = field(default_factory=Floating)
     pieces: bool = False
+    size: int | None = None
     motors: Booleans = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -185,6 +188,7 @@ def build_recording(pieces: Sequence[Piece], request: Request) -> Recording:
         contact_speed=request.floating.contact_speed,
         tared=request.floating.tared,
         locked=check_locked_positions(label, q, request),
+        size=request.size,
     )
 
 

@@ -34,10 +34,7 @@ def factor_runs(rows: Regression) -> tuple[tuple[Factors, ...], ...]:
     if rows.source.left is not None:
         return rows.source.left.blocks
     label = label_blocks(rows, RUNS)
-    return tuple(
-        factor_log_parts(rows, [(k, stretches)], label, RUNS)
-        for k, stretches in enumerate(rows.passes())
-    )
+    return tuple(factor_parts(rows, label, RUNS, [log]) for log in enumerate(rows.passes()))
 
 
 def label_blocks(problem: Regression, count: int) -> Label:
@@ -46,17 +43,15 @@ def label_blocks(problem: Regression, count: int) -> Label:
     return lambda log, group, sample: np.searchsorted(edges[log], sample, side="right")
 
 
-def factor_parts(problem: Problem, label: Label, count: int) -> tuple[Factors, ...]:
-    """Factors of parts of the rows, which a label tells apart."""
-    return factor_log_parts(problem, enumerate(problem.passes()), label, count)
-
-
-def factor_log_parts(
-    rows: Regression, logs: Iterable[tuple[int, Iterable[Rows]]], label: Label, count: int
+def factor_parts(
+    rows: Regression,
+    label: Label,
+    count: int,
+    logs: Iterable[tuple[int, Iterable[Rows]]] | None = None,
 ) -> tuple[Factors, ...]:
-    """Factors of parts of the rows of some logs, each given with its number."""
+    """Factors of parts of the rows, which a label tells apart; of some logs with their numbers."""
     parts = [rows.begin_factors() for _ in range(count)]
-    for k, stretches in logs:
+    for k, stretches in enumerate(rows.passes()) if logs is None else logs:
         for stretch in stretches:
             labels = [label(k, g, sample) for g, sample in enumerate(stretch.sample)]
             blocks: tuple[Array, ...] = stretch.blocks
@@ -71,24 +66,15 @@ SOLE = 0.01
 
 
 def factorise_run_sum(rows: Regression, weights: Array) -> tuple[Array, str]:
-    """F of ``S = F^T F``, the variance of ``sum_t u_t`` by the scatter of runs of time.
+    """F of ``S = F^T F``, the variance of ``sum_t u_t`` by the scatter of runs of time, and words.
 
     Errors may have any correlation that is shorter than a run, over time and between groups: the
     scores ``v_b = sum_t u_t`` of each run about the least-squares answer, in coordinates in which
     those of white errors have unit variance. What a fit has taken from its own runs is given back
     (Bell and McCaffrey 2002: CR2), and few runs are shrunk towards equal variances by as much as
-    their own scatter says (Ledoit and Wolf 2004), so that the sum knows all directions.
-
-    Parameters
-    ----------
-    weights : ndarray, shape (groups,)
-        The sigmas that weighted the rows.
-
-    Returns
-    -------
-    F : ndarray, shape (parameters, parameters)
-        Triangular, and the same whatever the order of the runs.
-    words : str
+    their own scatter says (Ledoit and Wolf 2004), so that the sum knows all directions. The
+    weights are the sigmas that weighted the rows; F is triangular, and the same whatever the runs'
+    order.
     """
     system = rows.factors.weighted(weights)
     inverse = system.inverse()

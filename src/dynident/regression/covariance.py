@@ -138,19 +138,10 @@ def stream_scores(scores: ScoreRows) -> Iterator[Series]:
 def sum_at_instants(
     parts: tuple[Part, ...], shares: list[tuple[Array, Array]], width: int
 ) -> tuple[int, Array]:
-    """The groups' rows times their errors, summed at each instant.
+    """The groups' rows times their errors, summed at each instant, and the first instant.
 
-    Parameters
-    ----------
-    shares : list of (ndarray, ndarray), shapes (r, k) and (r, e)
-        Rows and errors of each group.
-
-    Returns
-    -------
-    first : int
-        First instant of the stretch.
-    u : ndarray, shape (e, instants, width)
-        Of instants without rows zero.
+    Shares are rows and errors of each group, shapes (r, k) and (r, e); the sums have the shape (e,
+    instants, width), and are zero at instants without rows.
     """
     present = [part.instant for part in parts if len(part.instant)]
     first = min(int(instant[0]) for instant in present)
@@ -173,16 +164,12 @@ def add_products(
 
 
 def correlate_filtered_noise(rows: Regression) -> Array:
-    """Autocorrelation of white noise behind the filter of each group, at lags 1, 2, ...
+    """Autocorrelation of white noise behind each group's filter at lags 1, 2, ..., (groups, lags).
 
     ``rho_k = sum_i h_i h_(i + k step) / sum_i h_i^2`` of the filter's taps h: what is white at
     every sample is nearly white, but not quite, in the rows that are kept. Of several logs the
-    mean over their samples.
-
-    Returns
-    -------
-    ndarray, shape (groups, lags)
-        As many lags as some filter reaches over, and at least those that are tested.
+    mean over their samples. There are as many lags as some filter reaches over, and at least those
+    that are tested.
     """
     share = np.array([len(log.q) for log in rows.samples]) / sum(len(log.q) for log in rows.samples)
     reach = max((len(f.taps) - 1) // f.step for log in rows.samples for f in log.filters)
@@ -375,15 +362,10 @@ def stream_prewhitened_parts(
 
 
 def sum_prewhitened_scores(scores: ScoreRows) -> tuple[Array, str]:
-    """``S = sum_t v_t v_t^T`` of the terms of `stream_prewhitened_parts`, for each of the errors.
+    """``S = sum_t v_t v_t^T`` of the terms of `stream_prewhitened_parts`, and words.
 
-    Recolouring is exact and there is no kernel. Positive semidefinite, and the sum of White
-    (1980) where the errors are white.
-
-    Returns
-    -------
-    S : ndarray, shape (e, scores, scores)
-    words : str
+    Shape (e, scores, scores): for each of the errors. Recolouring is exact and there is no kernel.
+    Positive semidefinite, and the sum of White (1980) where the errors are white.
     """
     found, p = fit_innovations(scores), scores.rows.scores
     count = next((w.shape[1] for log in found.w for w in log), 1)

@@ -36,16 +36,8 @@ class Decimator:
     def push(self, a: int, pieces: Sequence[Array]) -> tuple[np.ndarray, Array]:
         """Add samples ``a, a + 1, ...`` and return the outputs that are now complete.
 
-        Parameters
-        ----------
-        pieces : sequence of ndarray, shapes (samples, any)
-            Columns side by side, `width` of them together.
-
-        Returns
-        -------
-        centres : ndarray of int, shape (k,)
-            Sample index of each output.
-        outputs : ndarray, shape (k, width)
+        Samples (k,) and rows (k, width). Pieces are columns side by side, `width` of them
+        together.
         """
         samples = len(pieces[0])
         f, local, end = self.filter, a - self.start, a - self.start + samples
@@ -115,16 +107,9 @@ class GroupDecimator:
     ) -> tuple[tuple[Array, ...], tuple[np.ndarray, ...]]:
         """Add samples ``a, a + 1, ...`` and return the rows that are now complete.
 
-        Parameters
-        ----------
-        blocks : sequence of sequence of ndarray
-            Each group's columns, in pieces of shapes (stretch, any).
-
-        Returns
-        -------
-        rows : tuple of ndarray, shapes (k_g, width of the group)
-        sample : tuple of ndarray of int, shapes (k_g,)
-            The sample at the centre of each row's filter window.
+        Blocks are each group's columns, in pieces of shapes (stretch, any). Of each group there
+        are rows (k_g, width of the group), and the samples at the centres of their filter windows
+        (k_g,).
         """
         rows: list[Array] = [np.empty(0)] * len(blocks)
         sample: list[np.ndarray] = [np.empty(0)] * len(blocks)

@@ -31,12 +31,7 @@ def build_energy_rows(problem: Problem) -> Regression:
 
     An interval is as long as the rows are apart, of an odd number of samples, and both sides pass
     the torque's filter (the lowest of the joints'). Slow samples are not left out: without speed
-    there is no power.
-
-    Raises
-    ------
-    InputError
-        For robots that float, friction under load, and logs averaged over periods.
+    there is no power. Refused are robots that float, friction under load, and means of periods.
     """
     refuse_other_energies(problem)
     logs = tuple(replace(log, filters=(build_interval_filter(log),)) for log in problem.samples)
@@ -90,12 +85,8 @@ def evaluate_energy_and_power(
 ) -> tuple[Array, Conditions]:
     """What bodies and rotors hold and what all else takes, of each parameter, then of the torques.
 
-    Returns
-    -------
-    ndarray, shape (samples, 2, base parameters + 1)
-        Energy [J] and power [W].
-    conditions : Conditions
-        At the end, to go on from.
+    Energy [J] and power [W], shape (samples, 2, base parameters + 1), and the conditions at the
+    end, to go on from.
     """
     idim, q, dq = base.idim, log.q[part], log.dq[part]
     still = np.zeros(dq.shape)

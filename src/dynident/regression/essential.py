@@ -78,41 +78,24 @@ class Essential:
     test: TestResult
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Where the rules stop.
-
-    Attributes
-    ----------
-    ratio : float
-        Largest ratio of relative standard deviations that stays: "between 30 and 20".
-    significance : float
-        p-value of the F-test below which what was left out counts.
-    percent : float
-        How far the torque error may rise, in per cent of the torque range.
-    """
-
-    ratio: float = 30.0
-    significance: float = SIGNIFICANCE
-    percent: float = 0.1
-
-
-def stop_at_ratio(full: Step, now: Step, next_step: Step, factors: Factors, limits: Limits) -> bool:
+def stop_at_ratio(
+    full: Step, now: Step, next_step: Step, factors: Factors, limits: Elimination
+) -> bool:
     """Stop once the relative standard deviations lie within a ratio."""
     del full, next_step, factors
-    return now.ratio <= limits.ratio
+    return now.ratio <= limits.essential_ratio
 
 
 def stop_at_f_test(
-    full: Step, now: Step, next_step: Step, factors: Factors, limits: Limits
+    full: Step, now: Step, next_step: Step, factors: Factors, limits: Elimination
 ) -> bool:
     """Stop before the parameters left out would be significantly different from zero."""
     del now
-    return compare_models(full, next_step, factors).p_value < limits.significance
+    return compare_models(full, next_step, factors).p_value < limits.essential_p
 
 
 def stop_at_torque_range(
-    full: Step, now: Step, next_step: Step, factors: Factors, limits: Limits
+    full: Step, now: Step, next_step: Step, factors: Factors, limits: Elimination
 ) -> bool:
     """Stop before any joint's torque error rises noticeably against its torque range."""
     del now
@@ -120,16 +103,15 @@ def stop_at_torque_range(
     # a sinusoid's range is 2 sqrt(2) times its rms; factors do not keep extremes
     span = 2.0 * np.sqrt(2.0) * np.sqrt(factors.squared_torques / rows)
     rise = (next_step.rms - full.rms)[span > 0.0] / span[span > 0.0]
-    return bool(100.0 * rise.max() > limits.percent)
+    return bool(100.0 * rise.max() > limits.essential_percent)
 
 
-RULES: dict[str, Callable[[Step, Step, Step, Factors, Limits], bool]] = {
+RULES: dict[str, Callable[[Step, Step, Step, Factors, Elimination], bool]] = {
     "ratio": stop_at_ratio,
     "f-test": stop_at_f_test,
     "torque-range": stop_at_torque_range,
 }
 """Stopping rules by name: given the full model, this one and the next, whether to stop."""
-LIMITS = Limits()
 
 Rule = Annotated[Name, make_choice_validator(RULES)]
 
@@ -143,14 +125,14 @@ class Elimination(Options):
     ] = None
     essential_ratio: Annotated[
         Annotated[Number, Field(ge=1.0)], "of relative standard deviations: where `ratio` stops"
-    ] = LIMITS.ratio
+    ] = 30.0  # "between 30 and 20"
     essential_p: Annotated[
         Annotated[Number, Field(gt=0.0, lt=1.0)], "p-value of the F-test: where `f-test` stops"
-    ] = LIMITS.significance
+    ] = SIGNIFICANCE
     essential_percent: Annotated[
         Annotated[Number, Field(gt=0.0)],
         "rise of a joint's torque error, in per cent of its range: where `torque-range` stops",
-    ] = LIMITS.percent
+    ] = 0.1
     only: Annotated[
         Annotated[str, BeforeValidator(join_names)] | None,
         "base parameters to estimate, by name with commas between; the others are zero",
@@ -160,11 +142,6 @@ class Elimination(Options):
     def acts(self) -> bool:
         """Whether any may be left out."""
         return self.essential is not None or self.only is not None
-
-    @property
-    def limits(self) -> Limits:
-        """Where the rules stop."""
-        return Limits(self.essential_ratio, self.essential_p, self.essential_percent)
 
 
 def compare_models(full: Step, reduced: Step, factors: Factors) -> TestResult:
@@ -186,21 +163,20 @@ def estimate_reduced_model(factors: Factors, sigma: Array, kept: tuple[int, ...]
 
 
 def select_essential_parameters(
-    factors: Factors, sigma: Array, rule: str = "ratio", limits: Limits = LIMITS
+    factors: Factors, sigma: Array, elimination: Elimination = Elimination("ratio")
 ) -> Essential:
-    """Eliminate base parameters that the rows do not determine.
+    """Eliminate base parameters that the rows do not determine, by a rule.
 
-    Parameters
-    ----------
-    sigma : ndarray, shape (groups,)
-        Standard deviations of each joint's error in the full model.
+    The sigmas are those of the groups' errors in the full model, shape (groups,).
     """
+    rule = elimination.essential
+    assert rule is not None
     full = now = estimate_reduced_model(factors, sigma, tuple(range(factors.parameters)))
     eliminated: list[int] = []
     while len(now.kept) > 1:
         worst = now.kept[int(np.argmax(now.relative_std))]
         after = estimate_reduced_model(factors, sigma, tuple(k for k in now.kept if k != worst))
-        if RULES[rule](full, now, after, factors, limits):
+        if RULES[rule](full, now, after, factors, elimination):
             break
         eliminated.append(worst)
         now = after
@@ -210,12 +186,8 @@ def select_essential_parameters(
 def choose_base_parameters(problem: Problem, elimination: Elimination) -> Essential:
     """The base parameters that are estimated, by a rule or as they were given.
 
-    Raises
-    ------
-    InputError
-        For names that are no base parameters', and friction with shapes.
-    ComputationError
-        When the log does not excite all base parameters, which a rule needs.
+    Refused are names that are no base parameters', friction with shapes, and, by a rule, logs that
+    do not excite all base parameters.
     """
     factors = problem.factors
     if problem.idim.shape:
@@ -228,10 +200,7 @@ def choose_base_parameters(problem: Problem, elimination: Elimination) -> Essent
     known = estimate_sigma_by_scatter(problem)
     sigma = solve_wls(factors)[1] if known is None else known
     if elimination.only is None:
-        assert elimination.essential is not None
-        return select_essential_parameters(
-            factors, sigma, elimination.essential, elimination.limits
-        )
+        return select_essential_parameters(factors, sigma, elimination)
     if elimination.essential is not None:
         raise InputError("only is a set of base parameters, and essential finds one: give one")
     names = [name.strip() for name in elimination.only.split(",")]
@@ -241,13 +210,7 @@ def choose_base_parameters(problem: Problem, elimination: Elimination) -> Essent
 
 
 def find_base_columns(base: BaseParameters, names: Sequence[str]) -> list[int]:
-    """Places of base parameters; the R of regrouped ones may be left out of their names.
-
-    Raises
-    ------
-    InputError
-        For a name that is none, with the nearest.
-    """
+    """Places of base parameters; the R of regrouped ones may be left out of their names."""
     places = {name.removesuffix("R"): k for k, name in enumerate(base.names)}
     places |= {name: k for k, name in enumerate(base.names)}
     for name in names:

@@ -20,7 +20,7 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import InputError
 from dynident.dynamics import evaluate_inverse_dynamics
-from dynident.dynamics.contacts import evaluate_seat_motion, follow_contact, map_wrench_to_joints
+from dynident.dynamics.contacts import follow_contact, map_wrench_to_joints
 from dynident.dynamics.equations import (
     NullSpace,
     Observed,
@@ -30,6 +30,7 @@ from dynident.dynamics.equations import (
     stack_contact_jacobians,
 )
 from dynident.dynamics.idim import Idim
+from dynident.dynamics.limbs import carry_base
 from dynident.dynamics.tree import Tree, build_tree
 from dynident.filters.filters import filter_zero_phase
 from dynident.recording.floating import BaseMotion
@@ -326,13 +327,8 @@ def cut_log_to_limb(idim: Idim, log: Samples) -> Samples:
             )
         moved = whole.base.motion(carrier.gravity)
         motion = tuple(np.hstack(pair) for pair in zip(moved, motion, strict=True))  # type: ignore[assignment]
-    felt = evaluate_seat_motion(build_tree(carrier), carrier, seat, motion)
-    samples = len(whole.q)
-    pose = np.zeros((samples, 7))
-    pose[:, 6] = 1.0
-    twist = np.hstack([np.zeros((samples, 3)), felt[:, :3]])
-    acceleration = np.hstack([felt[:, 6:], felt[:, 3:6]])
-    base = BaseMotion(pose, twist, acceleration, proper=True, oriented=False, still=False)
+    moved = carry_base(build_tree(carrier), carrier, seat, motion)
+    base = BaseMotion(*moved, proper=True, oriented=False, still=False)
     own = {name: log.locked[name] for name in robot.joint_names if name in log.locked}
     names = [contact.name for contact in robot.contacts]
     wrenches = {name: own for name, own in log.wrenches.items() if name in names}

@@ -9,18 +9,10 @@ from dynident.dynamics.equations import SINGULAR
 
 
 def find_null_spaces(A: Array) -> tuple[Array, int]:
-    """Combinations of rows of matrices that are zero, instant by instant.
+    """Combinations of rows of matrices (instants, m, k) that are zero, instant by instant.
 
-    Parameters
-    ----------
-    A : ndarray, shape (instants, m, k)
-
-    Returns
-    -------
-    N : ndarray, shape (instants, combinations, m)
-        Orthonormal, as many as some matrix has; the first are zero where a matrix has fewer.
-    count : int
-        Those that are not.
+    Orthonormal N, shape (instants, combinations, m), as many as some matrix has, the first zero
+    where a matrix has fewer; and how many there are in all.
     """
     Q, R = np.linalg.qr(A, mode="complete")
     zero = np.arange(A.shape[1]) >= A.shape[2] + np.zeros((len(A), 1))

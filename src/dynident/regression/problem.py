@@ -246,15 +246,9 @@ class Problem(Regression):
         factors: Factors,
         blocks: Sequence[Sequence[Factors]],
     ) -> Problem:
-        """The problem of rows that are gone, of which factors are left.
-
-        Parameters
-        ----------
-        blocks : sequence of sequence of Factors
-            Of each log, those of equal runs of time.
-        """
-        left = Left(factors, tuple(map(tuple, blocks)))
-        return cls._of_source(base, (), KeptRows(groups, left))
+        """The problem of rows that are gone, of which factors are left, of runs of time too."""
+        left = Left(groups, factors, tuple(map(tuple, blocks)))
+        return cls._of_source(base, (), KeptRows(left))
 
     @classmethod
     def _of_source(
@@ -328,13 +322,7 @@ class Problem(Regression):
         return Regression(self.base, logs, MotionRows(self.base, logs, widths))
 
     def curved_along(self, other: Regression) -> Regression:
-        """The same torques and rows, but friction that is not linear in the speed along a motion.
-
-        Parameters
-        ----------
-        other : Regression
-            Along that motion, as `along` gives it.
-        """
+        """The same torques and rows, but friction nonlinear in the speed along another's motion."""
         curved = self.idim.curved[self.base.kept]
         moved = other.source
         assert isinstance(moved, MotionRows)

@@ -17,7 +17,7 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
-from dynident.dynamics.contacts import map_wrench_to_joints
+from dynident.dynamics.contacts import evaluate_levers, map_wrench_to_joints
 from dynident.dynamics.parameters import Packing
 from dynident.filters.filters import (
     count_filter_edge,
@@ -40,11 +40,6 @@ def compute_impulse_responses(cutoff: float, rate: float) -> Array:
     """What q, dq and ddq make of one unit of one sample of a position, shape (3, samples).
 
     That of the zero-phase filter and of the differences behind it (`prepare`), as they are.
-
-    Parameters
-    ----------
-    cutoff, rate : float
-        [Hz]
     """
     half = 8 + (int(np.ceil(RINGING * rate / cutoff)) if cutoff < 0.5 * rate else 0)
     impulse = np.zeros((2 * half + 1, 1))
@@ -54,13 +49,10 @@ def compute_impulse_responses(cutoff: float, rate: float) -> Array:
 
 
 def propagate_white_noise(response: Array, taps: Array) -> Array:
-    """Covariance of q, dq and ddq behind a decimation filter, for a unit of white noise.
+    """Covariance of q, dq and ddq behind a decimation filter, for a unit of white noise, (3, 3).
 
-    Returns
-    -------
-    ndarray, shape (3, 3)
-        By parity the speed's noise is uncorrelated with the others', and ``cov(q, ddq)`` is about
-        ``-var(dq)``.
+    By parity the speed's noise is uncorrelated with the others', and ``cov(q, ddq)`` is about
+    ``-var(dq)``.
     """
     filtered = np.array([np.convolve(each, taps[::-1]) for each in response])
     return np.asarray(filtered @ filtered.T)
@@ -127,8 +119,6 @@ class NoisyRows:
         those by q, dq and ddq times L of their covariance ``L L^T`` behind the group's filter.
     b : ndarray, shape (r, 3 n)
         Those of y.
-    W : ndarray, shape (r, m)
-        What one standard deviation of each component of the measured wrenches does.
     known : ndarray, shape (r,)
         Variance by the wrenches, behind the filter [(Nm or N)^2].
     """
@@ -138,7 +128,6 @@ class NoisyRows:
     sample: np.ndarray
     B: Array
     b: Array
-    W: Array
     known: Array
 
     def error(self, beta: Array) -> Array:
@@ -186,14 +175,20 @@ class Propagation:
         for log, levels, stretches in zip(
             self.problem.samples, self.levels, self.problem.passes(), strict=True
         ):
-            yield map(partial(self._noisy, log, levels, Through(log, levels.position)), stretches)
+            through = pass_through_filters(log, levels.position)
+            yield map(partial(self._noisy, log, levels, *through), stretches)
 
     def _noisy(
-        self, log: GeneralisedSamples, levels: Levels, through: Through, rows: Rows
+        self,
+        log: GeneralisedSamples,
+        levels: Levels,
+        steps: Array,
+        roots: Sequence[Array],
+        rows: Rows,
     ) -> tuple[NoisyRows, ...]:
         """One stretch: the equations are differentiated at the centres of its rows."""
         n, where = self.problem.robot.n, np.unique(np.concatenate(rows.sample))
-        slopes = self._slopes(log, where, through.steps)
+        slopes = self._slopes(log, where, steps)
         forces = self._forces(log, levels.wrench, where)
         found = []
         for g, columns in enumerate(self.problem.columns):
@@ -208,15 +203,15 @@ class Propagation:
                     D[:, j, a] = X[at, entries][:, places]
                     # rows of a linearised model have X shift in y
                     d[:, j, a] = y[at, g] + D[:, j, a] @ self.problem.base.shift[columns]
-            taps, W = log.filters[g].taps, forces[at, :, g]
-            known = np.sum(W**2, axis=1) * float(taps @ taps)
+            taps = log.filters[g].taps
+            known = np.sum(forces[at, :, g] ** 2, axis=1) * float(taps @ taps)
             # joints of other limbs reach no row of this one
             near = np.flatnonzero(np.any(D != 0.0, axis=(0, 2, 3)) | np.any(d != 0.0, axis=(0, 2)))
             own = (rows.X[g], rows.y[g], rows.sample[g])
-            root = np.swapaxes(through.roots[g][near], 1, 2)
+            root = np.swapaxes(roots[g][near], 1, 2)
             B = (root @ D[:, near]).reshape(len(at), 3 * len(near), len(columns))
             b = (root @ d[:, near, :, None]).reshape(len(at), 3 * len(near))
-            found.append(NoisyRows(*own, B, b, W, known))
+            found.append(NoisyRows(*own, B, b, known))
         return tuple(found)
 
     def _slopes(
@@ -266,47 +261,28 @@ class Propagation:
         """``J_l^T`` times the noise of each measured component, shape (samples, m, dof)."""
         idim = self.problem.idim
         found = [np.zeros((len(where), 0, idim.tree.dof))]
-        if wrench is not None:
-            for contact in idim.robot.contacts:
-                if contact.name not in log.wrenches:
-                    continue
-                zero = np.zeros((len(where), contact.components))
-                none = map_wrench_to_joints(idim.tree, idim.robot, contact, log.q[where], zero)
-                for i in range(contact.components):
-                    unit = zero.copy()
-                    unit[:, i] = wrench[i >= 3]
-                    one = (
-                        map_wrench_to_joints(idim.tree, idim.robot, contact, log.q[where], unit)
-                        - none
-                    )
-                    found.append(one[:, None])
+        for contact in idim.robot.contacts:
+            if wrench is not None and contact.name in log.wrenches:
+                levers = evaluate_levers(idim.tree, idim.robot, contact, log.q[where])
+                found.append(np.repeat(wrench, 3)[: contact.components, None] * levers)
         return np.concatenate(found, axis=1)
 
 
-class Through:
-    """Filters of one log, as its encoders' noise goes through them.
+def pass_through_filters(log: GeneralisedSamples, position: Array) -> tuple[Array, list[Array]]:
+    """What a log's filters make of the noise of its encoders.
 
-    Attributes
-    ----------
-    steps : ndarray, shape (n, 3)
-        Standard deviation of each joint's q, dq and ddq, at least `SMALLEST`.
-    roots : list of ndarray, shapes (n, 3, 3)
-        Per group, L of the covariance ``L L^T`` of the three behind its filter.
+    Standard deviation of each joint's q, dq and ddq, at least `SMALLEST`, shape (n, 3), and of each
+    group L of the covariance ``L L^T`` of the three behind its filter, shape (n, 3, 3).
     """
-
-    def __init__(self, log: GeneralisedSamples, position: Array) -> None:
-        known = {
-            cutoff: compute_impulse_responses(cutoff, log.rate) for cutoff in set(log.position_hz)
+    known = {hz: compute_impulse_responses(hz, log.rate) for hz in set(log.position_hz)}
+    rms = np.array([np.sqrt(np.sum(known[hz] ** 2, axis=1)) for hz in log.position_hz])
+    roots = [np.empty(0)] * len(log.filters)
+    for f, groups in group_equal_filters(log.filters):
+        of = {
+            hz: factorise_covariance(propagate_white_noise(response, f.taps))
+            for hz, response in known.items()
         }
-        each = [known[cutoff] for cutoff in log.position_hz]
-        rms = np.array([np.sqrt(np.sum(response**2, axis=1)) for response in each])
-        self.steps = np.maximum(position[:, None] * rms, SMALLEST)
-        self.roots = [np.empty(0)] * len(log.filters)
-        for f, groups in group_equal_filters(log.filters):
-            by_cutoff = {
-                c: factorise_covariance(propagate_white_noise(response, f.taps))
-                for c, response in known.items()
-            }
-            root = np.array([by_cutoff[cutoff] for cutoff in log.position_hz])
-            for g in groups:
-                self.roots[g] = root * position[:, None, None]
+        root = np.array([of[hz] for hz in log.position_hz])
+        for g in groups:
+            roots[g] = root * position[:, None, None]
+    return np.maximum(position[:, None] * rms, SMALLEST), roots

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.core.arrays import Array, Booleans
+from dynident.core.arrays import Array, find_runs
 from dynident.core.errors import InputError
 from dynident.dynamics.equations import CREEPING
 from dynident.filters.blocks import find_run_extremes
@@ -64,14 +64,9 @@ def average_rests(log: Samples) -> Samples:
     """The rests of a log in the place of its samples, those of one pose and approach averaged.
 
     A rest is a stretch in which all joints are slower than `find_standstill_speeds` for the time
-    that the log's `rests` say; a tenth at both ends is left out, and as much as the position filter
-    carries into it from the motion before and after. A joint has come from the side that
+    that the log's `rests` say; a tenth at both ends is left out, and as much as the position
+    filter carries into it from the motion before and after. A joint has come from the side that
     `find_sides` tells; one that has not moved yet has no row.
-
-    Raises
-    ------
-    InputError
-        When there is no rest, or what was logged cannot be averaged so.
     """
     assert log.rests is not None
     if log.averaging is not None or log.base is not None or log.wrenches or log.locked:
@@ -131,19 +126,13 @@ def find_rests(log: Samples) -> list[tuple[slice, Array]]:
         if log.kept is not None:
             still &= log.kept[start:stop]
         end, sides = 0, np.zeros(dq.shape[1])
-        for a, b in find_stretches(still):
+        for a, b in find_runs(still):
             if b - a >= least:
                 way = log.q[start + a] - log.q[start + end]
                 sides = find_sides(dq[end:a], way, slow, sides)
                 cut, end = max(edge, round(SETTLING * (b - a))), b
                 found.append((slice(start + a + cut, start + b - cut), sides))
     return found
-
-
-def find_stretches(inside: Booleans) -> list[tuple[int, int]]:
-    """First samples of the stretches in which something holds, and those after their last."""
-    steps = np.flatnonzero(np.diff(np.concatenate([[False], inside, [False]]).astype(int)))
-    return list(zip(steps[::2].tolist(), steps[1::2].tolist(), strict=True))
 
 
 def find_sides(dq: Array, way: Array, slow: Array, before: Array) -> Array:

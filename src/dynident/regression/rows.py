@@ -8,10 +8,10 @@ contacts that nothing measures.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -100,84 +100,59 @@ class Left:
 
     Attributes
     ----------
+    groups : tuple of RowGroup
+        What they were.
     factors : Factors
         Of all of them.
     blocks : tuple of tuple of Factors
         Of each log, those of equal runs of time.
     """
 
+    groups: tuple[RowGroup, ...]
     factors: Factors
     blocks: tuple[tuple[Factors, ...], ...]
 
     def select(self, columns: Sequence[int]) -> Left:
         """The same with some of the columns of X."""
         blocks = tuple(tuple(each.select(columns) for each in log) for log in self.blocks)
-        return Left(self.factors.select(columns), blocks)
+        return Left(self.groups, self.factors.select(columns), blocks)
 
 
-class RowSource(Protocol):
-    """Rows on demand, or what is left of them."""
+class RowSource(ABC):
+    """Rows on demand, or what is left of them: None of rows on demand."""
 
-    @property
-    def left(self) -> Left | None:
-        """Factors of rows that are gone; None of rows on demand."""
-        ...
+    left: Left | None = None
 
     @property
+    @abstractmethod
     def groups(self) -> tuple[RowGroup, ...]:
         """The groups, in the order in which rows have them."""
-        ...
 
     @property
+    @abstractmethod
     def columns(self) -> tuple[Integers, ...]:
         """Per group, the base parameters that act in it."""
-        ...
 
     @property
     def instruments(self) -> tuple[Integers, ...]:
         """Per group, the columns of Z that stand in its rows: `columns` where Z is X."""
-        ...
+        return self.columns
 
     @property
     def instrument_sets(self) -> int:
         """How many regressors Z is made of; 0 without instruments, where X stands for Z."""
-        ...
+        return 0
 
+    @abstractmethod
     def passes(self) -> Iterator[Iterator[Rows]]:
         """Rows of each log, in stretches of time order."""
-        ...
 
+    @abstractmethod
     def only(self, base: BaseParameters, chosen: Sequence[int]) -> RowSource:
         """The same rows with some of the base parameters, in this order."""
-        ...
 
-    def release(self) -> None:
+    def release(self) -> None:  # noqa: B027 (many keep none)
         """Let go of many rows that are kept for the next pass, which makes them anew."""
-        ...
-
-
-class WithoutInstruments:
-    """A source of rows in which X stands for Z."""
-
-    instrument_sets = 0
-
-    @property
-    def left(self) -> Left | None:
-        """Its rows are on demand."""
-        return None
-
-    @property
-    def columns(self) -> tuple[Integers, ...]:
-        """See `RowSource`."""
-        raise NotImplementedError
-
-    @property
-    def instruments(self) -> tuple[Integers, ...]:
-        """X itself."""
-        return self.columns
-
-    def release(self) -> None:
-        """See `RowSource`: what is not made anew is not let go."""
 
 
 def list_torque_groups(robot: Robot) -> tuple[RowGroup, ...]:
@@ -206,7 +181,7 @@ def list_position_groups(robot: Robot) -> tuple[RowGroup, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class MotionRows(WithoutInstruments):
+class MotionRows(RowSource):
     """The regressor along the motion of some logs, beside their torques.
 
     Attributes
@@ -510,7 +485,7 @@ def split_rows(rows: Sequence[Array], sample: tuple[np.ndarray, ...]) -> Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class JoinedRows(WithoutInstruments):
+class JoinedRows(RowSource):
     """Columns that are shared between models, and those of one alone, side by side.
 
     Attributes
@@ -553,7 +528,7 @@ class JoinedRows(WithoutInstruments):
         special = select_base_parameters(base, np.flatnonzero(own))
         return cls(base, (bodies, drives, MotionRows(special, samples, bodies=bodies)))
 
-    @property
+    @cached_property
     def groups(self) -> tuple[RowGroup, ...]:
         """Those of all sources."""
         return self.sources[-1].groups
@@ -570,7 +545,7 @@ class JoinedRows(WithoutInstruments):
             found.append((np.array([taken[k] for k in columns.tolist()], dtype=np.int64), columns))
         return tuple(found)
 
-    @property
+    @cached_property
     def columns(self) -> tuple[Integers, ...]:
         """Per group, the base parameters that act in it."""
         return tuple(columns for _, columns in self.places)
@@ -615,20 +590,27 @@ def linearise_rows(rows: Rows, shifts: Sequence[Array]) -> Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class GivenRows(WithoutInstruments):
+class GivenRows(RowSource):
     """Rows of another origin, all columns in all groups.
 
     Attributes
     ----------
+    kinds : tuple of RowGroup
+        Their groups.
     stretches : tuple of tuple of Rows
         Of each log, in time order.
     """
 
-    groups: tuple[RowGroup, ...]
+    kinds: tuple[RowGroup, ...]
     stretches: tuple[tuple[Rows, ...], ...]
     count: int
 
     @property
+    def groups(self) -> tuple[RowGroup, ...]:
+        """Those that were given."""
+        return self.kinds
+
+    @cached_property
     def columns(self) -> tuple[Integers, ...]:
         """All base parameters, in every group."""
         return (np.arange(self.count),) * len(self.groups)
@@ -639,7 +621,7 @@ class GivenRows(WithoutInstruments):
             tuple(replace(rows, X=tuple(X[:, list(chosen)] for X in rows.X)) for rows in log)
             for log in self.stretches
         )
-        return GivenRows(self.groups, stretches, len(chosen))
+        return GivenRows(self.kinds, stretches, len(chosen))
 
     def passes(self) -> Iterator[Iterator[Rows]]:
         """Rows of each log."""
@@ -647,25 +629,24 @@ class GivenRows(WithoutInstruments):
 
 
 @dataclass(frozen=True, eq=False)
-class KeptRows(WithoutInstruments):
+class KeptRows(RowSource):
     """Rows that are gone: factors alone are left of them."""
 
-    groups: tuple[RowGroup, ...]
-    kept: Left
+    left: Left
 
     @property
-    def left(self) -> Left | None:
-        """The factors."""
-        return self.kept
+    def groups(self) -> tuple[RowGroup, ...]:
+        """As they were."""
+        return self.left.groups
 
     @cached_property
     def columns(self) -> tuple[Integers, ...]:
         """Per group, the base parameters that act in it."""
-        return tuple(group.columns for group in self.kept.factors.groups)
+        return tuple(group.columns for group in self.left.factors.groups)
 
     def only(self, base: BaseParameters, chosen: Sequence[int]) -> KeptRows:
         """The same with some of the columns."""
-        return KeptRows(self.groups, self.kept.select(chosen))
+        return KeptRows(self.left.select(chosen))
 
     def passes(self) -> Iterator[Iterator[Rows]]:
         """Refuse to give rows."""
@@ -673,7 +654,28 @@ class KeptRows(WithoutInstruments):
 
 
 @dataclass(frozen=True, eq=False)
-class InstrumentedRows:
+class ChangedRows(RowSource):
+    """Rows of another source, changed as they come."""
+
+    rows: RowSource
+
+    @cached_property
+    def groups(self) -> tuple[RowGroup, ...]:
+        """Those of the rows."""
+        return self.rows.groups
+
+    @cached_property
+    def columns(self) -> tuple[Integers, ...]:
+        """Those of the rows."""
+        return self.rows.columns
+
+    def release(self) -> None:
+        """See `RowSource`."""
+        self.rows.release()
+
+
+@dataclass(frozen=True, eq=False)
+class InstrumentedRows(ChangedRows):
     """Rows beside the regressors of other sources, at the same instants, as instruments Z.
 
     Attributes
@@ -682,19 +684,8 @@ class InstrumentedRows:
         Along other motions of the same logs.
     """
 
-    rows: RowSource
     others: tuple[RowSource, ...]
     count: int
-
-    @property
-    def groups(self) -> tuple[RowGroup, ...]:
-        """Those of the rows."""
-        return self.rows.groups
-
-    @property
-    def columns(self) -> tuple[Integers, ...]:
-        """Those of the rows."""
-        return self.rows.columns
 
     @property
     def instruments(self) -> tuple[Integers, ...]:
@@ -713,11 +704,6 @@ class InstrumentedRows:
         """See `RowSource`."""
         for source in (self.rows, *self.others):
             source.release()
-
-    @property
-    def left(self) -> Left | None:
-        """Its rows are on demand."""
-        return None
 
     def only(self, base: BaseParameters, chosen: Sequence[int]) -> InstrumentedRows:
         """Some of the parameters, with the instruments of these."""

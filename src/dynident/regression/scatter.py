@@ -53,10 +53,7 @@ def has_whole_periods(rows: Regression) -> bool:
 def measure_scatter(rows: Regression, beta: Array) -> Scatter | None:
     """What the rows' errors differ by from period to period.
 
-    Returns
-    -------
-    Scatter or None
-        None unless all logs were averaged, over periods alike, and their rows are whole periods.
+    None unless all logs were averaged, over periods alike, and their rows are whole periods.
     """
     if not has_whole_periods(rows):
         return None
@@ -128,11 +125,7 @@ def factorise_scatter_sum(rows: Regression, weights: Array, scatter: Scatter) ->
 
     The noise is taken to be stationary over a period, and nothing else: with the discrete Fourier
     transforms Z of a log's rows and D of the periods' errors, ``S = sum_l sum_p v v^H / (r^2 P
-    (P - 1))``, ``v = sum_g conj(Z_lg) D_lgp``.
-
-    Returns
-    -------
-    ndarray, shape (any, scores)
+    (P - 1))``, ``v = sum_g conj(Z_lg) D_lgp``. F has the shape (any, scores).
     """
     half = np.zeros((0, rows.scores))
     for log, errors, stretches in zip(rows.samples, scatter.logs, rows.passes(), strict=True):
@@ -179,10 +172,8 @@ def run_lack_of_fit_test(
 ) -> LackOfFit:
     """F test of the errors' variance over that of the noise, group by group (Bonferroni).
 
-    Parameters
-    ----------
-    weights : ndarray, shape (groups,)
-        The sigmas that weighted the fit: they say how many rows of each group it has used up.
+    The weights are the sigmas that weighted the fit: they say how many rows of each group it has
+    used up.
     """
     factors = rows.factors
     sigma = estimate_group_sigma(factors, beta, weights)

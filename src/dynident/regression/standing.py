@@ -58,10 +58,7 @@ MOST = 4000
 def check_bearing(idim: Idim, log: GeneralisedSamples) -> tuple[str, ...]:
     """Refuse bases and wrenches that gravity contradicts, contacts that fly; warn of what is odd.
 
-    Parameters
-    ----------
-    log : GeneralisedSamples
-        Of a moving base, or nothing is said.
+    Nothing is said of robots that do not float.
     """
     robot = idim.robot
     if not robot.floating or log.base is None:
@@ -127,10 +124,7 @@ def average_specific_force(base: BaseMotion, gravity: Array, some: Integers) -> 
 def check_angular_velocity(log: GeneralisedSamples, base: BaseMotion) -> tuple[str, ...]:
     """Refuse an orientation and an angular velocity that are not of one motion.
 
-    Returns
-    -------
-    tuple of str
-        Of a unit that is mounted a little otherwise than it is said to be.
+    A note is of a unit that is mounted a little otherwise than it is said to be.
     """
     if not base.oriented:
         return ()
@@ -414,10 +408,7 @@ def find_better_axes(
 ) -> str | None:
     """Axes of the contacts under which they bear the robot of the file far better, if any.
 
-    Parameters
-    ----------
-    given : float
-        Share that they do not bear as they are.
+    `given` is the share that they do not bear as they are.
     """
     if log.base is None or not log.base.oriented:
         return None

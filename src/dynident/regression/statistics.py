@@ -6,7 +6,6 @@ the residuals themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,11 +68,6 @@ class Residuals:
     sample: tuple[np.ndarray, ...]
     error: tuple[Array, ...]
 
-    def named(self) -> Iterator[tuple[str, Array]]:
-        """Errors by the names of their groups."""
-        for group, error in zip(self.groups, self.error, strict=True):
-            yield group.name, error
-
 
 NO_RESIDUALS = Residuals((), (), (), ())
 """Of an estimate whose rows are not at hand."""
@@ -119,11 +113,6 @@ def run_whiteness_test(error: Array, lags: int = LAGS, expected: Array | None = 
 
     ``Q = r (r + 2) sum_k (rho_k - expected_k)^2 / (r - k)``, chi-squared with `lags` degrees of
     freedom; of small correlations, with which the variance of rho_k is still about 1 / r.
-
-    Parameters
-    ----------
-    expected : ndarray, shape (lags,), optional
-        Zero by default.
     """
     r = len(error)
     rho = estimate_autocorrelation(error, lags)
@@ -136,10 +125,8 @@ def run_whiteness_test(error: Array, lags: int = LAGS, expected: Array | None = 
 def is_whiteness_rejected(errors: tuple[Array, ...], expected: Array | None = None) -> bool:
     """Whether any group's residual is not white, at 1 % over all groups (Bonferroni).
 
-    Parameters
-    ----------
-    expected : ndarray, shape (groups, LAGS), optional
-        Autocorrelation that each has where its noise was white before the filter.
+    Expected may be an autocorrelation of each, shape (groups, LAGS): that of noise which was white
+    before the filter.
     """
     known = [None] * len(errors) if expected is None else expected
     tests = [
@@ -182,13 +169,10 @@ def estimate_long_run_ratio(errors: tuple[Array, ...]) -> float:
 
 
 def fit_autoregression(error: Array) -> Array:
-    """Coefficients of ``e_t = -a_1 e_(t-1) - ... + w_t`` by Levinson's recursion.
+    """Coefficients of ``e_t = -a_1 e_(t-1) - ... + w_t`` by Levinson's recursion, shape (order,).
 
-    Returns
-    -------
-    ndarray, shape (order,)
-        The even order of smallest ``r log(variance) + order log(r)``, at most
-        `LARGEST_ORDER` and a tenth of the rows.
+    Of the even order of smallest ``r log(variance) + order log(r)``, at most `LARGEST_ORDER` and a
+    tenth of the rows.
     """
     r = len(error)
     if r == 0:
@@ -216,20 +200,10 @@ def compute_confidence_interval(value: Array, std: Array) -> tuple[Array, Array]
 
 
 def compute_wald_statistic(value: Array, covariance: Array) -> tuple[float, int]:
-    """``value^T covariance^-1 value`` in the directions that the covariance knows.
+    """``value^T covariance^-1 value`` in the directions that the covariance knows, and how many.
 
-    Parameters
-    ----------
-    value : ndarray, shape (k,)
-        In any units.
-    covariance : ndarray, shape (k, k)
-        Its covariance, which may be singular.
-
-    Returns
-    -------
-    statistic : float
-    rank : int
-        How many directions count: the degrees of freedom of the statistic.
+    These are the degrees of freedom of the statistic. Values, shape (k,), may have any units, and
+    their covariance may be singular.
     """
     least = ROUNDING * max(float(np.max(np.abs(value))), ROUNDING)
     std = np.maximum(np.sqrt(np.maximum(np.diag(covariance), 0.0)), least)

@@ -39,10 +39,7 @@ def solve_wls(
 ) -> tuple[Array, Array, int]:
     """WLS estimate, sigmas and rounds; minimum norm where the rows leave beta open.
 
-    Parameters
-    ----------
-    start : ndarray, shape (groups,), optional
-        Sigmas to begin with: steps from there are mixed, and fewer.
+    Where there are sigmas to begin with, shape (groups,), steps from there are mixed, and fewer.
     """
     sigma = factors.ones if start is None else start
     past: tuple[tuple[Array, Array], ...] = ()
@@ -66,14 +63,8 @@ def mix_past_steps(past: Sequence[tuple[Array, Array]], weigh: Array) -> Array:
     """Where whole steps from a mixture of places would end that leaves the least step due.
 
     The mixing of Anderson (1965): Newton's steps stop short, or swing, where residuals are large
-    and loads change their direction; differences of steps tell how.
-
-    Parameters
-    ----------
-    past : sequence of (ndarray, ndarray)
-        Places and the steps that were due there, the present one last.
-    weigh : ndarray
-        Makes steps into sigmas.
+    and loads change their direction; differences of steps tell how. The past are places and the
+    steps that were due there, the present one last; `weigh` makes steps into sigmas.
     """
     places, steps = (np.column_stack(each) for each in zip(*past, strict=True))
     end = places + steps

@@ -15,6 +15,7 @@ from dynident.core.errors import InputError
 from dynident.core.inertia import serialise_body, to_com
 from dynident.core.words import format_entry, format_number, format_percent, format_table
 from dynident.dynamics.base import BaseParameters, find_base_from_rows
+from dynident.dynamics.units import find_parameter_unit
 from dynident.fit.json import serialise_drive, serialise_figure, serialise_validation
 from dynident.fit.parameters import (
     list_base_parameters,
@@ -63,12 +64,15 @@ class ParameterPair:
     name, regrouping : str
     values, stds : tuple of float
         Of A and of B; what was eliminated, held, or is a file's has no standard deviation.
+    unit : str
+        Of both; empty of shapes of friction and of what was fitted to positions.
     """
 
     name: str
     regrouping: str
     values: tuple[float, float]
     stds: tuple[float, float]
+    unit: str = ""
 
     @property
     def difference(self) -> float:
@@ -281,10 +285,11 @@ def pair_base_parameters(
         values.append(turn @ each.estimate.beta)
         covariances.append(turn @ each.estimate.covariance.matrix @ turn.T)
     stds = [np.sqrt(np.maximum(np.diag(matrix), 0.0)) for matrix in covariances]
+    units = [find_parameter_unit(one.idim, int(kept)) for kept in common.kept]
     pairs = tuple(
-        ParameterPair(name, text, (float(a), float(b)), (float(s), float(t)))
-        for name, text, a, b, s, t in zip(
-            common.names, common.regroupings, *values, *stds, strict=True
+        ParameterPair(name, text, (float(a), float(b)), (float(s), float(t)), unit)
+        for name, text, a, b, s, t, unit in zip(
+            common.names, common.regroupings, *values, *stds, units, strict=True
         )
     )
     told = stds[0] + stds[1] > 0.0
@@ -300,7 +305,7 @@ def pair_with_file(result: Result) -> tuple[ParameterPair, ...]:
     """Base parameters that the robot file tells, which knows no standard deviations."""
     both = zip(list_base_parameters(result), list_file_parameters(result), strict=True)
     return tuple(
-        ParameterPair(row.name, row.regrouping, (row.value, file.value), (row.std, 0.0))
+        ParameterPair(row.name, row.regrouping, (row.value, file.value), (row.std, 0.0), file.unit)
         for row, file in both
         if np.isfinite(file.value)
     )
@@ -326,8 +331,8 @@ def pair_others(one: Result, other: Result) -> tuple[ParameterPair, ...]:
             for e in own
         ]
         found += [
-            ParameterPair(name, name, *zip(told[0][name], told[1][name], strict=True))
-            for name in told[0]
+            ParameterPair(name, name, (value, told[1][name][0]), (std, told[1][name][1]))
+            for name, (value, std) in told[0].items()
             if name in told[1]
         ]
     return tuple(found)
@@ -355,6 +360,7 @@ def serialise_pair(pair: ParameterPair) -> dict[str, Any]:
     return {
         "name": pair.name,
         "regrouping": pair.regrouping,
+        "unit": pair.unit,
         **sides,
         "difference": pair.difference,
         "difference_in_std": pair.deviations,
@@ -372,16 +378,19 @@ def serialise_errors(result: Result) -> dict[str, Any]:
 # -------------------------------------------------------------------------------- text
 
 
-def format_heads(found: Difference) -> list[str]:
+def describe_sides(found: Difference) -> list[tuple[str, str]]:
     """What each is, and whether to trust it."""
-    lines = []
-    for key, each in zip(found.names, found.results):
+    told = [FILE, FILE]
+    for k, each in enumerate(found.results):
         logs = ", ".join(list_fitted_logs(each))
-        words = f"{each.robot.name}, {each.method}, friction {each.idim.friction}, fitted to {logs}"
-        lines += format_entry(key, words)
-        lines += format_entry("", each.verdict.words)
-    if found.other is None:
-        lines += format_entry(found.names[1], FILE)
+        told[k] = f"{each.robot.name}, {each.method}, friction {each.idim.friction}, fitted to "
+        told[k] += f"{logs}: {each.verdict.words}"
+    return list(zip(found.names, told, strict=True))
+
+
+def format_heads(found: Difference) -> list[str]:
+    """The same, and whether they are the same."""
+    lines = [line for side in describe_sides(found) for line in format_entry(*side)]
     if found.test is not None:
         lines += format_entry("same", describe_test_result(found.test))
     return lines

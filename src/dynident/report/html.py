@@ -144,8 +144,8 @@ def render_comparison_page(found: Comparison) -> str:
                     f"{found.choice.friction}, by {found.choice.method}. Orange: the motor drives "
                     "its load; blue: the load drives the motor; grey: the load is less than in "
                     "half of the samples. Lines: means of each model’s friction over samples of "
-                    "like speed. The strip on the axis is the darker the more samples have that "
-                    "speed. Where joints share a drive, friction depends on the speed of both."
+                    "like speed. The strip on the axis stands out more where more samples have "
+                    "that speed. Where joints share a drive, friction depends on the speed of both."
                 )
                 + render_chart(
                     chart, "Friction of each joint against its speed: measured, and every model"
@@ -350,7 +350,11 @@ def list_provenance(result: Result) -> tuple[tuple[str, str], ...]:
         for file in result.robot_files.files
     ]
     words = {log.name: log.words for log in result.log_words}
-    logs = [f"{words.get(name, name)}, SHA-256 {digest}" for name, digest in made.logs.items()]
+    sizes = {n: "from memory" if s is None else f"{s} bytes" for n, s in made.log_bytes.items()}
+    logs = [
+        f"{words.get(name, name)}, {sizes[name]}, SHA-256 {digest}"
+        for name, digest in made.logs.items()
+    ]
     return (
         ("Made by", f"dynident {made.version}, Python {made.python}, {made.machine}"),
         ("On", made.date),

@@ -13,7 +13,9 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.text import format_count
-from dynident.core.words import format_number, format_percent
+from dynident.core.words import format_number, format_percent, raise_powers
+from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.units import find_parameter_unit
 from dynident.fit.doctor import Report
 from dynident.fit.figures import decompose_torques
 from dynident.fit.result import Result, ValidationFigures
@@ -36,12 +38,13 @@ from dynident.plots.document import (
     build_column_table,
     render_caption,
     render_document,
+    render_facts,
     render_table,
 )
 from dynident.plots.page import render_chart
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.rows import list_torque_groups
-from dynident.report.difference import Difference
+from dynident.report.difference import Difference, describe_sides
 from dynident.report.draws import Calibration, Draws
 from dynident.report.html import judge_held_out_error, judge_trust
 from dynident.report.text import format_free_error
@@ -304,25 +307,28 @@ def render_difference_page(found: Sequence[Difference]) -> str:
             x_names=tuple(pair.name for pair in shown),
         )
         columns = [
+            ("unit", [raise_powers(pair.unit) for pair in pairs]),
             (one, [format_number(pair.values[0], 4) for pair in pairs]),
             (other, [format_number(pair.values[1], 4) for pair in pairs]),
-            ("std of one", [format_number(pair.stds[0], 2) for pair in pairs]),
-            ("of the other", [format_number(pair.stds[1], 2) for pair in pairs]),
+            (f"std of {one}", [format_number(pair.stds[0], 2) for pair in pairs]),
+            (f"std of {other}", [format_number(pair.stds[1], 2) for pair in pairs]),
             ("difference / std", [f"{pair.deviations:+.1f}" for pair in pairs]),
         ]
-        table = build_column_table("parameter", [pair.name for pair in pairs], columns)
-        body = render_chart(Chart((panel,)), "Differences in their standard deviations")
-        body += render_table(table)
-        parts.append(Part(f"pair{k}", f"{one} and {other}", body if pairs else ""))
+        names = [pair.name for pair in pairs]
+        table = build_column_table("parameter", names, columns, ("unit",))
+        body = render_facts(describe_sides(each))
+        if pairs:
+            body += render_chart(Chart((panel,)), "Differences in their standard deviations")
+            body += render_table(table)
+        parts.append(Part(f"pair{k}", f"{one} and {other}", body))
     calm = Statement("good", "No difference", "beyond three standard deviations")
     robot = found[0].one.robot.name
     return render_document(robot, "stored results beside each other", statements or [calm], parts)
 
 
 def render_track_page(
-    robot: str,
+    base: BaseParameters,
     log: str,
-    names: Sequence[str],
     time: Array,
     beta: Array,
     std: Array,
@@ -333,6 +339,8 @@ def render_track_page(
 
     Parameters
     ----------
+    base : BaseParameters
+        What beta are.
     time : ndarray, shape (instants,)
         [s]
     beta, std : ndarray, shape (instants, parameters)
@@ -352,28 +360,32 @@ def render_track_page(
     def follow(title: str, unit: str, value: Array, error: Array) -> Panel:
         marks: tuple[Mark, ...] = (
             *(Curve(time, value + sign * 1.96 * error, GREY, 0.7) for sign in (-1.0, 1.0)),
-            Curve(time, value, BLUE, 1.4, label=title),
+            Curve(time, value, BLUE, 1.4),
             *(Rule(at, RED, 0.7, True, standing=True) for at, _ in events),
         )
         return Panel(marks, title, "time [s]", unit, height=110.0, flush=True)
 
+    names = base.names
+    units = [raise_powers(find_parameter_unit(base.idim, int(kept))) for kept in base.kept]
     panels = [follow("load", "[kg]", load[:, 0], load[:, 1])] if np.isfinite(load).any() else []
-    panels += [follow(names[k], "value", beta[:, k], std[:, k]) for k in most.tolist()]
+    panels += [follow(names[k], f"[{units[k]}]", beta[:, k], std[:, k]) for k in most.tolist()]
     last = [
+        ("unit", units),
         ("value", [format_number(value, 5) for value in beta[-1]]),
         ("std", [format_number(value, 3) for value in std[-1]]),
     ]
     caption = (
-        "Grey: 95 % intervals; red: when another load was noticed. Of all parameters those that "
-        "moved most, by their standard deviations."
+        "Blue: estimates; grey: 95 % intervals; red: when another load was noticed. Of all "
+        "parameters those that moved most, by their standard deviations."
     )
     chart = Chart(tuple(panels), columns=3, shared=True, together=False)
+    table = render_table(build_column_table("parameter", names, last, ("unit",)))
     return render_document(
-        robot,
+        base.idim.robot.name,
         f"parameters along {log}, {time[-1] - time[0]:.4g} s",
         statements,
         [
             Part("time", "Over time", render_caption(caption) + render_chart(chart, "Over time")),
-            Part("last", "At the end", render_table(build_column_table("parameter", names, last))),
+            Part("last", "At the end", table),
         ],
     )

@@ -119,8 +119,8 @@ class Plots:
         Dots are measured: blue where the load drives the motor, orange where the motor drives the
         load, grey where the load is less than in half of the samples. The line is the model's, a
         mean over samples of like speed on either side of standstill; where joints share a drive,
-        friction depends on the speed of both. The strip on the axis is the darker the more samples
-        have that speed.
+        friction depends on the speed of both. The strip on the axis stands out more where
+        more samples have that speed.
 
         Parameters
         ----------

@@ -85,20 +85,9 @@ def locate_cut(robot: Robot, frame: str, name: str | None = None) -> Cut:
 def cut_off_limb(robot: Robot, frame: str, name: str | None = None) -> Robot:
     """The part of a robot beyond a sensor, as a floating robot with the sensor as its contact.
 
-    Parameters
-    ----------
-    robot : Robot
-        From a URDF.
-    frame : str
-        The link that the sensor holds; its axes and origin are the sensor's.
-    name : str, optional
-        Of the sensor in the log's columns, ``fx_<name>``; the frame's by default.
-
-    Returns
-    -------
-    Robot
-        Its base link is `frame`, its first contact the sensor, whose wrench acts on it; its
-        motion comes from logs of the whole robot, its `carrier`.
+    The frame is the link that the sensor holds, and names the sensor in the log's columns
+    (``fx_<name>``) where no name is given. Of the limb it is the base link, its first contact the
+    sensor, whose wrench acts on it; its motion comes from logs of the whole robot, its `carrier`.
     """
     found = locate_cut(robot, frame, name)
     order = {number: new for new, number in enumerate(found.numbers, start=1)}
@@ -136,15 +125,9 @@ def cut_off_limb(robot: Robot, frame: str, name: str | None = None) -> Robot:
 
 
 def add_sensor(robot: Robot, limb: Robot) -> Robot:
-    """The robot with the wrench at a sensor beside its own equations of motion.
+    """The robot with the wrench at the sensor of a limb beside its own equations of motion.
 
     Where the sensor is inside of a body, what it holds of this is a body more, behind all others.
-
-    Parameters
-    ----------
-    robot : Robot
-    limb : Robot
-        From `cut_off_limb` of it.
     """
     if limb.base_link in [each.base_link for each in robot.limbs]:
         raise InputError(f"{robot.name}: sensor {limb.base_link} is there twice")

@@ -34,22 +34,12 @@ Shape = Any
 
 
 def load_link_points(robot: Robot, link: str) -> Array:
-    """Points whose convex hull contains a body, as its URDF draws it.
+    """Points whose convex hull contains a body, as its URDF draws it, shape (points, 3).
 
-    Vertices of meshes, corners of boxes, and corners of polyhedra around spheres,
-    cylinders and capsules. Each link of the file is taken by its collision geometry, or
-    by its visual one where it has no other.
-
-    Parameters
-    ----------
-    link : str
-        A body of the robot. What is fixed to it is part of it, as are links behind locked
-        joints.
-
-    Returns
-    -------
-    ndarray, shape (points, 3)
-        In the body's joint frame [m].
+    Vertices of meshes, corners of boxes, and corners of polyhedra around spheres, cylinders and
+    capsules, in the body's joint frame [m]. Each link of the file is taken by its collision
+    geometry, or by its visual one where it has no other; what is fixed to the body, or behind
+    locked joints, is part of it.
     """
     if link not in robot.links:
         raise InputError(
@@ -80,19 +70,9 @@ def load_link_points(robot: Robot, link: str) -> Array:
 
 
 def locate_frame(robot: Robot, name: str) -> tuple[str, Array, Array]:
-    """Which body a frame of the robot's file is fixed to, and where on it.
+    """Which body a link or a fixed joint of the robot's file is on, and where.
 
-    Parameters
-    ----------
-    name : str
-        Of a link or a fixed joint.
-
-    Returns
-    -------
-    link : str
-        The body.
-    rotation, translation : ndarray, shapes (3, 3) and (3,)
-        Of the frame in the body's joint frame [m].
+    That is the rotation (3, 3) and the translation (3,) [m] of its frame in the body's.
     """
     if name in robot.links:
         return name, np.eye(3), np.zeros(3)

@@ -148,11 +148,8 @@ def _build_from_table(spec: RobotSpec, floating: bool, path: Path) -> Robot:
 def read_table_lengths(robot: Robot) -> dict[str, tuple[float, Array]]:
     """Lengths of the DH table of a robot that are not zero, as ``a2`` and ``d3`` by their rows.
 
-    Returns
-    -------
-    dict of str to (float, ndarray of shape (n, 3))
-        The length [m] and what the joints' translations change with it. Empty for robots of no
-        table, or with locked joints.
+    Each [m] with what the joints' translations change with it, shape (n, 3). Empty for robots of
+    no table, or with locked joints.
     """
     path = robot.source
     if path is None or path.suffix.lower() != ".toml":
@@ -260,11 +257,8 @@ def lock_joints(robot: Robot, locked: Mapping[str, float], place: str | Path) ->
 def find_carrying_joints(robot: Robot, locked: Mapping[str, float]) -> list[tuple[int, pin.SE3]]:
     """What carries the base and each joint's frame once some joints of a whole robot are locked.
 
-    Returns
-    -------
-    list of (int, pin.SE3)
-        For the base and then each joint the 1-based number, among those that are left, of the
-        joint that moves what it moves (0 is the base), and its frame in that one's.
+    The 1-based number, among those that are left, of the joint that moves what it moves (0 is the
+    base), and its frame in that one's.
     """
     where = [(0, pin.SE3.Identity())]
     count = 0

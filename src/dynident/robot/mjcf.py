@@ -104,7 +104,6 @@ class Model:
 
     Attributes
     ----------
-    document : Document
     bodies : tuple of Body
         Parents come before children; the first one stands on the world.
     static : tuple of Body

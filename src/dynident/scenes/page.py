@@ -107,7 +107,7 @@ def render_scene_page(
     """
     traced = trace_points(place_bodies(robot, motion.path), drawn.hands)
     placed = place_bodies(robot, motion.path[:: motion.fine])
-    middle, radius = bound_motion(drawn, placed, traced)
+    middle, radius = bound_motion(drawn, placed, traced, ellipsoids)
     revolute = [joint.kind == "revolute" for joint in robot.joints]
     factor = np.where(revolute, np.degrees(1.0), 1000.0)
     scale = max(float(np.abs(placed[..., 3]).max()), 1e-3)
@@ -216,10 +216,17 @@ def encode_array(array: npt.ArrayLike, kind: str) -> str:
 # ------------------------------------------------------------------------------ views
 
 
-def bound_motion(drawn: Scene, placed: Array, traced: Array) -> tuple[Array, float]:
-    """Middle and radius of where joints, hands and obstacles within reach are [m]."""
+def bound_motion(
+    drawn: Scene, placed: Array, traced: Array, ellipsoids: Sequence[Ellipsoid]
+) -> tuple[Array, float]:
+    """Middle and radius of where joints, hands and what is within reach around them are [m]."""
     around = [piece.points for piece in drawn.pieces if piece.kind == "obstacle"]
     near = [np.clip(points, -drawn.extent, drawn.extent) for points in around]
+    for each in ellipsoids:
+        ends = each.centre[:, None] + np.hstack([each.axes, -each.axes])
+        moved = placed[:, each.body, :, :3] @ ends + placed[:, each.body, :, 3:]
+        points = moved.transpose(0, 2, 1).reshape(-1, 3)
+        near.append(np.clip(points, -2.0 * drawn.extent, 2.0 * drawn.extent))
     moving = placed[..., 3].reshape(-1, 3), traced.reshape(-1, 3)
     points = np.vstack([np.zeros((1, 3)), *moving, *near])
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))

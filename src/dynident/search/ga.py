@@ -70,8 +70,7 @@ def ga(
     """
     found = build_search_task(problem, region, knowledge, bars)
     run = Run(breeding.generations, PATIENCE, keeping, "estimate", progress)
-    place, why = breed_generations(found.searchable, breeding, run)
-    words = f"{why} after {place.count} generations of {breeding.population}"
+    place, words = breed_generations(found.searchable, breeding, run)
     return found.repaired(place.best, place.count, words)
 
 
@@ -121,4 +120,5 @@ def breed_generations(task: Searchable, breeding: Breeding, run: Run) -> tuple[P
             now.count + 1,
         )
 
-    return run_search(task, f"ga {size} {breeding.seed}", rng, Place, first, generation, run)
+    place, why = run_search(task, f"ga {size} {breeding.seed}", rng, Place, first, generation, run)
+    return place, f"{why} after {place.count} generations of {size}"

@@ -75,13 +75,7 @@ def gradient(
 class Descended:
     """Where a descent ended.
 
-    Attributes
-    ----------
-    beta : ndarray, shape (base parameters,)
-    iterations : int
-    condition : float
-        Largest curvature over the smallest, in units of the ranges.
-    words : str
+    The condition is the largest curvature over the smallest, in units of the ranges.
     """
 
     beta: Array
@@ -128,12 +122,8 @@ def descend_by_gradient(task: Task, descent: Descent) -> Descended:
 def count_iterations(s: Array, error: Array, descent: Descent) -> float:
     """Iterations without ranges until what is left of chi-squared is `CLOSE`.
 
-    Parameters
-    ----------
-    s : ndarray, shape (p,)
-        Singular values of the scaled rows.
-    error : ndarray, shape (p,)
-        Of the parameters now, along their right singular vectors.
+    By the singular values of the scaled rows, and the parameters' error now along their right
+    singular vectors, shapes (p,).
     """
     shrinks = np.abs(1.0 - descent.learning_rate * (s / s[0]) ** 2)
     part = (s * error) ** 2

@@ -90,8 +90,7 @@ def pf(
     """
     found = build_search_task(problem, region, knowledge, bars)
     run = Run(swarm.steps, PATIENCE, keeping, "estimate", progress)
-    place, why = run_particle_filter(found.searchable, swarm, run)
-    words = f"{why} after {place.count} steps of {swarm.particles} particles"
+    place, words = run_particle_filter(found.searchable, swarm, run)
     return found.repaired(place.best, place.count, words)
 
 
@@ -140,8 +139,9 @@ def run_particle_filter(
         since = now.since + 1 if idle else 0
         return Cloud(sets, costs, best, least, since, now.count + 1, power, reach)
 
-    words = f"pf {size} {swarm.seed} {moves}"
-    return run_search(task, words, rng, Cloud, first, step, run)
+    options = f"pf {size} {swarm.seed} {moves}"
+    place, why = run_search(task, options, rng, Cloud, first, step, run)
+    return place, f"{why} after {place.count} steps of {size} particles"
 
 
 def temper_weights(costs: Array, effective: float) -> tuple[Array, float]:

@@ -286,17 +286,15 @@ class Task:
         return replace(estimate, warnings=(*estimate.warnings, note))
 
     def distance(self, beta: Array) -> float:
-        """Largest difference of a base parameter from its optimum, in standard deviations."""
+        """Largest difference of a base parameter from its optimum, in standard deviations.
+
+        Directions that the log leaves open are kept within their ranges.
+        """
         A = self.given.system.A
-        R = triangularise_rows(np.vstack([A, self._known]))
+        R = triangularise_rows(np.vstack([A, np.diag(1.0 / (self.high - self.low))]))
         std = np.linalg.norm(np.linalg.pinv(R, rcond=1.0 / UNEXCITED), axis=1)
         gap = np.abs(beta - self.optimum[0].beta)
         return float(np.max(gap / np.maximum(std, np.finfo(float).tiny)))
-
-    @cached_property
-    def _known(self) -> Array:
-        """Rows that keep directions which the log leaves open within their ranges."""
-        return np.diag(1.0 / (self.high - self.low))
 
 
 def build_search_task(

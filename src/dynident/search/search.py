@@ -101,15 +101,7 @@ P = TypeVar("P", bound=Place)
 
 @dataclass(frozen=True)
 class Run:
-    """How a search is run.
-
-    Attributes
-    ----------
-    most : int
-        Steps.
-    patience : int
-        Steps without a gain that are the last.
-    """
+    """How a search is run: its steps at most, and how many without a gain are the last."""
 
     most: int
     patience: int
@@ -120,13 +112,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Shelf:
-    """Where a search's state is kept.
-
-    Attributes
-    ----------
-    origin : Origin
-        What it has to fit.
-    """
+    """Where a search's state is kept, and what it has to fit."""
 
     path: Path
     origin: Origin
@@ -167,16 +153,9 @@ def run_search(
 ) -> tuple[P, str]:
     """Where a search ends, and why there.
 
-    Parameters
-    ----------
-    options : str
-        What the answer depends on beside the task, the number of steps aside.
-    rng : Generator
-        Of `begin` and `step` alone: it is part of the state.
-    kind : type
-        Of the places.
-    begin, step : callable
-        The first place, and the one after another.
+    From the first place, that of `begin`, each `step` leads to another one of the same kind. The
+    options are what the answer depends on beside the task, the number of steps aside; the generator
+    is of `begin` and `step` alone: it is part of the state.
     """
     shelf, place = None, None
     if run.keeping.search_state is not None:

@@ -86,11 +86,7 @@ def search_start_shapes(
 ) -> tuple[Problem, str]:
     """A problem with the shapes that a search begins at, within the ranges that were given.
 
-    Returns
-    -------
-    problem : Problem
-    words : str
-        How the shapes were searched; empty where they were not.
+    And in words how they were searched; empty where they were not.
     """
     if not problem.idim.shape_parameters:
         return problem, ""
@@ -101,18 +97,17 @@ def search_start_shapes(
     seen = limit_shapes(limit_to_visible_speeds(problem), ranges)
     task, to_shapes = build_shape_task(fit_at_usual_shapes(seen))
     of_ga = method == "ga"
-    seed, keeping = given.get("seed", 0), build_options(Keeping, given)
     size = given.get("population" if of_ga else "particles", SETS)
     most = given.get("generations" if of_ga else "steps", GENERATIONS)
-    run = Run(most, LULL, keeping, "shapes", progress)
-    if of_ga:
-        place, why = breed_generations(task, Breeding(size, most, seed), run)
-        words = f"shapes {why} after {place.count} generations of {size}"
-    else:
-        place, why = run_particle_filter(task, Swarm(size, most, seed), run, MOVES)
-        words = f"shapes {why} after {place.count} steps of {size} particles"
+    options = size, most, given.get("seed", 0)
+    run = Run(most, LULL, build_options(Keeping, given), "shapes", progress)
+    place, words = (
+        breed_generations(task, Breeding(*options), run)
+        if of_ga
+        else run_particle_filter(task, Swarm(*options), run, MOVES)
+    )
     idim = seen.idim.shaped(to_shapes(place.best))
-    return problem.under(replace(problem.base, idim=idim)), words
+    return problem.under(replace(problem.base, idim=idim)), f"shapes {words}"
 
 
 def check_shape_ranges(problem: Problem, ranges: Mapping[str, tuple[float, float]]) -> None:

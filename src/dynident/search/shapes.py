@@ -101,10 +101,11 @@ def estimate_with_shapes(
         own = [shape.name not in held for shape in found.problem.idim.shape_parameters]
         near = np.flatnonzero([True] * problem.idim.plain + own)
         theta[near] = start[near]
-    walk = Walk.start(theta)
+    walk = Walk(theta, np.zeros(len(theta)), np.ones(len(theta)))
     for turn in range(ROUNDS):
         progress("shapes", turn / ROUNDS)
-        here = linearise_problem(found.problem, walk.theta, held)
+        here = found.problem.linearised(walk.theta)
+        here = here.only([k for k, name in enumerate(here.base.names) if name not in held])
         rough = quickly(here, sigma)
         new, sigma = expand_to_full_set(here, rough), rough.sigma
         beyond = find_shapes_beyond_bounds(here, walk.theta, new)
@@ -148,11 +149,6 @@ class Walk:
     shares: Array
     past: tuple[tuple[Array, Array], ...] = ()
 
-    @classmethod
-    def start(cls, theta: Array) -> Walk:
-        """Nothing has been seen of the steps yet."""
-        return cls(theta, np.zeros(len(theta)), np.ones(len(theta)))
-
     def on(self, new: Array, here: Problem, sigma: Array) -> Walk:
         """Towards the full set that came out under these sigmas."""
         plain, step = here.idim.plain, new - self.theta
@@ -181,14 +177,11 @@ class Walk:
 def measure_estimate_change(here: Problem, estimate: Rough) -> tuple[float, Array]:
     """How far an estimate left what it was linearised about, where that matters, in sigmas.
 
-    Returns
-    -------
-    all : float
-        Of the shapes and, where there are loads, of the bodies.
-    each : ndarray, shape (base parameters,)
-        Of each shape; zero of all others.
+    Of the shapes and, where there are loads, of the bodies; and of each shape, shape (base
+    parameters,), zero of all others.
     """
-    step = estimate.beta - here.base.matrix @ np.array([*here.idim.about, *list_free_shapes(here)])
+    about = [*here.idim.about, *(here.idim.shape if here.idim.free else ())]
+    step = estimate.beta - here.base.matrix @ np.array(about)
     shapes = here.base.kept >= here.idim.plain
     matters = shapes.copy()
     if here.idim.loaded:
@@ -197,17 +190,6 @@ def measure_estimate_change(here: Problem, estimate: Rough) -> tuple[float, Arra
     norms = np.linalg.norm(A, axis=0)
     change = float(np.linalg.norm(A[:, matters] @ step[matters]))
     return change, np.asarray(np.where(shapes, norms * np.abs(step), 0.0))
-
-
-def list_free_shapes(problem: Problem) -> tuple[float, ...]:
-    """Values about which shapes are linearised, where they are parameters."""
-    return problem.idim.shape if problem.idim.free else ()
-
-
-def linearise_problem(problem: Problem, theta: Array, held: dict[str, str]) -> Problem:
-    """A problem linearised about a full set, without the shapes that are held."""
-    full = problem.linearised(theta)
-    return full.only([k for k, name in enumerate(full.base.names) if name not in held])
 
 
 def expand_to_full_set(problem: Problem, estimate: Rough | Estimate) -> Array:
@@ -252,16 +234,9 @@ def find_bound_side(shape: ShapeParameter, value: float) -> int:
 def convert_from_linearised(
     problem: Problem, estimate: Estimate, theta: Array, held: dict[str, str]
 ) -> Estimate:
-    """An estimate of a linearised model as one of the model at its shapes.
+    """An estimate of a linearised problem as one of the model at its shapes.
 
-    Parameters
-    ----------
-    problem : Problem
-        The linearised one.
-    theta : ndarray
-        Its full set.
-    held : dict of str to str
-        Shapes that were not estimated, and why.
+    Theta is the full set, `held` why some of the shapes were not estimated.
     """
     idim, base = problem.idim, problem.base
     own = base.kept < idim.plain
@@ -345,12 +320,8 @@ def fit_linear_parameters(problem: Problem, sigma: Array | None = None) -> Proje
     """The best linear parameters at the shapes about which a problem is linearised.
 
     Friction is kept positive, whatever the method: without, the best shape is often one that
-    imitates something else with a negative parameter, where no method recovers from it.
-
-    Parameters
-    ----------
-    sigma : ndarray, shape (groups,), optional
-        To start from.
+    imitates something else with a negative parameter, where no method recovers from it. Sigmas
+    start from those that are given.
     """
     base = problem.base
     free = base.kept >= problem.idim.plain
@@ -359,7 +330,10 @@ def fit_linear_parameters(problem: Problem, sigma: Array | None = None) -> Proje
     # columns of any sign, then positive ones, then shapes: one triangle solves for all
     order = np.argsort(positive + 2 * free, kind="stable")
     split, known = int(np.sum(~positive & ~free)), int(np.sum(~free))
-    factors = reorder_columns(problem.factors, order)
+    columns = [*order, problem.factors.parameters]
+    factors = Factors(  # triangular no more
+        tuple(replace(own, factor=own.factor[:, columns]) for own in problem.factors.groups)
+    )
     x = base.shift[order]
     sigma = factors.ones if sigma is None else sigma
     past: tuple[tuple[Array, Array], ...] = ()
@@ -381,13 +355,6 @@ def fit_linear_parameters(problem: Problem, sigma: Array | None = None) -> Proje
     mean = np.maximum(squares[used] / counts[used], np.finfo(float).tiny)
     cost = float(0.5 * np.sum(counts[used] * np.log(mean)))
     return Projected(problem, beta, sigma, cost)
-
-
-def reorder_columns(factors: Factors, order: Integers) -> Factors:
-    """Factors of the same rows with the columns of X in another order; triangular no more."""
-    columns = [*order, factors.parameters]
-    groups = (replace(group, factor=group.factor[:, columns]) for group in factors.groups)
-    return Factors(tuple(groups))
 
 
 def solve_partly_positive(R: Array, right: Array, split: int) -> Array:
@@ -530,10 +497,7 @@ def fit_at_usual_shapes(problem: Problem) -> Projected:
 def choose_shape_starts(first: Projected) -> tuple[Array, Array]:
     """Full sets to start from: with shapes that fit each drive alone, and with the usual ones.
 
-    Parameters
-    ----------
-    first : Projected
-        At the usual shapes.
+    The problem is given as it is fitted at the usual shapes.
     """
     idim = first.problem.idim
     usual, screened = first.theta, first.theta
@@ -563,12 +527,8 @@ def choose_shape_starts(first: Projected) -> tuple[Array, Array]:
 class Seen:
     """What one friction sees, and the torque that is left for it where its joint has rows.
 
-    Filters are left out: it is for a start.
-
-    Attributes
-    ----------
-    stretches : tuple of (Signals, ndarray of int, float)
-        Stretches of a motion, which of their samples have rows, and their rate [Hz].
+    Filters are left out: it is for a start. Stretches of a motion come with their samples that have
+    rows, and their rate [Hz].
     """
 
     model: FrictionModel
@@ -602,7 +562,7 @@ def gather_friction_signals(first: Projected, k: int, friction: DriveFriction) -
                 if idim.has_states
                 else idim.find_conditions(*motion, log.rate, around=around)
             )
-            signals = idim.signals(k, *motion[:2], conditions=met)
+            signals = idim.view(*motion[:2], conditions=met)(k)
             stretches.append((signals, np.searchsorted(used, inside), log.rate))
     error = compute_residuals(problem, first.beta).error[joint]
     found = Seen(friction.model, tuple(stretches), error)
@@ -645,15 +605,10 @@ def sample_shape_ranges(bounds: Sequence[Bounds], few: bool) -> Array:
 def descend_over_shapes(start: Projected, learn: bool = True) -> Projected:
     """Down the projected problem by damped Gauss-Newton steps within the bounds.
 
-    What Gauss-Newton leaves out of the curvature, large where errors are, is added for each shape
+    What Gauss-Newton leaves out of the curvature, large where errors are, is learnt for each shape
     as gradients at the places that were tried tell it (a secant, as Dennis, Gay and Welsch 1981,
     but of a diagonal: drives hardly depend on each other). Without, a single drive whose steps
     are too long has all others damped.
-
-    Parameters
-    ----------
-    learn : bool
-        Whether to add it.
     """
     here, damping = start, DAMPING
     bend = np.zeros(int(np.sum(here.free)))

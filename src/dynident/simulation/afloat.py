@@ -18,7 +18,7 @@ from dynident.recording.floating import Base
 from dynident.recording.recording import Recording
 from dynident.robot.model import Contact, Robot
 from dynident.robot.rotations import convert_quaternions
-from dynident.simulation.contacts import Foot, Ground
+from dynident.simulation.contacts import Foot, Ground, place_foot
 from dynident.simulation.floating import FloatingMotion, simulate_floating
 from dynident.simulation.loop import Loop
 from dynident.simulation.sensors import Sensors, logged, position_noise, quantise_positions
@@ -29,7 +29,6 @@ STREAM = 100
 TOLERANCE = 1e-5
 """Of the motion's steps: between accelerations, with the forces of feet that stick, and derivatives
 of velocities are then hundredths of them."""
-CORNERS = np.array([(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)])
 
 
 @dataclass(frozen=True)
@@ -58,26 +57,15 @@ class BaseSensors:
 def build_feet(robot: Robot, sole: tuple[float, float] | None) -> tuple[Foot, ...]:
     """The contacts of a robot as feet: a point each, or the corners of a sole.
 
-    Parameters
-    ----------
-    sole : tuple of float, optional
-        Half length and half width of contacts that bear moments [m].
+    The sole is half the length and half the width of contacts that bear moments [m].
     """
-    found = []
     for contact in robot.contacts:
-        points = np.zeros((1, 3))
-        if contact.surface:
-            if sole is None:
-                raise InputError(
-                    f"contact {contact.name!r} transmits moments: give [ground] sole, its half "
-                    "length "
-                    'and half width, or kind = "point"'
-                )
-            points = np.hstack([CORNERS * np.array(sole), np.zeros((4, 1))])
-        found.append(
-            Foot(contact.name, contact.body, contact.rotation, contact.translation, points)
-        )
-    return tuple(found)
+        if contact.surface and sole is None:
+            raise InputError(
+                f"contact {contact.name!r} transmits moments: give [ground] sole, its half length "
+                'and half width, or kind = "point"'
+            )
+    return tuple(place_foot(each, sole if each.surface else None) for each in robot.contacts)
 
 
 def record_floating(
@@ -87,24 +75,13 @@ def record_floating(
     sole: tuple[float, float] | None,
     sensors: Sensors,
     beside: BaseSensors,
-    name: str = "simulation",
     progress: Progress = ignore_progress,
 ) -> Recording:
     """Have a robot move on its contacts, and log it.
 
-    Parameters
-    ----------
-    loop : Loop
-        As `simulate_floating` takes it.
-    theta : ndarray, shape (standard parameters,)
-    sole : tuple of float, optional
-        Of contacts that bear moments, half length and half width [m].
-    sensors : Sensors
-        Of the joints; what they see is added to the motion, and no controller sees it.
-    name : str
-        Of the recording.
-    progress : callable
-        Called with "simulation" and the share that is done.
+    The loop is as `simulate_floating` takes it, the sole of contacts that bear moments, half length
+    and half width [m]. What the joints' sensors see is added to the motion, and no controller sees
+    it. `progress` is called with "simulation" and the share that is done.
     """
     robot, reference = loop.idim.robot, loop.reference
     if sensors.jitter > 0.0:
@@ -139,7 +116,7 @@ def record_floating(
         spread = np.repeat([beside.force, beside.moment], 3)[: wrench.shape[1]]
         wrenches[contact.name] = wrench + spread * noise[4].standard_normal(wrench.shape)
     return Recording(
-        name, motion.rate, measured, tau, qref=reference.q, dqref=reference.dq,
+        "simulation", motion.rate, measured, tau, qref=reference.q, dqref=reference.dq,
         drives=robot.drives, joints=robot.joint_names, base=base, wrenches=wrenches,
         touching=motion.touching,
     )  # fmt: skip

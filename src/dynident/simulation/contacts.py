@@ -25,7 +25,7 @@ from dynident.core.errors import InputError
 from dynident.core.jit import inner
 from dynident.core.makers import Read, Row
 from dynident.robot.contacts import ContactSpec, add_contacts
-from dynident.robot.model import Robot
+from dynident.robot.model import Contact, Robot
 
 Direction = Annotated[Array, Read(Row)]
 
@@ -136,15 +136,15 @@ def foot(robot: Robot, link: str, sole: tuple[float, float] | None = None) -> Fo
     if sole is not None and not (len(sole) == 2 and min(sole) > 0.0):
         raise InputError(f"foot {link}: a sole needs its half length and half width, positive")
     placed = add_contacts(robot, [ContactSpec(name=link)]).contacts[0]
-    corners = [(0.0, 0.0)] if sole is None else [(1, 1), (1, -1), (-1, 1), (-1, -1)]
-    size = np.array(sole or (0.0, 0.0))
-    return Foot(
-        name=link,
-        body=placed.body,
-        rotation=placed.rotation,
-        translation=placed.translation,
-        points=freeze_array([[*(size * corner), 0.0] for corner in corners]),
-    )
+    return place_foot(placed, sole)
+
+
+def place_foot(contact: Contact, sole: tuple[float, float] | None) -> Foot:
+    """A foot where a contact is: a point, or the corners of a sole."""
+    corners = [(0, 0)] if sole is None else [(1, 1), (1, -1), (-1, 1), (-1, -1)]
+    points = [[*(np.array(sole or (0.0, 0.0)) * corner), 0.0] for corner in corners]
+    frame = contact.rotation, contact.translation
+    return Foot(contact.name, contact.body, *frame, freeze_array(points))
 
 
 class GroundLaw(NamedTuple):

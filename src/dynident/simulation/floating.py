@@ -36,7 +36,7 @@ from dynident.core.progress import Progress, ignore_progress
 from dynident.dynamics.cholesky import factorise_ldl, solve_ldl
 from dynident.dynamics.spatial import move_bodies
 from dynident.dynamics.tree import Tree
-from dynident.plant.plant import Plant, build_plant
+from dynident.plant.plant import Plant
 from dynident.plant.state import (
     DIVERGED,
     DONE,
@@ -64,11 +64,10 @@ from dynident.simulation.integrators import GAMMA
 from dynident.simulation.kernel import find_runaway, normalise_quaternion
 from dynident.simulation.law import fill_linear_output, interpolate_reference, interpolate_signal
 from dynident.simulation.loop import Loop
-from dynident.simulation.ports import Inputs, Scratch, State, build_scratch
+from dynident.simulation.ports import Scratch, State
 from dynident.simulation.rollout import (
     STRETCH,
-    build_initial_state,
-    build_law,
+    build_parts,
     check_input_signal,
     describe_failure,
 )
@@ -200,29 +199,16 @@ def simulate_floating(
         raise InputError("noise and counts of encoders are added to the motion afterwards")
     if not 0.0 < tolerance < np.inf:
         raise InputError(f"tolerance has to be positive, got {tolerance:g}")
-    assert loop.width is not None
     n, dof, samples = robot.n, robot.dof, loop.samples
     ground = ground or Ground()
     points = build_points(robot, feet)
-    plant = build_plant(idim, theta, loop.width, (), loop.elements)
+    plant, law, inputs, state, room = build_parts(loop, theta)
     if len(plant.bearing):
         raise InputError(
             "friction that depends on the load of its drive is not simulated under contacts: a "
             "robot on its feet needs another friction model"
         )
-    law = build_law(loop)
-    state = build_initial_state(loop, law, plant, 0)
-    along = loop.reference
-    inputs = Inputs(
-        reference=np.ascontiguousarray([along.q, along.dq, along.ddq]),
-        forward=check_input_signal(forward, samples, n, "feed-forward torque"),
-        external=check_input_signal(loop.external, samples, dof, "external torque"),
-        noise=np.zeros((0, n)),
-        counts=np.zeros(n),
-        period=1.0 / loop.rate,
-        base=np.zeros((0, 19)),
-    )
-    room = build_scratch(idim.tree, plant, state, 1, led=False)
+    inputs = inputs._replace(forward=check_input_signal(forward, samples, n, "feed-forward torque"))
     touch, work = build_touch(len(points.body), idim.tree.path.shape[1]), build_work(state)
     if loop.q0 is None:
         place_on_ground(idim.tree, plant, points, ground, state.q, room)
@@ -416,10 +402,7 @@ def advance_floating(  # type: ignore[no-untyped-def]
 ):
     """Roll on from sample `start` to `stop`, in `steps` a sample where the tolerance lets.
 
-    Returns
-    -------
-    (status, sample, velocity)
-        DONE, or why not, when, and at which velocity.
+    Returns status, sample and velocity: DONE, or why not, when, and at which velocity.
     """
     q, dq, z, memory = state.q, state.dq, state.z, state.memory
     SQ, SV, SM = state.SQ, state.SV, state.SM

@@ -40,12 +40,7 @@ class Integrator:
         return bool(self.a[0, 0] != 0.0)
 
     def propagator(self, Z: Array) -> Array:
-        """``R(Z)`` of the linear system ``y' = A y``, Z = h A: what a step makes of y.
-
-        Parameters
-        ----------
-        Z : ndarray, shape (n, n)
-        """
+        """``R(Z)`` of the linear system ``y' = A y``, Z = h A, (n, n): what a step makes of y."""
         n, stages = len(Z), len(self.b)
         ones = np.tile(np.eye(n), (stages, 1))
         inner = np.linalg.solve(np.eye(n * stages) - np.kron(self.a, Z), ones)

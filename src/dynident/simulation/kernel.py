@@ -189,10 +189,7 @@ def run_continuous_controller(tree, law, inputs, s, i, k, part, begin, span, flo
 def advance_rollout(tree, plant, law, a, b, c, substeps, h, inputs, state, s, start, stop, out):  # type: ignore[no-untyped-def]
     """Roll on from sample `start` to `stop`, recording each sample on the way.
 
-    Returns
-    -------
-    (status, sample, velocity)
-        DONE, or why not, when, and at which velocity.
+    Returns status, sample and velocity: DONE, or why not, when, and at which velocity.
     """
     external, base = inputs.external, inputs.base
     q, dq, z, memory, SQ, SV, SZ, SM = (

@@ -227,16 +227,8 @@ def find_holding_width(readings: Array, runs: Sequence[tuple[int, int]], rate: f
 
     A joint that Coulomb friction holds off its target creeps under ``fc tanh(v / width)``, by
     nearly the width where much of the friction is needed. Over its longest rest that has to be less
-    than its encoder shows. Infinite of joints that do not rest.
-
-    Parameters
-    ----------
-    readings : ndarray, shape (samples, n)
-        Of the encoders [rad or m].
-    runs : sequence of (start, stop)
-        Of samples without gaps.
-    rate : float
-        [Hz]
+    than its encoder shows, by readings [rad or m] in runs without gaps. Infinite of joints that do
+    not rest.
     """
     block = max(2, round(REST_BLOCK * rate))
     found = np.full(readings.shape[1], np.inf)

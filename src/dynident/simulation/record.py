@@ -16,14 +16,9 @@ from dynident.simulation.sensors import Sensors, logged, position_noise
 
 @dataclass(frozen=True)
 class Recorded:
-    """A simulated motion and its log.
+    """What was logged of a simulated motion, and what was the case.
 
-    Attributes
-    ----------
-    recording : Recording
-        What was logged: positions and torques as the sensors give them, with the reference.
-    motion : Motion
-        What was the case.
+    The log has positions and torques as the sensors give them, with the reference.
     """
 
     recording: Recording
@@ -39,20 +34,9 @@ def record_rollout(
 ) -> Recorded:
     """Roll a loop out and log it.
 
-    Parameters
-    ----------
-    loop : Loop
-        Its noise and its counts are those of the sensors, whatever it has of its own.
-    theta : ndarray, shape (standard parameters,)
-        The robot's; SI units.
-    name : str
-        Of the recording.
-    progress : callable
-        Called with "simulation" and the share that is done.
-
-    See Also
-    --------
-    dynident.simulation.stability : whether a loop is fit to be rolled out.
+    Noise and counts are those of the sensors, whatever the loop has of its own. `progress` is
+    called with "simulation" and the share that is done. Whether a loop is fit to be rolled out, see
+    `dynident.simulation.stability`.
     """
     noise = position_noise(sensors, loop.samples) if np.any(sensors.position) else None
     seen = replace(loop, noise=noise, count=sensors.count)

@@ -127,13 +127,8 @@ def prepare_rollouts(parts: tuple[int, ...] = (0, 1)) -> None:
     """Have what a rollout needs compiled in processes of their own, unless that has been done.
 
     It takes half a minute. That a method simulates is known when a study is read: what is done
-    until its first rollout, and the other processors, are time for it.
-
-    Parameters
-    ----------
-    parts : tuple of int
-        0 is a rollout from its beginning, which who rolls out compiles anyway; 1 its longest
-        functions.
+    until its first rollout, and the other processors, are time for it. Part 0 is a rollout from its
+    beginning, which who rolls out compiles anyway; part 1 its longest functions.
     """
     if not is_compiled(advance_rollout):
         compile_beside("dynident.simulation.rehearsal", parts)
@@ -234,11 +229,7 @@ def sensitive_rollout(
         stop = min(start + STRETCH, loop.samples)
         rows = stop - start
         out = Outputs(
-            np.empty((rows, len(state.q))),
-            np.empty((rows, dof)),
-            np.empty((rows, dof)),
-            np.empty((rows, n)),
-            np.empty((rows, n)),
+            *(np.empty((rows, width)) for width in (len(state.q), dof, dof, n, n)),
             *(np.empty((rows * (c > 0 and s in wanted), n, c)) for s in SENSITIVITIES),
         )
         table, ends = (scheme.a, scheme.b, scheme.c), (start, stop, Bundle(out))
@@ -325,14 +316,9 @@ def roll_out_mounted(
     ):
         motion = part.motion
         seen = Motion(
-            motion.rate,
-            motion.q[:, m:],
-            motion.dq[:, m:],
-            motion.ddq[:, m:],
-            motion.tau[:, m:],
-            motion.measured[:, m:],
-            np.stack([motion.q[:, :m], motion.dq[:, :m]], axis=1),
-        )
+            motion.rate, motion.q[:, m:], motion.dq[:, m:], motion.ddq[:, m:], motion.tau[:, m:],
+            motion.measured[:, m:], np.stack([motion.q[:, :m], motion.dq[:, :m]], axis=1),
+        )  # fmt: skip
         by = (getattr(part, f"by_{name}")[:, m:, order] for name in SENSITIVITIES)
         yield Stretch(part.start, seen, *by)
 

@@ -107,19 +107,7 @@ def position_noise(sensors: Sensors, samples: int) -> Array:
 
 
 def quantise_positions(q: Array, count: Array) -> Array:
-    """Positions to the nearest count of the encoder.
-
-    Parameters
-    ----------
-    q : ndarray, shape (..., n)
-        [rad or m]
-    count : ndarray, shape (n,)
-        [rad or m per count]; 0 leaves that joint as it is.
-
-    Returns
-    -------
-    ndarray, shape (..., n)
-    """
+    """Positions to the nearest count of the encoder, shape (..., n) [rad or m]; 0 for none."""
     step = np.where(count > 0.0, count, 1.0)
     return np.where(count > 0.0, np.rint(q / step) * step, q)
 
@@ -176,15 +164,7 @@ def logged(
 def draw_sampling_instants(sensors: Sensors, rate: float, samples: int) -> Array:
     """When each row of the log is truly sampled: in the order of time, within the motion.
 
-    Parameters
-    ----------
-    rate : float
-        [Hz]
-
-    Returns
-    -------
-    ndarray, shape (samples,)
-        [s] from the first control instant.
+    Shape (samples,), from the first control instant [s].
     """
     uniform = np.arange(samples) / rate
     late = _make_generator(sensors, JITTER).standard_normal(samples) * sensors.jitter
@@ -194,18 +174,9 @@ def draw_sampling_instants(sensors: Sensors, rate: float, samples: int) -> Array
 def interpolate_by_cubics(signal: Array, at: Array) -> Array:
     """A uniformly sampled signal between its samples, by cubics through the four nearest.
 
-    Parameters
-    ----------
-    signal : ndarray, shape (samples, k)
-        Four samples or more.
-    at : ndarray, shape (m,)
-        Places in samples: 0 is the first.
-
-    Returns
-    -------
-    ndarray, shape (m, k)
-        Exact for cubics; the error falls with the fourth power of the sampling period, so
-        that second differences keep their second order.
+    The signal has the shape (samples, k), four or more; the places are counted in samples, 0 is the
+    first. Exact for cubics; the error falls with the fourth power of the sampling period, so that
+    second differences keep their second order.
     """
     first = np.clip(np.floor(at).astype(np.int64) - 1, 0, len(signal) - STENCIL)
     x = (at - first)[:, None]

@@ -14,7 +14,7 @@ from scipy.linalg import expm
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics.forward import differentiate_dynamics
-from dynident.dynamics.inverse import compute_mass_matrix, evaluate_inverse_dynamics
+from dynident.dynamics.inverse import evaluate_inverse_dynamics
 from dynident.friction.kernel import BY_POSITION, BY_SPEED, BY_STATE, Elements, fill_tables
 from dynident.plant.plant import build_plant
 from dynident.simulation.integrators import INTEGRATORS
@@ -51,10 +51,7 @@ class LinearPlant:
 def linearise_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
     """The robot of a loop about its start, at rest.
 
-    Parameters
-    ----------
-    steep : bool
-        With the slope that Coulomb friction has at standstill, or that beyond it.
+    With the `steep` slope that Coulomb friction has at standstill, or that beyond it.
     """
     idim, n = loop.idim, loop.idim.robot.n
     dof = idim.robot.dof
@@ -67,11 +64,9 @@ def linearise_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
         q[:7] = loop.base[loop.lead, :7]
     q[len(q) - n :] = loop.reference.q[0] if loop.q0 is None else loop.q0[len(loop.q0) - n :]
     still = np.zeros((1, dof))
-    M = compute_mass_matrix(idim.tree, plant.phi, q[None])[0] + plant.rotors
-    K, D = (
-        part[0].copy()
-        for part in differentiate_dynamics(idim.tree, plant.phi, q[None], still, still)
-    )
+    found = differentiate_dynamics(idim.tree, plant.phi, q[None], still, still)
+    K, D, M = (part[0].copy() for part in found)
+    M += plant.rotors
     refuse_wild_matrices(loop, M, D, K)
     moved = slice(0 if loop.base is None else dof - n, dof)  # a base that is led is no state
     M = M[moved, moved]
@@ -261,10 +256,7 @@ def compute_loop_growth(loop: Loop, theta: Array) -> tuple[float, str]:
     else:
         queue = 2 * n + n * m
         closed[queue : queue + n, : 2 * n], closed[queue : queue + n, rest] = feed, read_z
-        for k in range(1, late):
-            closed[queue + k * n : queue + (k + 1) * n, queue + (k - 1) * n : queue + k * n] = (
-                np.eye(n)
-            )
+        closed[queue + n :, queue : size - n] = np.eye((late - 1) * n)
         closed[: 2 * n, size - n :] = act
     if not np.all(np.isfinite(closed)):
         return np.inf, name_fastest_joint(loop, np.tile(~np.isfinite(closed[:n]).all(axis=1), 2))

@@ -50,7 +50,8 @@ def excite_study(
     task : Path, optional
         File of the motion whose torques are to be predicted, instead of the study's.
     """
-    robot = load_study_robot(study)
+    shared = describe_experiment(study)
+    robot: Robot = shared["robot"]
     logs = read_study_logs(study, robot, "identify")
     earlier = [read_robot_trajectory(path, robot)[0] for path in after]
     known = None
@@ -61,17 +62,25 @@ def excite_study(
     if task is None and file is not None:
         task = Path(file)
     return excite(
-        robot,
-        study.robot.friction,
-        rotor=study.robot.rotor,
-        elements=build_elements(study.element, robot),
-        obstacles=build_obstacles(study.obstacle),
+        **shared,
         known=known,
         after=earlier,
         task=None if task is None else read_task(task, robot, study.prepare),
         progress=progress,
         **options,
     )
+
+
+def describe_experiment(study: Study) -> dict[str, Any]:
+    """What `excite` and `protocol` are told of a study's robot and of what stands around it."""
+    robot = load_study_robot(study)
+    return {
+        "robot": robot,
+        "friction": study.robot.friction,
+        "rotor": study.robot.rotor,
+        "elements": build_elements(study.element, robot),
+        "obstacles": build_obstacles(study.obstacle),
+    }
 
 
 def read_task(path: Path, robot: Robot, settings: PrepareSection) -> Reference:

@@ -360,7 +360,8 @@ def recognise_layouts(study: Study, stated: bool = False) -> tuple[Study, tuple[
 
     Logs with a preset have its layout, and unless only `stated` ones count, those without columns
     the one that is recognised. What is stated stays: a column, with its unit, and units. Where
-    torque is measured behind the gears, drives have no rotor inertia.
+    torque is measured behind the gears, drives have no rotor inertia; where currents are fitted,
+    no drive is stated and the robot's torque constants were published, drives have these.
 
     Returns
     -------
@@ -371,7 +372,8 @@ def recognise_layouts(study: Study, stated: bool = False) -> tuple[Study, tuple[
     if stated and all(log.preset is None for log in study.log):
         return study, ()
     free = study.robot.model_copy(update={"locked": {}})
-    joints = load_study_robot(study.model_copy(update={"robot": free})).joint_names
+    whole = load_study_robot(study.model_copy(update={"robot": free}))
+    joints = whole.joint_names
     logs, found = [], dict[str, Layout]()
     for log in study.log:
         chosen = log.preset is not None or not (stated or log.columns)
@@ -383,8 +385,16 @@ def recognise_layouts(study: Study, stated: bool = False) -> tuple[Study, tuple[
         units = {**layout.units, **(log.units or {})}
         told = {"preset": None, "columns": columns or None, "units": units or None}
         logs.append(log.model_copy(update=told))
+        if not study.robot.drive:
+            layout = layout.of_robot(whole.name, joints)
         found[layout.name] = layout
     robot = study.robot
+    for own in (layout.constants for layout in found.values()):
+        if own is not None:
+            gains = zip(joints, own.gains, strict=True)
+            known = [(joint, gain) for joint, gain in gains if joint not in robot.locked]
+            drives = tuple(DriveSpec(joint=joint, gain=gain) for joint, gain in known)
+            robot = robot.model_copy(update={"drive": drives})
     behind = any(own.effort is not None and own.effort.link_side for own in found.values())
     if behind and robot.rotor is None:
         robot = robot.model_copy(update={"rotor": False})
@@ -424,7 +434,7 @@ def list_input_files(study: Study) -> tuple[str | Path, ...]:
 
 def load_study_robot(study: Study) -> Robot:
     """The robot of a study, with its contacts."""
-    check_type("what a study describes", study, Study, "dynident.read_study(path) reads one")
+    check_type("a function of studies", study, Study, "dynident.read_study(path) reads one")
     section = study.robot
     robot = load_robot(
         section.file,

@@ -163,10 +163,11 @@ class Setting:
         as_json: bool,
         signals: bool,
         mcap: Path | None,
+        rrd: Path | None,
         port: int | None,
     ) -> AbstractContextManager[Outlets]:
         """Where messages go, for the length of a block: see `dynident.live.outlets`."""
-        return open_outlets(self.robot.name, out, say, as_json, signals, mcap, port)
+        return open_outlets(self.robot.name, out, say, as_json, signals, mcap, rrd, port)
 
 
 def build_track_setting(study: Study, section: LogSection | None, result: Fit | None) -> Setting:

@@ -178,9 +178,8 @@ def render_messages(log: str, messages: Sequence[Message]) -> str:
     noticed = [each for each in messages if isinstance(each, Noticed)]
     found = Followed(log, rows[0].base, rows, tuple(noticed))
     return render_track_page(
-        found.base.idim.robot.name,
+        found.base,
         log,
-        found.base.names,
         found.time,
         found.beta,
         found.std,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import tomlkit
 
 from dynident.core.schema import replace_file_names
-from dynident.study.study import Study
+from dynident.study.study import LogSection, PrepareSection, Study
 
 
 def render_study(study: Study, folder: Path) -> str:
@@ -21,3 +23,26 @@ def render_study(study: Study, folder: Path) -> str:
     if "friction" in study.robot.model_fields_set:
         data["robot"]["friction"] = study.robot.friction  # stated, and so not decided again
     return tomlkit.dumps(data)
+
+
+def render_run_studies(
+    study: Study, folder: Path, runs: Mapping[str, Mapping[str, Any]]
+) -> dict[str, str]:
+    """Studies of logs that are to be recorded, ``log.csv`` in a folder a run, by file name.
+
+    The robot is the study's, and its friction is stated.
+
+    Parameters
+    ----------
+    runs : mapping
+        Keys of ``[prepare]`` by the folders of the runs.
+    """
+    robot = study.robot.model_copy(update={"friction": study.robot.friction})
+    made = {}
+    for run, prepare in runs.items():
+        log = LogSection(files=(str(folder / run / "log.csv"),))
+        own = Study(
+            robot=robot, log=(log,), prepare=PrepareSection(**prepare), element=study.element
+        )
+        made[f"{run}/study.toml"] = render_study(own, folder / run)
+    return made

@@ -32,18 +32,9 @@ def check_numbers(
     positive: bool = False,
     bounded: bool = True,
 ) -> tuple[float, ...]:
-    """Values as plain numbers.
+    """Values as so many plain numbers, each positive where asked, infinite ones refused if bounded.
 
-    Parameters
-    ----------
-    kind, key : str
-        Of the constraint, for the message.
-    count : int
-        How many they have to be.
-    positive : bool
-        Whether each has to be positive.
-    bounded : bool
-        Whether infinite ones are refused.
+    Kind and key of the constraint are for the message.
     """
     try:
         array = np.array(values)

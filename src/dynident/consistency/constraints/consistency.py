@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,19 +44,14 @@ class PseudoInertia:
     def cones(self, space: Space) -> list[Cone]:
         """One matrix a body."""
         cones: list[Cone] = []
-        for k, link in enumerate(space.links):
-            body, name = space.body(space.link(link)), f"pseudo-inertia {link}"
-            bodies = to_pseudo_inertia(body.T)
-            if self.radii and self.radii[k] > 0.0:
-                name = f"{GYRATION}{link} >= {self.radii[k]:.2g} m"
-                bodies -= self.radii[k] ** 2 * np.multiply.outer(body[0], EXTENT)
-            scaled = scale_pseudo_inertia(bodies, space.mass(k))
-            cones.append(Definite(name, scaled, self.floor * np.eye(4)))
-        for rest in space.idim.structure.rests:
-            scaled = scale_pseudo_inertia(
-                to_pseudo_inertia(space.rest(rest).T), space.mass(rest.body)
-            )
-            cones.append(Definite(f"pseudo-inertia {rest.name}", scaled, self.floor * np.eye(4)))
+        for k, (name, body, mass) in enumerate(list_bodies(space)):
+            title, basis = f"pseudo-inertia {name}", to_pseudo_inertia(body.T)
+            radius = self.radii[k] if k < len(self.radii) else 0.0
+            if radius > 0.0:
+                title = f"{GYRATION}{name} >= {radius:.2g} m"
+                basis -= radius**2 * np.multiply.outer(body[0], EXTENT)
+            scaled = scale_pseudo_inertia(basis, mass)
+            cones.append(Definite(title, scaled, self.floor * np.eye(4)))
         return cones
 
 
@@ -73,19 +69,11 @@ class MassInertia:
     def cones(self, space: Space) -> list[Cone]:
         """One matrix a body."""
         cones: list[Cone] = []
-        for k, link in enumerate(space.links):
-            basis = np.tensordot(space.body(space.link(link)).T, SPATIAL_INERTIA_BASIS, axes=1)
-            scale = np.array([1.0 / LENGTH] * 3 + [1.0] * 3) / np.sqrt(space.mass(k))
+        for name, body, mass in list_bodies(space):
+            basis = np.tensordot(body.T, SPATIAL_INERTIA_BASIS, axes=1)
+            scale = np.array([1.0 / LENGTH] * 3 + [1.0] * 3) / np.sqrt(mass)
             cones.append(
-                Definite(f"inertia {link}", basis * np.outer(scale, scale), self.floor * np.eye(6))
-            )
-        for rest in space.idim.structure.rests:
-            basis = np.tensordot(space.rest(rest).T, SPATIAL_INERTIA_BASIS, axes=1)
-            scale = np.array([1.0 / LENGTH] * 3 + [1.0] * 3) / np.sqrt(space.mass(rest.body))
-            cones.append(
-                Definite(
-                    f"inertia {rest.name}", basis * np.outer(scale, scale), self.floor * np.eye(6)
-                )
+                Definite(f"inertia {name}", basis * np.outer(scale, scale), self.floor * np.eye(6))
             )
         return cones
 
@@ -94,10 +82,7 @@ class MassInertia:
 class PositiveDrives:
     """Rotor inertias and friction parameters positive (ardiani2024, eq. 19).
 
-    Attributes
-    ----------
-    floor : float
-        In units of the parameter that would explain all of the torque.
+    The floor is in units of the parameter that would explain all of the torque.
     """
 
     floor: float = FLOOR
@@ -134,6 +119,14 @@ class BasePositive:
         rows = space.matrix[chosen]
         size = np.linalg.norm(rows, axis=1, keepdims=True)
         return [Positive(names, rows / size, np.full(len(chosen), self.floor))]
+
+
+def list_bodies(space: Space) -> Iterator[tuple[str, Array, float]]:
+    """Bodies, and what sensors leave of some: name, rows of the ten parameters, unit of mass."""
+    for k, link in enumerate(space.links):
+        yield link, space.body(space.link(link)), space.mass(k)
+    for rest in space.idim.structure.rests:
+        yield rest.name, space.rest(rest), space.mass(rest.body)
 
 
 def scale_pseudo_inertia(basis: Array, mass: float) -> Array:

@@ -21,24 +21,11 @@ ROUNDS, STEPS = 1000, 100
 def find_hull_facets(
     points: Array, margin: float = 0.0, place: str = "hull"
 ) -> tuple[Array, Array]:
-    """Facets of a convex hull, moved outward, and corners of the polytope that they bound.
+    """Facets of a convex hull, moved outward by a margin, and corners of the polytope they bound.
 
-    Facets that lie in one plane, as those of a mesh do, count once.
-
-    Parameters
-    ----------
-    points : ndarray, shape (points, 3)
-        [m]
-    margin : float
-        [m]
-    place : str
-        What messages begin with.
-
-    Returns
-    -------
-    sides : ndarray, shape (facets, 4)
-        ``(-n, d)`` of each facet ``n . x <= d`` with a unit normal n.
-    corners : ndarray, shape (corners, 3)
+    Facets that lie in one plane, as those of a mesh do, count once. Each is ``n . x <= d`` with a
+    unit normal n, and ``(-n, d)`` a row of shape (facets, 4); corners have (corners, 3) [m]. The
+    place is what messages begin with.
     """
     corners, facets = find_hull_corners(points, place)
     apart: list[int] = []
@@ -77,12 +64,8 @@ def measure_solid_moments(points: Array) -> Array:
     """Second central moments over the mass of a solid that fills the hull of points [m^2].
 
     Tetrahedra between the facets and a point inside: of one with corners ``x_i`` and the mean c,
-    the moments about the origin are ``V / 20 (sum_i x_i x_i^T + 16 c c^T)``.
-
-    Raises
-    ------
-    InputError
-        When the points lie in a plane.
+    the moments about the origin are ``V / 20 (sum_i x_i x_i^T + 16 c c^T)``. Points that lie in a
+    plane are refused.
     """
     from scipy.spatial import ConvexHull  # a tenth of a second that few runs need
 
@@ -99,22 +82,12 @@ def measure_solid_moments(points: Array) -> Array:
 
 
 def fit_enclosing_ellipsoid(points: Array, tolerance: float = ENCLOSED) -> tuple[Array, Array]:
-    """The smallest ellipsoid around points (Khachiyan 1996).
+    """The smallest ellipsoid ``|root (x - centre)| <= 1`` around points (Khachiyan 1996).
 
     Weights on the points are raised where the ellipsoid of their moments is left, and
     lowered where it is not reached (Todd and Yıldırım 2007), until both are within the
-    tolerance; what is left of it is made up for, so that all points are inside.
-
-    Parameters
-    ----------
-    points : ndarray, shape (points, 3)
-        Not all in a plane.
-
-    Returns
-    -------
-    centre : ndarray, shape (3,)
-    root : ndarray, shape (3, 3)
-        ``|root (x - centre)| <= 1`` inside.
+    tolerance; what is left of it is made up for, so that all points are inside. These have the
+    shape (points, 3), not all in a plane; centre and root (3,) and (3, 3).
     """
     middle, size = points.mean(axis=0), np.ptp(points, axis=0)
     scaled = (points - middle) / size

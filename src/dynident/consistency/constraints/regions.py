@@ -280,10 +280,7 @@ def constrain_centre_to_polytope(
 ) -> Positive:
     """The centre of mass inside a polytope: ``d m - n . h >= 0`` for each facet.
 
-    Parameters
-    ----------
-    sides : ndarray, shape (facets, 4)
-        ``(-n, d)`` of each facet ``n . x <= d``.
+    Facets are rows ``(-n, d)`` of ``n . x <= d``.
     """
     return constrain_moments(space, link, np.einsum("fi,j->fij", sides, np.eye(4)[3]), names)
 
@@ -291,7 +288,7 @@ def constrain_centre_to_polytope(
 def constrain_mass_to_polytope(
     space: Space, link: int, sides: Array, title: str, facets: Sequence[str]
 ) -> Positive:
-    """Mass inside a polytope, as far as its second moments tell.
+    """Mass inside a polytope of facets ``(-n, d)``, as far as its second moments tell.
 
     ``E[s_i s_j] >= 0`` for every two facets, with ``s_i = d_i - n_i . x``. Where the
     polytope is bounded, and J positive semidefinite so that ``E[s_i^2] >= 0``, the centre
@@ -299,11 +296,6 @@ def constrain_mass_to_polytope(
     product with s_i has the moment of s_i. A box that is closed along one axis is enough.
     Rows for the centre would be redundant, and they have been seen to stop the solver at
     corners.
-
-    Parameters
-    ----------
-    sides : ndarray, shape (facets, 4)
-        ``(-n, d)`` of each facet ``n . x <= d``.
     """
     first, second = np.triu_indices(len(sides), 1)
     names = [
@@ -326,13 +318,7 @@ def constrain_mass_to_ellipsoid(
 
 
 def constrain_moments(space: Space, link: int, forms: Array, names: Sequence[str]) -> Positive:
-    """Moments ``tr(J W)`` of quadratic forms that are not to be negative.
-
-    Parameters
-    ----------
-    forms : ndarray, shape (rows, 4, 4)
-        Each in units of its row's coefficients.
-    """
+    """Moments ``tr(J W)`` of quadratic forms that are not to be negative, in their rows' units."""
     rows = np.einsum("rij,pij->rp", forms, PSEUDO_INERTIA_BASIS) @ space.body(link)
     size = np.linalg.norm(rows, axis=1, keepdims=True)
     return Positive(tuple(names), rows / size, np.zeros(len(rows)))

@@ -80,10 +80,7 @@ class Fixed:
 class Tied:
     """Parameters, standard or base ones, that have one value.
 
-    Attributes
-    ----------
-    parameters : tuple of str
-        At least two, or a symbol that stands for that of every joint.
+    At least two, or a symbol that stands for that of every joint.
     """
 
     parameters: Names
@@ -104,13 +101,7 @@ class Tied:
 
 @dataclass(frozen=True)
 class Belief:
-    """Parameters that are about a value: rows beside those of the log, and no constraint.
-
-    Attributes
-    ----------
-    value, std : float
-        SI units.
-    """
+    """Parameters that are about a value [SI units]: rows beside the log's, and no constraint."""
 
     parameters: Names
     value: float
