@@ -1,8 +1,8 @@
 """Cost of a log-hour, memory of ten hours in pieces, many logs on workers, and a simulated cluster.
 
 Run from the top of the project: python benchmarks/scale.py [PART ...] [--hours 1 10] [--logs 1000]
-[--keep FOLDER], with PART of pieces, workers, kills, cluster; all by default. Each part writes its
-section into docs/figures/scale_PART.md.
+[--keep FOLDER], with PART of pieces, workers, dask, kills, cluster; all by default. Each part
+writes its section into docs/figures/scale_PART.md.
 
 Seconds are of the processor but where it says wall clock, which a busy machine makes longer. The
 cluster is a simulation of the graph of tasks, `simulate_cluster`, with the costs that `pieces`
@@ -16,12 +16,15 @@ import heapq
 import inspect
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -30,6 +33,8 @@ from typing import Any
 import hours as maker
 import numpy as np
 from common import FIGURES, markdown
+
+from dynident.core.arrays import Array
 
 COSTS = FIGURES / "scale_costs.json"
 CYCLE = 600.0
@@ -184,14 +189,37 @@ def read_sources(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.glob("*.npz"))}
 
 
-def run_collect(study: Path, logs: Path, out: Path, workers: int, engine: str = "") -> float:
-    """Collect a folder of logs as a user does; seconds of the wall clock."""
-    begun = time.perf_counter()
-    subprocess.run(
-        [sys.executable, __file__, "--many", str(study), str(logs), str(out), str(workers), engine],
-        check=True, env=maker.ONE_CORE,
-    )  # fmt: skip
-    return time.perf_counter() - begun
+def read_clocks() -> Array:
+    """Seconds of the wall clock, and of the processor of all processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return np.array([time.perf_counter(), used.ru_utime + used.ru_stime])
+
+
+@contextmanager
+def begin_cluster(workers: int) -> Iterator[Any]:
+    """A client of a cluster of this machine's processes."""
+    distributed: Any = import_module("distributed")  # its functions have no types
+    here = {"host": "127.0.0.1", "dashboard_address": None, "threads_per_worker": 1}
+    with (
+        distributed.LocalCluster(n_workers=workers, **here) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def run_again(*told: str, **more: str) -> Array:
+    """Run this file in a process of its own, with more in its environment; see `read_clocks`."""
+    begun = read_clocks()
+    command = [sys.executable, __file__, *told]
+    subprocess.run(command, check=True, env={**maker.ONE_CORE, **more})
+    return read_clocks() - begun
+
+
+def run_collect(
+    study: Path, logs: Path, out: Path, workers: int, engine: str = "", **more: str
+) -> Array:
+    """Collect a folder of logs as a user does; seconds of the wall clock and of the processor."""
+    return run_again("--many", str(study), str(logs), str(out), str(workers), engine, **more)
 
 
 def measure_workers(folder: Path, count: int) -> list[str]:
@@ -211,20 +239,46 @@ def measure_workers(folder: Path, count: int) -> list[str]:
     first = sources["1 worker"]
     return [
         f"{count} logs of a minute of seven joints at 1 kHz; {os.cpu_count()} cores, one BLAS "
-        "thread; wall clock of `dynident collect`, start of its processes included:",
+        "thread; `dynident collect`, start of its processes included. Seconds of the processor are "
+        "of all processes together, those of a scheduler and its cluster too.",
         "",
         *markdown(
-            ["", "seconds", "beside 1 worker", "bits"],
+            ["", "wall clock [s]", "beside 1 worker", "processor [s]", "beside 1 worker", "bits"],
             [
                 [
                     name,
-                    f"{lap:.1f}",
-                    f"{laps['1 worker'] / lap:.2f}",
+                    f"{wall:.1f}",
+                    f"{laps['1 worker'][0] / wall:.2f}",
+                    f"{used:.1f}",
+                    f"{used / laps['1 worker'][1]:.2f}",
                     "the same" if sources[name] == first and len(first) == count else "OTHERS",
                 ]
-                for name, lap in laps.items()
+                for name, (wall, used) in laps.items()
             ],
         ),
+    ]
+
+
+IDLE = 20.0
+"""How long a cluster without work is watched [s]."""
+
+
+def measure_dask(folder: Path, count: int) -> list[str]:
+    """What Dask costs beside the work: its setting of memory, its start, and its clocks."""
+    study, out = write_minutes(folder, count), folder / "made"
+    used = []
+    for more in ({}, {"MALLOC_TRIM_THRESHOLD_": "65536"}):
+        shutil.rmtree(out, ignore_errors=True)
+        used.append(run_collect(study, folder / "logs", out, 1, **more)[1])
+    start, longer = (run_again("--idle", f"{seconds}")[1] for seconds in (0.0, IDLE))
+    plain, trimmed = used
+    return [
+        f"Seconds of the processor, of all processes together. {count} logs of a minute by one "
+        f"worker, start and imports included: {plain:.1f} s; where freed memory goes back to the "
+        "system at once, as Dask's nannies have it (`MALLOC_TRIM_THRESHOLD_=65536`), and nobody "
+        f"undoes it: {trimmed:.1f} s, {100.0 * (trimmed / plain - 1.0):.0f} % more. A cluster of "
+        f"two workers on this machine that has nothing to do: {start:.1f} s until it stood and "
+        f"ended, and {(longer - start) / IDLE:.3f} s for each second in between.",
     ]
 
 
@@ -450,7 +504,7 @@ def measure_cluster() -> list[str]:
     ]  # fmt: skip
 
 
-PARTS = ("pieces", "workers", "kills", "cluster")
+PARTS = ("pieces", "workers", "dask", "kills", "cluster")
 
 
 def main() -> None:
@@ -462,9 +516,14 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="a folder of logs that are made once")
     parser.add_argument("--one", nargs=2, type=Path)
     parser.add_argument("--many", nargs=5)
+    parser.add_argument("--idle", type=float)
     given = parser.parse_args()
     if given.one:
         sys.stdout.write(json.dumps(collect_one(*given.one)))
+        return
+    if given.idle is not None:
+        with begin_cluster(2):
+            time.sleep(given.idle)
         return
     if given.many:
         import dynident as di
@@ -474,12 +533,7 @@ def main() -> None:
         if not engine:
             di.collect(study, sources, out, workers=int(workers))
             return
-        distributed: Any = import_module("distributed")  # its functions have no types
-        here = {"host": "127.0.0.1", "dashboard_address": None, "threads_per_worker": 1}
-        with (
-            distributed.LocalCluster(n_workers=int(workers), **here) as cluster,
-            distributed.Client(cluster) as client,
-        ):
+        with begin_cluster(int(workers)) as client:
             di.collect(study, sources, out, engine=client)
         return
     with tempfile.TemporaryDirectory() as name:
@@ -487,6 +541,7 @@ def main() -> None:
         making = {
             "pieces": lambda: measure_pieces(folder, given.hours),
             "workers": lambda: measure_workers(folder / "minutes", given.logs),
+            "dask": lambda: measure_dask(folder / "minutes", min(given.logs, 30)),
             "kills": lambda: measure_kills(folder / "minutes", min(given.logs, 100)),
             "cluster": measure_cluster,
         }

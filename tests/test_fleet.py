@@ -125,13 +125,14 @@ def test_slopes_are_those_of_the_restricted_likelihood_and_of_the_errors():
     assert np.all(np.diag(information) < np.diag(told))
 
 
-def test_intervals_know_that_spreads_are_estimated():
+@pytest.mark.parametrize("robots", [6, 30])
+def test_intervals_know_that_spreads_are_estimated(robots):
     spread = np.array([0.5, 2.0, 0.05])
     hits = []
-    for seed in range(40):
-        M, triangles, deviations, _ = draw_triangles(6, 4, spread, 60, 100 + seed)
+    for seed in range(100, 140):
+        M, triangles, deviations, _ = draw_triangles(robots, 4, spread, 60, seed)
         found = fit_population(triangles, M, np.ones(3))
-        beta = np.random.default_rng(100 + seed).normal(size=4)
+        beta = np.random.default_rng(seed).normal(size=4)
         value, root = found.know_type(np.eye(4))
         hits.append(np.abs(value - beta) < 1.96 * np.linalg.norm(root, axis=1))
         value, root = found.know_robot(2, np.eye(4))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 import time
@@ -15,7 +16,16 @@ from tasks import fail, refuse, square, take_memory, wait_a_little
 
 from dynident.core.errors import ComputationError, DynidentError, InputError
 from dynident.core.progress import ignore_progress
-from dynident.core.side_by_side import RETRIES, Engine, Lost, choose_engine, run_side_by_side
+from dynident.core.side_by_side import (
+    BATCH,
+    RETRIES,
+    Batches,
+    Engine,
+    Lost,
+    choose_engine,
+    run_batch,
+    run_side_by_side,
+)
 
 
 def gather(work, tasks, engine):
@@ -29,12 +39,50 @@ def gather(work, tasks, engine):
 
 
 def test_a_process_that_ends_takes_nothing_with_it(tmp_path):
-    found = gather(square, [(k, str(tmp_path)) for k in range(6)], Engine(workers=2))
+    # after the first ones several at a time, of which one has the third
+    found = gather(square, [(k, str(tmp_path)) for k in range(40)], Engine(workers=2))
     lost = found.pop(3)
-    assert found == [0, 1, 4, 16, 25]
+    assert found == [k * k for k in range(40) if k != 3]
     assert isinstance(lost, Lost)
     assert (tmp_path / "1").read_text() == "x"
     assert len((tmp_path / "3").read_text()) == 1 + RETRIES
+
+
+def test_short_tasks_go_several_at_a_time_and_long_ones_alone():
+    batches = Batches(200, 2)
+    assert [next(batches), next(batches)] == [[0], [1]]  # how long they take nobody knows yet
+    batches.seconds = BATCH / 10.0
+    assert next(batches) == list(range(2, 12))
+    batches.seconds = 100.0 * BATCH
+    assert next(batches) == [12]
+    batches.seconds = 0.0
+    sizes = [len(batch) for batch in batches]
+    assert sum(sizes) == 200 - 13
+    assert sizes[0] == round((200 - 13) / 4)  # no worker has more than a share of what is left
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] == 1
+    done = run_batch(square, [(2, ""), (3, "")])
+    assert done.results == [4, 9]
+    assert done.seconds < BATCH
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the setting is of glibc's malloc")
+def test_a_worker_reuses_memory_though_it_was_told_not_to(monkeypatch):
+    """By pages that arrays of 3 MB take anew, with what Dask sets in each worker's environment."""
+    code = (
+        "import resource; from dynident.core.side_by_side import keep_freed_memory as keep\n"
+        "def count():\n"
+        "    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
+        "    for _ in range(50): bytearray(3_000_000)\n"
+        "    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before\n"
+        "count(); before = count(); keep(); count(); print(before, count())"
+    )
+    there = {**os.environ, "MALLOC_TRIM_THRESHOLD_": "65536"}
+    asked = [sys.executable, "-c", code]
+    told = subprocess.run(asked, env=there, stdout=subprocess.PIPE, check=True)
+    before, after = map(int, told.stdout.split())
+    assert before > 50
+    assert after < before / 10
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no other system keeps to this limit")
@@ -45,7 +93,7 @@ def test_a_task_that_needs_more_memory_than_it_may_is_named():
 
 
 def test_a_client_of_a_cluster_does_the_same():
-    tasks = [(k, "") for k in range(30)]
+    tasks = [(k, "") for k in range(200)]
     with start_threads() as here:
         engine = choose_engine(1, here)
         assert gather(square, tasks, engine) == gather(square, tasks, Engine())

@@ -6,16 +6,20 @@ what it had done, and the next one goes on from there.
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
+import os
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from itertools import islice
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from dynident.core.errors import ComputationError, DynidentError, InputError
 from dynident.core.progress import Progress
@@ -30,8 +34,14 @@ R = TypeVar("R")
 
 RETRIES = 3
 """How often a task is begun again whose process ended."""
-WAITING = 1000
-"""Tasks that a scheduler is told of at a time: results of others need not fit its memory."""
+BATCH = 4.0
+"""What a batch of short tasks takes about, long beside what it costs to hand one out [s]."""
+SHARES = 2
+"""Of what is left a worker has a batch at most of so many: all end at about the same time."""
+AHEAD = 2
+"""Batches a worker that a scheduler is told of: results of others need not fit its memory."""
+FEWEST_AHEAD = 64
+"""And so many at least: a cluster that grows with its work is to see some."""
 GIGABYTE = 1e9
 ONE_AT_A_TIME = Lock()
 """Of a worker with several threads: the threads of linear algebra are the whole process's."""
@@ -113,53 +123,110 @@ def run_side_by_side(
         progress(stage, done / len(tasks))
 
 
+# ------------------------------------------------------------------------------ batches
+
+
+class Done(NamedTuple):
+    """Results of a batch, and how long one of its tasks took [s]."""
+
+    results: list[Any]
+    seconds: float
+
+
+class Batches:
+    """Numbers of tasks in the order in which they are handed out, short ones several at a time.
+
+    The first ones go alone, and tell by how long they took how many are to follow them at a time.
+
+    Attributes
+    ----------
+    waiting : deque of int
+        Those that nobody has yet.
+    workers : int
+    seconds : float
+        That a task takes, as the last batch that was done tells.
+    """
+
+    def __init__(self, count: int, workers: int) -> None:
+        self.waiting, self.workers, self.seconds = deque(range(count)), workers, BATCH
+
+    def __iter__(self) -> Batches:
+        return self
+
+    def __next__(self) -> list[int]:
+        if not self.waiting:
+            raise StopIteration
+        share = len(self.waiting) / (SHARES * self.workers)
+        size = max(1, round(min(BATCH / max(self.seconds, 1e-6), share)))
+        return [self.waiting.popleft() for _ in range(size)]
+
+
+def run_batch(work: Callable[[T], R], tasks: Sequence[T]) -> Done:
+    """Some tasks, one after another."""
+    begun = time.monotonic()
+    results = [work(task) for task in tasks]
+    return Done(results, (time.monotonic() - begun) / len(tasks))
+
+
 # --------------------------------------------------------------------------- processes
 
 
 def run_in_processes(work: Callable[[T], R], tasks: Sequence[T], engine: Engine) -> Results[R]:
-    """Each process has one task at a time: of one that ends it is known which it had."""
+    """Each process has one batch at a time: of one that ends it is known which it had.
+
+    What such a batch held is begun again one by one, which shows whose fault it was.
+    """
     if engine.memory is None and (engine.workers == 1 or len(tasks) < 2):
         yield from ((k, work(task)) for k, task in enumerate(tasks))
         return
     context = multiprocessing.get_context("spawn")  # a fork would share locks of threads
     make = partial(ProcessPoolExecutor, 1, context, limit_memory, (engine.memory,))
-    waiting, ended = deque(range(len(tasks))), Counter[int]()
+    batches, ended = Batches(len(tasks), engine.workers), Counter[int]()
+    given_back: deque[list[int]] = deque()
     free: list[ProcessPoolExecutor] = []
     made: list[ProcessPoolExecutor] = []
-    running: dict[Future[R], tuple[int, ProcessPoolExecutor]] = {}
+    running: dict[Future[Done], tuple[list[int], ProcessPoolExecutor]] = {}
     try:
-        while waiting or running:
-            while waiting and len(running) < engine.workers:
+        while True:
+            while len(running) < engine.workers:
+                batch = next(batches, None) or (given_back.popleft() if given_back else None)
+                if batch is None:
+                    break
                 if not free:
                     free.append(make())
                     made.append(free[-1])
                 process = free.pop()
                 try:
-                    future = process.submit(work, tasks[waiting[0]])
+                    future = process.submit(run_batch, work, [tasks[k] for k in batch])
                 except BrokenExecutor:  # it ended while it had nothing to do
                     process.shutdown()
+                    given_back.append(batch)
                     continue
-                running[future] = waiting.popleft(), process
+                running[future] = batch, process
+            if not running:
+                return
             for future in wait(running, return_when=FIRST_COMPLETED).done:
-                k, process = running.pop(future)
+                batch, process = running.pop(future)
                 try:
-                    result: R | Lost = future.result()
+                    done = future.result()
                 except MemoryError:
                     process.shutdown()
-                    result = Lost(f"needs more memory than {engine.memory or 0.0:g} GB")
+                    if len(batch) > 1:
+                        given_back.extend([k] for k in batch)
+                    else:
+                        yield batch[0], Lost(f"needs more memory than {engine.memory or 0.0:g} GB")
                 except BrokenExecutor:
                     process.shutdown()
-                    ended[k] += 1
-                    if ended[k] <= RETRIES:
-                        waiting.append(k)
-                        continue
-                    result = Lost(
-                        f"its process ended {ended[k]} times, for want of memory perhaps: take "
-                        "fewer workers"
-                    )
+                    ended.update(batch)
+                    given_back.extend([k] for k in batch if ended[k] <= RETRIES)
+                    words = "times, for want of memory perhaps: take fewer workers"
+                    for k in batch:
+                        if ended[k] > RETRIES:
+                            yield k, Lost(f"its process ended {ended[k]} {words}")
                 else:
                     free.append(process)
-                yield k, result
+                    batches.seconds = done.seconds
+                    yield from zip(batch, done.results, strict=True)
     finally:
         for process in made:
             process.shutdown(cancel_futures=True)
@@ -186,13 +253,17 @@ def run_on_dask(work: Callable[[T], R], tasks: Sequence[T], engine: Engine) -> R
     call = partial(client.submit, run_alone, VERSION, work, retries=RETRIES, pure=False)
     suspects = []
     try:
-        for k, result in gather_results(dask, call, tasks, range(len(tasks)), WAITING):
-            if isinstance(result, Lost):
-                suspects.append(k)
+        batches = Batches(len(tasks), max(1, len(client.nthreads())))
+        most = max(FEWEST_AHEAD, AHEAD * batches.workers)
+        for batch, found in gather_batches(dask, call, tasks, batches, most):
+            if isinstance(found, Lost):
+                suspects += batch
             else:
-                yield k, result
+                batches.seconds = found.seconds
+                yield from zip(batch, found.results, strict=True)
         # a worker that ends has tasks beside the one that ended it: which it is shows one by one
-        yield from gather_results(dask, call, tasks, suspects, 1)
+        for (k,), found in gather_batches(dask, call, tasks, ([k] for k in suspects), 1):
+            yield k, found if isinstance(found, Lost) else found.results[0]
     except (OSError, dask.CancelledError) as error:  # of connections
         raise tell_of_lost_scheduler() from error
     finally:
@@ -200,27 +271,36 @@ def run_on_dask(work: Callable[[T], R], tasks: Sequence[T], engine: Engine) -> R
             client.close()
 
 
-def gather_results(
-    dask: Any, call: Callable[[T], Any], tasks: Sequence[T], chosen: Iterable[int], most: int
-) -> Results[Any]:
-    """Results of some of the tasks, of which so many wait at a time."""
-    numbers = iter(chosen)
-    running: dict[Any, int] = {}
+def gather_batches(
+    dask: Any,
+    call: Callable[[Sequence[T]], Any],
+    tasks: Sequence[T],
+    batches: Iterable[list[int]],
+    most: int,
+) -> Iterator[tuple[list[int], Done | Lost]]:
+    """Batches as they are done, of which so many wait at a time."""
+    following = iter(batches)
+    running: dict[Any, list[int]] = {}
+
+    def begin(count: int) -> list[Any]:
+        begun = {call([tasks[k] for k in batch]): batch for batch in islice(following, count)}
+        running.update(begun)
+        return [*begun]
+
     try:
-        running |= {call(tasks[k]): k for k in islice(numbers, most)}
-        ready = dask.as_completed(list(running), raise_errors=False)
+        ready = dask.as_completed(begin(most), raise_errors=False)
         for future in ready:
-            k = running.pop(future)
+            batch = running.pop(future)
             if future.status == "cancelled":
                 raise tell_of_lost_scheduler()
             # of one whose worker has ended since it was done, this waits until it is done again
             error = future.exception()
-            yield k, future.result() if error is None else explain_failure(error, dask.KilledWorker)
+            if error is None:
+                yield batch, future.result()
+            else:
+                yield batch, explain_failure(error, dask.KilledWorker)
             future.release()
-            for following in islice(numbers, 1):
-                again = call(tasks[following])
-                running[again] = following
-                ready.add(again)
+            ready.update(begin(1))
     finally:
         for future in running:
             future.release()
@@ -266,12 +346,34 @@ def explain_failure(error: BaseException, killed: type[BaseException]) -> Lost:
     ) from error
 
 
-def run_alone(version: str, work: Callable[[T], R], task: T) -> R:
-    """One task of a worker that may have several threads, and another version."""
+def run_alone(version: str, work: Callable[[T], R], tasks: Sequence[T]) -> Done:
+    """A batch of a worker that may have several threads, and another version."""
     if version != VERSION:
         raise InputError(f"the workers have dynident {VERSION}, not {version}: give all the same")
+    keep_freed_memory()
     with ONE_AT_A_TIME:
-        return work(task)
+        return run_batch(work, tasks)
+
+
+@cache
+def keep_freed_memory() -> None:
+    """Let this process reuse the memory of arrays, as one without Dask's settings does.
+
+    Dask begins workers with ``MALLOC_TRIM_THRESHOLD_`` at 64 kB, and glibc then gives each array
+    back to the system and takes new pages for the next one: a fifth of the time of a short log.
+    What is set instead is where glibc arrives by itself: arrays of up to 32 MB are taken from what
+    was freed, and 64 MB of that stay.
+    """
+    if "MALLOC_TRIM_THRESHOLD_" not in os.environ:
+        return
+    with suppress(OSError, TypeError, AttributeError):  # another system's library has none
+        mallopt = ctypes.CDLL(None).mallopt
+        for parameter, value in MALLOC.items():
+            mallopt(parameter, value)
+
+
+MALLOC = {-1: 1 << 26, -3: 1 << 25}
+"""Of glibc's mallopt: M_TRIM_THRESHOLD and M_MMAP_THRESHOLD [bytes]."""
 
 
 ENGINES: dict[str, Callable[[Callable[[Any], Any], Sequence[Any], Engine], Results[Any]]] = {
