@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dynident.cli.options import JsonFlag, LogFlags
+from dynident.cli.options import ROBOT, JsonFlag, LogFlags
 from dynident.cli.output import print_json, say
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @add_study_flags("study", "robot", "validate")
 def base(
-    robot: Annotated[Path, typer.Argument(metavar="ROBOT", help="URDF, MJCF or robot TOML.")],
+    robot: Annotated[Path, ROBOT],
     given: StudyFlags,
     rotor: Annotated[
         bool | None,

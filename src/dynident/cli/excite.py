@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dynident.cli.options import (
+    ROBOT,
     FrictionOption,
     JsonFlag,
     LockedOption,
@@ -26,10 +27,7 @@ if TYPE_CHECKING:
 
 @add_flags(EXCITING, "excitation")
 def excite(
-    robot: Annotated[
-        Path | None,
-        typer.Argument(metavar="ROBOT", help="URDF, MJCF or robot TOML.", show_default=False),
-    ] = None,
+    robot: Annotated[Path | None, ROBOT] = None,
     study: Annotated[
         Path | None,
         typer.Option(

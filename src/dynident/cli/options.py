@@ -106,6 +106,8 @@ LowpassOption = Annotated[
         help="Low-pass of the all-samples errors [Hz].",
     ),
 ]
+ROBOT = typer.Argument(metavar="ROBOT", help="URDF, MJCF or robot TOML.", show_default=False)
+"""The robot of a command that needs no log."""
 FrictionOption = Annotated[
     str | None,
     typer.Option(

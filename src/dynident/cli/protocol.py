@@ -9,10 +9,12 @@ import typer
 
 from dynident.cli.excite import choose_study
 from dynident.cli.options import (
+    ROBOT,
     FrictionOption,
     JsonFlag,
     LockedOption,
     add_flags,
+    declare_directory,
     parse_locked_joints,
 )
 from dynident.cli.output import print_json, say_written
@@ -22,10 +24,7 @@ from dynident.experiments.planning import PLANNING, SHARED
 
 @add_flags(PLANNING, "excitation")
 def protocol(
-    robot: Annotated[
-        Path | None,
-        typer.Argument(metavar="ROBOT", help="URDF, MJCF or robot TOML.", show_default=False),
-    ] = None,
+    robot: Annotated[Path | None, ROBOT] = None,
     study: Annotated[
         Path | None,
         typer.Option("--study", help="Whose robot, [excitation] and [[obstacle]] count."),
@@ -33,10 +32,7 @@ def protocol(
     friction: FrictionOption = None,
     locked: LockedOption = None,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="DIR", help="Directory of the page, motions and studies."
-        ),
+        Path | None, declare_directory("Directory of the page, motions and studies.")
     ] = None,
     json: JsonFlag = False,
     options: dict[str, Any] | None = None,

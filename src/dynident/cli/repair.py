@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from dynident.cli.options import FrictionOption, JsonFlag, add_flags, check_positive
+from dynident.cli.options import ROBOT, FrictionOption, JsonFlag, add_flags, check_positive
 from dynident.cli.output import print_json, say, say_written
 from dynident.export.repair import NEAREST
 
 
 @add_flags(NEAREST)
 def repair(
-    robot: Annotated[Path, typer.Argument(metavar="ROBOT", help="URDF, MJCF or robot TOML.")],
+    robot: Annotated[Path, ROBOT],
     urdf: Annotated[
         Path | None,
         typer.Option("--urdf", help="The URDF to write; only a report without."),
