@@ -73,7 +73,7 @@ from dynident.recording.prepare import Preparation, Samples
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS, RowKind
-from dynident.regression.scatter import measure_scatter, run_lack_of_fit_test
+from dynident.regression.scatter import LackOfFit, measure_scatter, run_lack_of_fit_test
 from dynident.regression.standing import check_bearing
 from dynident.report.fit import Fit, conclude_fit
 from dynident.search.ranges import Region
@@ -187,14 +187,8 @@ def identify(
         if said:
             raise ComputationError("; ".join([str(error), *said])) from error
         raise
-    factors = fitted.factors
-    if found.instruments is not None and any(test.rejected for test in found.tests):
-        other = {log.name: problem.on(log).factors for log in held_out}
-        found = size_rejections(found, other or {"the fitted rows": factors})
-    noise = measure_scatter(fitted, found.beta)
-    fit = None if noise is None else run_lack_of_fit_test(fitted, found.beta, found.sigma, noise)
-    if fit is not None:
-        found = replace(found, tests=(*found.tests, fit.test))
+    found, fit = run_estimate_tests(problem, fitted, found, held_out)
+    # what follows asks for torques along the motion, no more for rows of the regressor
     for each in (problem, fitted):
         each.source.release()
 
@@ -236,7 +230,10 @@ def identify(
             *warn_of_unfitted_joints(fitted, facts),
             *(() if blind and positions else warn_of_poor_fit(figures.model[0])),
         ],
-        beside=[*([] if fit is None else warn_of_lack_of_fit(fit, factors.names)), *figures.stiff],
+        beside=[
+            *([] if fit is None else warn_of_lack_of_fit(fit, fitted.factors.names)),
+            *figures.stiff,
+        ],
         last=lacking,
         method=method,
         logs=LogsAtHand(problem.samples, tuple(held_out)),
@@ -351,6 +348,21 @@ def fit_model(
     if problem.idim.loaded and found.theta is not None:
         problem = problem.bearing(found.theta)
     return problem, rows(problem) if problem.idim.nonlinear else fitted, found
+
+
+def run_estimate_tests(
+    problem: Problem, fitted: Problem, found: Estimate, validation: Sequence[Samples]
+) -> tuple[Estimate, LackOfFit | None]:
+    """The estimate with what tests say of it, and the one of the scatter of repeated states."""
+    if found.instruments is not None and any(test.rejected for test in found.tests):
+        # with many rows a bias of nothing is significant: its size is told on other logs
+        other = {log.name: problem.on(log).factors for log in validation}
+        found = size_rejections(found, other or {"the fitted rows": fitted.factors})
+    noise = measure_scatter(fitted, found.beta)
+    if noise is None:
+        return found, None
+    fit = run_lack_of_fit_test(fitted, found.beta, found.sigma, noise)
+    return replace(found, tests=(*found.tests, fit.test)), fit
 
 
 class Measured(NamedTuple):

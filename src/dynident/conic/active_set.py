@@ -122,12 +122,14 @@ def linearise_constraints(
         values, vectors = np.linalg.eigh(cone.matrix(x))
         V, U = vectors[:, :k], vectors[:, k:]
         now.append(V)
+        # V^T S V = 0 is diagonal in the eigenvectors of S as it is now
         turned = V.T @ cone.part @ V
         c.append(svec(np.diag(values[:k])))
         rows = np.zeros((k * (k + 1) // 2, len(x)))
         rows[:, cone.support] = svec(turned).T
         C.append(rows)
         if U.shape[1]:
+            # 2 <W, V^T dS U L^-1 U^T dS V> as a sum of squares, with W = root^T root / 2
             weights, axes = np.linalg.eigh(V.T @ multiplier @ V)
             root = np.sqrt(2.0 * np.maximum(weights, 0.0))[:, None] * axes.T
             bend = root @ (V.T @ cone.part @ U) / np.sqrt(np.maximum(values[k:], 1e-12))
@@ -155,6 +157,7 @@ class Face:
         if len(self.F):
             self._inner = cho_factor(np.eye(len(self.F)) + self.F @ self.F.T)
         self.HC = self.bent(self.C.T)
+        # of constraints that repeat each other the pseudo-inverse takes one
         values, vectors = np.linalg.eigh(self.C @ self.HC)
         kept = values > SMALLEST * max(values[-1:], default=0.0)
         self.inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T

@@ -148,6 +148,7 @@ def solve_cone_problem(
     if all(measure_cone_violation(cone, start) == 0.0 for cone in cones):
         return finish_solution(A, b, cones, (start, *build_free_faces(cones)), 0)
     if warm is not None and unique:
+        # multipliers here are those of half the criterion, whose gradient is A^T (A x - b)
         half = [0.5 * m for m in warm.multipliers]
         guess = polish_answer(R, c, cones, warm.x, warm.faces, half, FEW_ROUNDS)
         if guess is not None and (found := finish_solution(A, b, cones, guess, 0)).accurate:
@@ -164,6 +165,7 @@ def solve_cone_problem(
             status = str(outcome.status)
             iterations += int(outcome.iterations)
             if status == INFEASIBLE:
+                # the solver's dual ray proves it, where it is one: otherwise another attempt
                 refuse_contradiction(cones, np.array(outcome.z)[len(R) :])
                 break
             answer = form.answer(outcome, size)
@@ -171,7 +173,7 @@ def solve_cone_problem(
                 break
             plain = finish_solution(A, b, cones, answer, iterations)
             if len(start) > LARGE and plain.accurate:
-                return plain
+                return plain  # a dense active set of so many unknowns costs more than it improves
             rounds = FEW_ROUNDS if plain.accurate else ROUNDS
             refined = polish_answer(R, c, cones, *answer, rounds) if unique else None
             found = plain if refined is None else finish_solution(A, b, cones, refined, iterations)

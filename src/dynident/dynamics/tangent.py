@@ -29,18 +29,10 @@ def cross_screw(V, b, S, k, out):  # type: ignore[no-untyped-def]
 
 
 @inner
-def linearise_dynamics(tree, w, K, D):  # type: ignore[no-untyped-def]
-    """Derivatives of the inverse dynamics: ``K = d tau / d q`` and ``D = d tau / d dq``.
-
-    After `accelerate_bodies`: A with ddq in it, F the forces on subtrees, C composite inertias.
-    Of a free-flying base q moves along its own axes. Singh, Russell and Wensing (2022), eq. (29)
-    to (32).
-    """
-    kind, parent, row, gravity = tree.kind, tree.parent, tree.row, tree.gravity
-    path, path_length = tree.path, tree.path_length
-    S, V, A, F, own, C, B, T, f = w.S, w.V, w.A, w.F, w.own, w.C, w.B, w.T, w.f
-    bodies = len(kind)
-    for b in range(bodies):
+def fill_rate_matrices(own, V, B):  # type: ignore[no-untyped-def]
+    """P and D of each body, twelve numbers, from its inertia and its motion about the origin."""
+    for b in range(len(own)):
+        # Sigma = tr(I)/2 - I of the inertia about the world's origin; then P and D, see above
         m, h0, h1, h2 = own[b, 0], own[b, 1], own[b, 2], own[b, 3]
         half = 0.5 * (own[b, 4] + own[b, 6] + own[b, 9])
         xx, yy, zz = half - own[b, 4], half - own[b, 6], half - own[b, 9]
@@ -59,8 +51,19 @@ def linearise_dynamics(tree, w, K, D):  # type: ignore[no-untyped-def]
         B[b, 9] = w0 * xy - w1 * xx + v2 * h0
         B[b, 10] = w0 * yy - w1 * xy + v2 * h1
         B[b, 11] = w0 * yz - w1 * xz + v2 * h2 - hv
-    first, second, rate = T[0], T[1], T[2]  # psi', psi'' and psi' + S'
-    for b in range(bodies):
+
+
+@inner
+def differentiate_screws(tree, w):  # type: ignore[no-untyped-def]
+    """Of every velocity psi', psi'' and psi' + S', into T: how its screw moves with its parent.
+
+    ``psi' = V_p x S`` and ``psi'' = A_p x S + V_p x psi'`` with the motion of the parent body p,
+    ``S' = V_b x S``, which is psi' of a single joint.
+    """
+    kind, parent, row, gravity = tree.kind, tree.parent, tree.row, tree.gravity
+    S, V, A, T = w.S, w.V, w.A, w.T
+    first, second, rate = T[0], T[1], T[2]
+    for b in range(len(kind)):
         up = parent[b]
         for k in range(row[b], row[b] + (6 if kind[b] == 2 else 1)):
             if up >= 0:
@@ -79,9 +82,25 @@ def linearise_dynamics(tree, w, K, D):  # type: ignore[no-untyped-def]
                 second[k, 2] = gravity[1] * s0 - gravity[0] * s1
                 if kind[b] == 2:
                     cross_screw(V, b, S, k, rate)
+
+
+@inner
+def linearise_dynamics(tree, w, K, D):  # type: ignore[no-untyped-def]
+    """Derivatives of the inverse dynamics: ``K = d tau / d q`` and ``D = d tau / d dq``.
+
+    After `accelerate_bodies`: A with ddq in it, F the forces on subtrees, C composite inertias.
+    Of a free-flying base q moves along its own axes. Singh, Russell and Wensing (2022), eq. (29)
+    to (32).
+    """
+    kind, parent, row = tree.kind, tree.parent, tree.row
+    path, path_length = tree.path, tree.path_length
+    S, F, C, B, T, f = w.S, w.F, w.C, w.B, w.T, w.f
+    fill_rate_matrices(w.own, w.V, B)
+    differentiate_screws(tree, w)
+    first, second, rate = T[0], T[1], T[2]
     K[:] = 0.0
     D[:] = 0.0
-    for b in range(bodies - 1, -1, -1):
+    for b in range(len(kind) - 1, -1, -1):  # B of a subtree, as C, once its bodies are in
         up = parent[b]
         if up >= 0:
             for i in range(12):

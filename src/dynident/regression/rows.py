@@ -311,6 +311,7 @@ class MotionRows(RowSource):
                 if packing.special:
                     met = idim.find_conditions(*motion, log.rate, width, met, around)
                 part, tau = packed[: b - a], log.tau[a:b]
+                # columns of bodies, by the recursion or as they are along the same motion already
                 if bodies is None or not packing.bent:
                     idim.fill_bodies(packing, *motion, part)
                 else:
@@ -318,6 +319,8 @@ class MotionRows(RowSource):
                     for here, there in self._borrowed:
                         part[:, here] = rigid[:, there]
                 if met is not None and met.bend is not None:
+                    # friction by the load |tau| is linear about the torques of the bodies `about`:
+                    # their slopes go to the columns, and what these give at that point to y
                     torques = (
                         evaluate_inverse_dynamics(idim.tree, self._about[0], *motion)
                         if bodies is None
@@ -332,6 +335,7 @@ class MotionRows(RowSource):
                 ]
                 if combined is not None:
                     rows, regular = self._free_rows(log, segment, combined, packed, tau, a)
+                    # where the contacts' Jacobian loses rank their null space jumps
                     if log.kept is not None:
                         regular = regular & log.kept[a:b]
                     moving[a:b, len(blocks) :] = regular[:, None]
