@@ -751,8 +751,23 @@ class Idim:
         if self.free:
             model, plain = self.settled(theta)
             return model.drive_torque(plain, q, dq, ddq, width, conditions)
-        first = self.tree.dof - self.robot.n
         tau = np.zeros((len(dq), self.rows))
+        for a in range(0, len(dq), STRETCH):  # what lies between stays in the cache
+            s = slice(a, a + STRETCH)
+            motion, here = (q[s], dq[s], ddq[s]), conditions.rows(s)
+            self._add_drive_torques(theta, motion, width, here, tau[s])
+        return tau
+
+    def _add_drive_torques(
+        self,
+        theta: Array,
+        motion: tuple[Array, Array, Array],
+        width: Array | None,
+        conditions: Conditions,
+        tau: Array,
+    ) -> None:
+        q, dq, ddq = motion
+        first = self.tree.dof - self.robot.n
         joints = tau[:, first : self.tree.dof]
         drives = theta[self.inertial : self.plain]
         for kind in self.structure.plain_columns:
@@ -766,13 +781,12 @@ class Idim:
                 friction = self.frictions[k]
                 signal = friction.model.columns(see(k), self._shape_of(k)) @ linear
                 add_drive_torque(signal, self.gears[friction.gear].turns, joints)
-        sensed = self.evaluate_sensor_errors((q, dq, ddq), conditions)
+        sensed = self.evaluate_sensor_errors(motion, conditions)
         for value, own in zip(
             self.sensor_values(theta), self.structure.sensor_columns, strict=True
         ):
             if (own.sensor, own.tilted) in sensed:
                 tau += value * sensed[own.sensor, own.tilted][:, own.axis]
-        return tau
 
     def sensor_values(self, theta: Array) -> Array:
         """What is not known of sensors, of a full set; a view of it."""

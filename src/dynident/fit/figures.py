@@ -527,7 +527,7 @@ def decompose_torques(
         gravity, moving, body, *rest = idim.rigid_torques(bodies, (0, 1, 2, 2), q, *moved)
         around = collect_conditions(idim, log, wide)
         around = idim.follow(q, dq, log.rate, conditions=around)
-        conditions = replace(around, load=idim.compute_loads(body))
+        conditions = replace(around, load=idim.compute_loads(body) if idim.loaded else None)
         values = {
             "measured": log.tau[wide]
             - idim.drive_torque(sensors, q, dq, ddq, conditions=conditions),
