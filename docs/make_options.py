@@ -26,6 +26,7 @@ from dynident.export.formats import EXPORTS
 from dynident.filters.clock import Clocking
 from dynident.loads.identify import FAMILIES as PAYLOAD
 from dynident.methods.options import SIMULATION, list_all_options, name_methods_with_option
+from dynident.recording.commanded import DriveLaw
 from dynident.recording.floating import Floating
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Preparation
@@ -252,6 +253,13 @@ def page() -> str:
         "order, on the joints' side. [The doctor](doctor.md) says which.",
         "",
         *rows(HEAD, of_family(Mending)),
+        "",
+        "## Logs without torques",
+        "",
+        "Keys of a `[[log]]`: the law of the drives, whose torque is fitted "
+        "([walking](legged.md#walking-without-torque-sensors)).",
+        "",
+        *rows(HEAD, of_family(DriveLaw)),
         "",
         "## Floating bases",
         "",

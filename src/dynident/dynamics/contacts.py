@@ -87,6 +87,21 @@ def follow_contact(tree: Tree, robot: Robot, contact: Contact, q: Array) -> Fram
     return follow_frame(tree, body, contact.rotation, contact.translation, q)
 
 
+def follow_touch(tree: Tree, robot: Robot, contact: Contact, q: Array) -> FrameMotion:
+    """Where a contact touches along a motion: its frame, or the lowest point of its ball.
+
+    The ball rolls: the point is always another one of the body, ``v = v_o + omega x r``.
+    """
+    motion, weight = follow_contact(tree, robot, contact, q), float(np.linalg.norm(robot.gravity))
+    if contact.radius == 0.0 or weight == 0.0:
+        return motion
+    down = contact.radius / weight * robot.gravity
+    arm = np.einsum("tji,j->ti", motion.turn, down)[:, :, None]
+    linear, angular = np.split(motion.jacobian, 2, axis=1)
+    moved = np.concatenate([linear + np.cross(angular, arm, axis=1), angular], axis=1)
+    return FrameMotion(moved, motion.turn, motion.origin + down)
+
+
 def map_wrench_to_joints(
     tree: Tree, robot: Robot, contact: Contact, q: Array, wrench: Array
 ) -> Array:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers
-from dynident.dynamics.contacts import follow_contact
+from dynident.dynamics.contacts import follow_touch
 from dynident.dynamics.tree import Tree
 from dynident.robot.model import Equations, Robot
 
@@ -93,7 +93,7 @@ def stack_contact_jacobians(tree: Tree, robot: Robot, names: Sequence[str], q: A
     """Jacobian of contacts by name, one below another, shape (samples, components, dof)."""
     chosen = [contact for contact in robot.contacts if contact.name in names]
     parts = [
-        follow_contact(tree, robot, contact, q).jacobian[:, : contact.components]
+        follow_touch(tree, robot, contact, q).jacobian[:, : contact.components]
         for contact in chosen
     ]
     return np.concatenate(parts, axis=1)

@@ -683,7 +683,7 @@ def cut_into_windows(log: Samples, horizon: float | None) -> list[tuple[int, int
 
 def lacks_torque(log: GeneralisedSamples) -> bool:
     """Whether a log has no torques, and equations that take them."""
-    return log.torque != "measured" and log.observed.equations != "base"
+    return log.torque in ("none", "law") and log.observed.equations != "base"
 
 
 def fill_missing_torque(log: Log, simulation: Simulation) -> Log:

@@ -17,6 +17,7 @@ from dynident.dynamics.idim import Idim
 from dynident.filters.blocks import Block, count_memory, cut_into_blocks, take_every
 from dynident.filters.filters import count_filter_edge, filter_zero_phase
 from dynident.recording.prepare import Samples
+from dynident.recording.recording import COMMANDED
 from dynident.regression.factors import Factors
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
@@ -204,7 +205,7 @@ def tell_torque_source(log: Samples) -> str:
 
     Of a log without torques what is measured is the wrench.
     """
-    return "law" if log.torque == "law" else "measured"
+    return "law" if log.torque in ("law", COMMANDED) else "measured"
 
 
 def build_fit_figure(

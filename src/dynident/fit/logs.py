@@ -102,7 +102,7 @@ def describe_log(samples: Samples) -> str:
     if samples.rests is not None:
         return f"{samples.name} ({len(samples.q)} poses held, by side of approach)"
     seconds = sum(stop - start for start, stop in samples.runs) / samples.rate
-    derived = ", torque of the law" if samples.torque == "law" else ""
+    derived = ", torque of the law" if tell_torque_source(samples) == "law" else ""
     return f"{samples.name} ({seconds:.4g} s at {samples.rate:g} Hz{derived})"
 
 

@@ -20,7 +20,7 @@ from dynident.core.options import NotNegatives, Options, broadcast_to_joints
 from dynident.core.schema import Flag, Name, Number
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.base import BaseParameters
-from dynident.dynamics.contacts import follow_contact
+from dynident.dynamics.contacts import follow_touch
 from dynident.online.causal import TURN_POINTS, Turnover
 from dynident.online.consistent import ConsistentAnswer
 from dynident.online.instruments import InstrumentAnswer
@@ -429,7 +429,7 @@ class Tracker:
             own[:] = 0.0
             if contact.name in bearing and np.all(np.isfinite(q)):
                 idim = self.base.idim
-                motion = follow_contact(idim.tree, idim.robot, contact, q)
+                motion = follow_touch(idim.tree, idim.robot, contact, q)
                 own[:] = motion.jacobian[0, : contact.components]
 
     def _name_value(self, place: int) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dynident.filters.clock import Clocking
+from dynident.recording.commanded import DriveLaw
 from dynident.recording.floating import Floating
 from dynident.recording.mend import Mending
 
 CLOCKING = Clocking
-LOG_OPTIONS = (CLOCKING, Mending, Floating)
+LOG_OPTIONS = (CLOCKING, Mending, DriveLaw, Floating)

@@ -160,7 +160,7 @@ class Samples:
         Temperatures of the drives, as measured [deg C].
     known : ndarray, shape (samples, n), or None
         Known torques on the joints, as measured [Nm or N].
-    torque : {"measured", "none", "law"}
+    torque : {"measured", "none", "law", "commanded"}
         Whence `tau` is.
     base : BaseMotion or None
         Of a floating robot.

@@ -313,9 +313,6 @@ def _locate_signals(log: _Log, time: Spot | None) -> tuple[dict[str, list[Spot]]
     here = [j for j in robot.joint_names if j not in list_absent_joints(log)]
     found: dict[str, list[Spot]] = {}
     driven = log.torque or torque in columns or known & {*defaults[torque]}
-    if robot.floating and not driven and log.request.floating.equations is None:
-        words = "the base's wrench alone is fitted (equations = 'base')"
-        warnings.append(f"{name}: has no torques ({defaults['tau'][0]}); {words}")
     for signal in ("q", *((torque,) if driven else ()), *OPTIONAL):
         within, wanted = tables, _to_list(columns.get(signal, ()))
         if signal not in columns:

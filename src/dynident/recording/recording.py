@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 SIGNALS = ("q", "tau", "dq", "ddq", "qref", "dqref", "temp", "known")
 """What a recording can hold."""
 
-Torque = Literal["measured", "none", "law"]
+Torque = Literal["measured", "none", "law", "commanded"]
+COMMANDED: Literal["commanded"] = "commanded"
+"""Of torques that a log's stated law made, which are fitted as measured ones are."""
 """Whence torques are: of sensors or currents; nowhere, and zeros; or a controller's law along the
 measured motion."""
 
@@ -66,7 +68,7 @@ class Recording:
         Temperatures of the drives, where the log has them [deg C].
     known : ndarray, shape (samples, n), or None
         Torques on the joints that are known, where the log has them [Nm or N].
-    torque : {"measured", "none", "law"}
+    torque : {"measured", "none", "law", "commanded"}
         Whence `tau` is; of a log without torques it holds zeros.
     base : Base or None
         Of a floating robot, what the log has of its base.

@@ -13,12 +13,14 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
-from dynident.core.arrays import Array, Integers
+from dynident.core.arrays import Array, Booleans, Integers
 
 UNEXCITED = 1e7
 """Condition number of the scaled regressor above which the rows do not excite it."""
 CLEARLY = 100.0
 """By how much a condition number that is only estimated has to be better than that."""
+FEW = 5
+"""Rows for each parameter of a group, below which they do not tell its noise."""
 
 
 def triangularise_rows(rows: Array) -> Array:
@@ -124,6 +126,40 @@ class Factors:
     def counts(self) -> Array:
         """Rows of each group."""
         return np.array([group.rows for group in self.groups], dtype=float)
+
+    def pool(self) -> tuple[Factors, Integers]:
+        """Groups of one noise as one, and which of these each group is in."""
+        numbers = {noise: k for k, noise in enumerate(dict.fromkeys(self.shared))}
+        place = np.array([numbers[noise] for noise in self.shared])
+        if len(numbers) == len(self.groups):
+            return self, place
+        pools = [
+            [g for g, k in zip(self.groups, place, strict=True) if k == n] for n in numbers.values()
+        ]
+        merged = [
+            own[0]
+            if len(own) == 1
+            else replace(
+                own[0],
+                factor=triangularise_rows(np.vstack([g.factor for g in own])),
+                rows=sum(g.rows for g in own),
+            )
+            for own in pools
+        ]
+        return Factors(tuple(merged)), place
+
+    @cached_property
+    def scarce(self) -> Booleans:
+        """Groups with too few rows for a noise of their own, beside some that share one.
+
+        Those of a leg that seldom leaves the ground: less than `FEW` for each parameter in them.
+        """
+        alone = np.array([not group.noise for group in self.groups])
+        return (
+            alone
+            & (not alone.all())
+            & (self.counts < [FEW * len(group.columns) for group in self.groups])
+        )
 
     @property
     def ones(self) -> Array:

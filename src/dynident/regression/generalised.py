@@ -20,7 +20,7 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import InputError
 from dynident.dynamics import evaluate_inverse_dynamics
-from dynident.dynamics.contacts import follow_contact, map_wrench_to_joints
+from dynident.dynamics.contacts import follow_touch, map_wrench_to_joints
 from dynident.dynamics.equations import (
     NullSpace,
     Observed,
@@ -199,6 +199,12 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
         q, dq, ddq = (np.hstack(pair) for pair in zip(moved, (q, dq, ddq), strict=True))
         still = log.base.still
     kind = choose_equations(robot, log)
+    if robot.floating and log.torque == "none" and log.equations is None:
+        words = (
+            f"{log.name}: has no torques (tau_{robot.joint_names[0]}); the base's wrench alone is "
+            "fitted (equations = 'base')"
+        )
+        log = replace(log, warnings=(*log.warnings, words))
     tau = log.tau
     if robot.equations > robot.n or log.wrenches:
         tau = np.zeros((len(q), robot.equations))
@@ -389,6 +395,11 @@ def split_by_contacts(
     """
     robot, tree = idim.robot, idim.tree
     free = [c for c in robot.contacts if c.name not in log.wrenches]
+    if log.base is not None and not log.base.oriented and any(c.radius for c in free):
+        raise InputError(
+            f"{log.name}: a contact with a radius touches where gravity points to, and the log has "
+            "no orientation of the base (base_qx ...); leave radius out"
+        )
     flags = np.zeros((len(q), len(free)), dtype=bool)
     for k, contact in enumerate(free):
         if contact.name in log.touching:
@@ -403,7 +414,7 @@ def split_by_contacts(
         velocity = np.empty((len(q), 3))
         for a in range(0, len(q), CHUNK):
             s = slice(a, a + CHUNK)
-            J = follow_contact(tree, robot, contact, q[s])
+            J = follow_touch(tree, robot, contact, q[s])
             own = np.einsum("tij,tj->ti", J.jacobian[:, :3], dq[s])
             velocity[s] = np.einsum("tij,tj->ti", J.turn, own)
         from scipy import ndimage  # a tenth of a second that few runs need

@@ -217,10 +217,9 @@ class MotionRows(RowSource):
     @cached_property
     def groups(self) -> tuple[RowGroup, ...]:
         """The equations of motion, then combinations of them that are free of contacts."""
+        # equations are scaled by their noise: of whatever contacts, what is left is one factor
         combined = [
-            RowGroup(
-                f"{FREE_OF}{'+'.join(each.names)} {k + 1}", "1", FREE_OF + "+".join(each.names)
-            )
+            RowGroup(f"{FREE_OF}{'+'.join(each.names)} {k + 1}", "1", FREE_OF)
             for each in self.free
             for k in range(each.count)
         ]

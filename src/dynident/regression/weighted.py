@@ -21,6 +21,8 @@ SHARE = 0.2
 """Share in the weakest directions, relative to the largest, above which it is named."""
 REMEMBERED = 4
 """Earlier steps of an iteration that the next one is mixed with."""
+PLAIN = 20
+"""Rounds of whole steps, after which they are mixed."""
 TOLERANCE = 1e-6
 
 
@@ -41,7 +43,8 @@ def solve_wls(
 
     Where there are sigmas to begin with, shape (groups,), steps from there are mixed, and fewer.
     """
-    sigma = factors.ones if start is None else start
+    factors, place = factors.pool()
+    sigma = factors.ones if start is None else start[np.unique(place, return_index=True)[1]]
     past: tuple[tuple[Array, Array], ...] = ()
     for iteration in range(1, reweighting.round_limit + 1):
         system = factors.weighted(sigma)
@@ -51,8 +54,8 @@ def solve_wls(
         past = (*past[-REMEMBERED:], (np.log(sigma), np.log(new / sigma)))
         sigma = new
         if settled:
-            return beta, sigma, iteration
-        if start is not None:
+            return beta, sigma[place], iteration
+        if start is not None or iteration > PLAIN:
             sigma = np.exp(mix_past_steps(past, np.eye(len(new))))
     raise ComputationError(
         f"the groups' sigmas did not settle in {reweighting.round_limit} rounds; try ols"
@@ -80,7 +83,8 @@ def estimate_group_sigma(
     """Standard deviation of each group's error, under the weights that gave beta and their system.
 
     ``sigma_j^2 = ||e_j||^2 / (r_j - h_j)`` with the leverage ``h_j`` of the group's rows: the
-    share of the parameters spent on them. Sums over all groups of one noise.
+    share of the parameters spent on them. Sums over all groups of one noise. Of `scarce`
+    groups, whose errors could all vanish, it is the share of their torque that all groups have.
     """
     system = factors.weighted(weights) if system is None else system
     inverse = system.inverse()
@@ -97,8 +101,13 @@ def estimate_group_sigma(
             (np.array(place), factors.counts),
         )
     )
-    freedom = rows - leverage
-    sigma = np.sqrt(squares / np.maximum.reduce([freedom, 0.1 * rows, np.ones(len(rows))]))[place]
+    freedom = np.maximum.reduce([rows - leverage, 0.1 * rows, np.ones(len(rows))])
+    sigma = np.sqrt(squares / freedom)[place]
+    if np.any(scarce := factors.scarce):
+        powers = factors.squared_torques / np.maximum(1.0, factors.counts)
+        errors = np.bincount(group, weights=error, minlength=len(powers))
+        share = np.sum(errors[powers > 0.0] / powers[powers > 0.0]) / np.sum(freedom)
+        sigma[scarce] = np.sqrt(share * powers[scarce])
     return np.asarray(np.maximum(sigma, find_smallest_sigma(factors)))
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import pinocchio as pin
-from pydantic import field_validator
+from pydantic import Field, field_validator
 
 from dynident.core.arrays import freeze_array
 from dynident.core.errors import InputError
@@ -29,6 +29,8 @@ class ContactSpec(Spec):
         Whether it bears moments, too.
     bias : tuple of floats
         Three of a force, or six of a wrench [N, Nm].
+    radius : float
+        Of a round foot about the frame's origin [m].
     """
 
     name: Name
@@ -39,6 +41,7 @@ class ContactSpec(Spec):
     sign: Literal[1, -1] = 1
     rpy: tuple[Number, Number, Number] = (0.0, 0.0, 0.0)
     estimate: tuple[Unknown, ...] = ()
+    radius: Annotated[Number, Field(ge=0.0, le=1.0)] = 0.0
 
     @field_validator("bias")
     @classmethod
@@ -92,6 +95,7 @@ def add_contacts(robot: Robot, contacts: Sequence[ContactSpec]) -> Robot:
                 sign=spec.sign,
                 rpy=spec.rpy,
                 estimate=tuple(dict.fromkeys(spec.estimate)),
+                radius=spec.radius,
             )
         )
     return replace(robot, contacts=tuple(found))

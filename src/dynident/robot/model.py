@@ -102,6 +102,9 @@ class Contact:
     estimate : tuple of {"bias", "orientation"}
         What of its sensor is not known, and estimated beside the bodies: what `bias` misses, and
         a small turn of its axes.
+    radius : float
+        Of a ball about its origin, as feet are, which touches at its lowest point [m]: of contacts
+        whose wrench nothing measures.
     """
 
     name: str
@@ -115,6 +118,7 @@ class Contact:
     sign: Literal[1, -1] = 1
     rpy: tuple[float, float, float] = (0.0, 0.0, 0.0)
     estimate: tuple[Unknown, ...] = ()
+    radius: float = 0.0
 
     @property
     def components(self) -> int:

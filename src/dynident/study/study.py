@@ -47,6 +47,7 @@ from dynident.online.tracker import Alarm, Tracking
 from dynident.readers import READERS, read_tables
 from dynident.readers.presets import PRESETS, Layout, find_layout, find_stated_layout
 from dynident.readers.stores import is_remote
+from dynident.recording.commanded import DriveLaw, command_torque
 from dynident.recording.floating import Floating
 from dynident.recording.mend import Mending, mend
 from dynident.recording.options import CLOCKING, LOG_OPTIONS
@@ -156,7 +157,7 @@ Files = Annotated[tuple[File, ...], Field(min_length=1), BeforeValidator(list_on
 class LogFiles(Spec):
     """``[[log]]``: files of one recording and where its signals are.
 
-    Beside these it has the options of `Clocking`, `Mending` and `Floating`.
+    Beside these it has the options of `Clocking`, `Mending`, `DriveLaw` and `Floating`.
 
     Attributes
     ----------
@@ -541,6 +542,7 @@ def read_study_recording(
         )
     for name in filter(is_remote, section.files):
         raise InputError(f"{name}: is in a store, from which dynident collect reads alone")
+    law = read_options(DriveLaw, section)
     recording = read_log(
         section.files,
         robot,
@@ -550,12 +552,12 @@ def read_study_recording(
         side=section.side,
         name=section.name,
         stack=section.stack,
-        torque=torque,
+        torque=torque and law.law_kp is None,
         floating=read_options(Floating, section),
         pieces=pieces,
         **asdict(read_options(CLOCKING, section)),
     )
-    recording = mend(recording, read_options(Mending, section))
+    recording = command_torque(mend(recording, read_options(Mending, section)), law)
     if section.rows is not None:
         recording = recording.rows(*section.rows)
     return recording
