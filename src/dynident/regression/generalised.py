@@ -199,7 +199,7 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
         q, dq, ddq = (np.hstack(pair) for pair in zip(moved, (q, dq, ddq), strict=True))
         still = log.base.still
     kind = choose_equations(robot, log)
-    if robot.floating and log.torque == "none" and log.equations is None:
+    if robot.floating and robot.n and log.torque == "none" and log.equations is None:
         words = (
             f"{log.name}: has no torques (tau_{robot.joint_names[0]}); the base's wrench alone is "
             "fitted (equations = 'base')"
