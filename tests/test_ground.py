@@ -74,6 +74,8 @@ def test_feet_are_where_they_stood_as_long_as_they_did():
     flags = stepping().touching["FL"]
     for stance, own in zip(found.stances, (slice(0, 250), slice(501, None)), strict=False):
         assert flags[own].all()
+        stop = len(log.q) if own.stop is None else own.stop
+        assert (stance.since, stance.until) == (own.start / log.rate, stop / log.rate)
         low, high = origin[own].min(axis=0), origin[own].max(axis=0)
         assert np.all((stance.track >= low) & (stance.track <= high))
         np.testing.assert_allclose(stance.track.mean(axis=0), origin[own].mean(axis=0), atol=2e-3)
@@ -89,8 +91,11 @@ def test_what_is_not_measured_is_not_drawn():
     assert found.stances
     base = replace(recording.base, position=None)
     found = seen(replace(recording, base=base))
-    assert not found.stances
     assert not found.path.size
+    assert not any(len(stance.track) for stance in found.stances)
+    assert [(s.contact, s.since, s.until) for s in found.stances] == [
+        (s.contact, s.since, s.until) for s in seen(recording).stances
+    ]
 
 
 @pytest.mark.long

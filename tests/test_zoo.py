@@ -20,8 +20,6 @@ TOP = Path(__file__).parents[1]
 LARGEST = 1_000_000
 """Bytes of all files together, which go into the wheel."""
 QUICK = "emps"
-SLOW = ("go2", "so101")
-"""Fits to encoders that take a while."""
 NEAR = 0.1
 """Standard errors by which searches may end apart on other processors."""
 
@@ -39,13 +37,7 @@ def measure_held_out(fit: Fit) -> list[float]:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(
-            name,
-            marks=[] if name == QUICK else pytest.mark.slow if name in SLOW else pytest.mark.long,
-        )
-        for name in ZOO
-    ],
+    [pytest.param(name, marks=[] if name == QUICK else pytest.mark.long) for name in ZOO],
 )
 def test_an_entry_is_what_its_command_makes(name):
     kept, made = keep(name), di.run_study(di.read_study(TOP / ZOO[name].study))

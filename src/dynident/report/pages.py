@@ -47,7 +47,7 @@ from dynident.regression.rows import list_torque_groups
 from dynident.report.difference import Difference, describe_sides
 from dynident.report.draws import Calibration, Draws
 from dynident.report.html import judge_held_out_error, judge_trust
-from dynident.report.text import format_free_error
+from dynident.report.text import describe_rows, format_free_error
 
 POINTS = 4000
 """Samples of a log that are drawn, besides extremes."""
@@ -77,9 +77,11 @@ def render_doctor_page(robot: str, reports: Sequence[Report]) -> str:
         for r in reports
         if not r.findings and not r.signs
     ]
-    told = [(f"{log}: {f.what}", f.before, f.after) for log, f in every if f.before > 0.0]
-    names = [str(k + 1) for k in range(len(told))]
-    before, after = (np.array([each[k] for each in told]) for k in (1, 2))
+    told = [(log, found) for log, found in every if found.before > 0.0]
+    names = [f"{k}  {found.diagnosis}" for k, (_, found) in enumerate(told, start=1)]
+    before, after = (
+        np.array([getattr(found, which) for _, found in told]) for which in ("before", "after")
+    )
     picture = (
         render_caption("Mean error of the joints as the log stands and with each repair.")
         + render_chart(
@@ -93,7 +95,7 @@ def render_doctor_page(robot: str, reports: Sequence[Report]) -> str:
         "finding",
         names,
         [
-            ("what", [words for words, _, _ in told]),
+            ("what", [f"{log}: {found.what}" for log, found in told]),
             ("as it stands [%]", [format_percent(value) for value in before]),
             ("repaired [%]", [format_percent(value) for value in after]),
         ],
@@ -123,10 +125,14 @@ def render_validation_page(
             nominal = fit.idim.nominal if fit.robot.has_nominal else None
             series = decompose_torques(fit.idim, fit.theta, nominal, log, fit.lowpass_hz, POINTS)
             series = replace(series, fitted=None)
-            chart = chart_all_torques(list_torque_groups(fit.robot), series)
+            groups = list_torque_groups(fit.robot)
+            chart = chart_all_torques(groups, series, fit.robot.joint_names)
             pictures.append(render_chart(chart, f"Torque of every joint along {figures.log}"))
         told = [
-            (f"{model}, {entry.rows} [%]", {j.name: j.relative_percent for j in entry.joints})
+            (
+                f"{model}, {describe_rows(entry)} [%]",
+                {j.name: j.relative_percent for j in entry.joints},
+            )
             for model, entries in (("model", figures.entries), ("file", figures.nominal))
             for entry in entries
         ]
@@ -200,6 +206,12 @@ def render_draws_page(fit: Result, draws: Draws, logs: Sequence[Calibration]) ->
         for key in ("mean", "std", "low", "high")
     ]
     table = build_column_table("parameter", [*ranges], columns)
+    if pictures:
+        inside = (
+            "Share of the samples inside the 95 % band of what the draws predict: alone, and with "
+            "what the model left of the fitted logs."
+        )
+        pictures.insert(0, render_caption(inside))
     spread = "Standard deviation of the draws in per cent of their mean, the least first."
     return render_document(
         fit.robot.name,
