@@ -19,6 +19,7 @@ from dynident.report.zoo import ENTRIES, FOLDER, ZOO, tabulate_zoo
 TOP = Path(__file__).parents[1]
 LARGEST = 1_000_000
 """Bytes of all files together, which go into the wheel."""
+LARGEST_PAGE = 1_500_000
 QUICK = "emps"
 NEAR = 0.1
 """Standard errors by which searches may end apart on other processors."""
@@ -44,6 +45,7 @@ def test_an_entry_is_what_its_command_makes(name):
     assert made.method == kept.method
     assert made.base.names == kept.base.names
     assert made.verdict.state == kept.verdict.state
+    assert len(made.render_page()) < LARGEST_PAGE
     assert [d["what"] for d in made.settings["decided"]] == [
         d["what"] for d in kept.settings["decided"]
     ]

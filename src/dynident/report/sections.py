@@ -75,7 +75,7 @@ from dynident.report.text import (
     tabulate_shapes,
 )
 
-CURVES = 200_000
+CURVES = 150_000
 """Points that all curves over time of a page have, at most about."""
 ALL_PREDICTED = "Torque of every joint: measured and predicted, and the residual"
 ALL_SIMULATED = "Position of every joint: measured and simulated, and their difference"
