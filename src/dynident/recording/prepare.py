@@ -250,6 +250,10 @@ class Samples:
             return False
         return self.segments in (self.runs, (self.averaging.inner,))
 
+    def within(self, segments: tuple[tuple[int, int], ...]) -> Self:
+        """The same log of which only some stretches, each of one of its segments, are rows."""
+        return replace(self, segments=segments)
+
     def only(self, ranges: Sequence[tuple[int, int]]) -> Self:
         """The same log of which only rows centred in some ranges of samples are fitted.
 

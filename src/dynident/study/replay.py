@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from dynident.engines.drive import build_drive
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model, fill_missing_torque
 from dynident.excitation.prediction import join_nominal_parameters
 from dynident.recording.prepare import Samples, prepare
+from dynident.recording.read import Files, take_log
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.report.fit import Fit
@@ -210,7 +212,7 @@ def choose_player(
 @limit_to_one_thread
 def replay(
     source: Fit | Study,
-    log: Recording | Samples | Sequence[str],
+    log: Recording | Samples | Files,
     engine: str = OURS,
     layout: Layout = AS_FITTED,
     robot: str | None = None,
@@ -223,8 +225,9 @@ def replay(
     ----------
     source : Fit or Study
         That knows its controller; the robot's file of a study is simulated.
-    log : Recording, Samples or sequence of str
-        With the law's targets; or its files, in the layout of the first log of the study.
+    log : Recording, Samples, path, DataFrame, or sequence of paths or frames
+        With the law's targets. Files are read in the layout of the first log of the study, data
+        frames as `read_log` knows them by the names of their columns.
     engine : {"dynident", "mujoco", "pinocchio"}
     layout : Layout
         Of files.
@@ -242,13 +245,16 @@ def replay(
     """
     check_engine(engine)
     chosen = choose_player(source, robot)
-    if not isinstance(log, Samples | Recording):
+    files = [log] if isinstance(log, (str, PathLike)) else log
+    if isinstance(files, Sequence) and all(isinstance(each, (str, PathLike)) for each in files):
+        names = [str(each) for each in files]
         if isinstance(source, Fit):
-            samples = read_fit_log(source, log, layout, torque=False)
+            samples = read_fit_log(source, names, layout, torque=False)
         else:
-            samples = read_other_log(source, chosen[0].robot, log, layout, torque=False)
-        return replay_samples(*chosen, samples, ",".join(log), engine)
-    if isinstance(log, Recording):
+            samples = read_other_log(source, chosen[0].robot, names, layout, torque=False)
+        return replay_samples(*chosen, samples, ",".join(names), engine)
+    if not isinstance(log, Samples):
+        log = take_log(log, chosen[0].robot, torque=False)
         if isinstance(source, Fit):
             log = source.prepare(log)
         else:
