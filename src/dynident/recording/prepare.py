@@ -69,8 +69,8 @@ class Preparation(Options):
 
     bandwidth: Annotated[
         Positives | None,
-        "of the joints, omega_dyn; unless given 10, at most a twentieth of the rate, and a "
-        "warning [Hz]",
+        "of the joints' position control, or of the rigid motion; unless given 10, at most a "
+        "twentieth of the rate [Hz]",
     ] = None
     position_hz: Annotated[
         Positives | None,
