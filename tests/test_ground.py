@@ -14,7 +14,7 @@ import dynident as di
 from dynident.core.arrays import Array
 from dynident.dynamics.contacts import follow_contact
 from dynident.fit.ground import Ground, find_ground_support
-from dynident.plots.ground import chart_contact_forces, chart_footholds
+from dynident.plots.ground import chart_contact_forces, chart_footholds, chart_stances
 from dynident.plots.page import render_chart
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
@@ -80,6 +80,15 @@ def test_feet_are_where_they_stood_as_long_as_they_did():
         assert np.all((stance.track >= low) & (stance.track <= high))
         np.testing.assert_allclose(stance.track.mean(axis=0), origin[own].mean(axis=0), atol=2e-3)
     np.testing.assert_allclose(found.path[0], log.q[0, :2])
+
+
+def test_contacts_without_a_force_have_a_row_of_when_they_bore():
+    found = seen(stepping())
+    few = replace(found, forces={name: found.forces[name] for name in ("HL", "HR")})
+    root = ET.fromstring(render_chart(chart_stances(few), "when"))
+    assert [each.text for each in root.iter("i") if each.get("class") == "y"] == ["FR", "FL"]
+    (bars,) = [each.get("d", "") for each in root.iter("path") if each.get("class") == "bars"]
+    assert bars.count("M") == 2  # of FL, which bore twice; FR never did
 
 
 def test_what_is_not_measured_is_not_drawn():

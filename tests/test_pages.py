@@ -27,6 +27,7 @@ from pages import (
     measure_contrast,
 )
 from test_bodies import fit
+from test_ground import problem_of, stepping
 from test_protocol import plan
 from test_report import identified
 
@@ -48,7 +49,12 @@ from dynident.recording.mend import Mending
 from dynident.report.bodies import render_bodies
 from dynident.report.difference import compare_results
 from dynident.report.draws import Calibration
-from dynident.report.html import render_comparison_page, render_repeating_study
+from dynident.report.html import (
+    FOOTHOLDS,
+    FORCES,
+    render_comparison_page,
+    render_repeating_study,
+)
 from dynident.report.pages import (
     render_difference_page,
     render_doctor_page,
@@ -64,8 +70,8 @@ place = test_compare.place
 JUDGED = ("doctor", "validation", "draws", "replays", "difference", "track", "payload")
 """What `--page` writes."""
 KINDS = (
-    "result", "base parameters", "comparison", "excitation", "protocol", "replay", "bodies", "live",
-    *JUDGED,
+    "result", "legged", "base parameters", "comparison", "excitation", "protocol", "replay",
+    "bodies", "live", *JUDGED,
 )  # fmt: skip
 
 
@@ -167,12 +173,28 @@ def test_commands_write_pages(tmp_path, capsys):
     assert saved.read_text("utf-8").startswith("{")
 
 
+@cache
+def walked() -> di.Fit:
+    """A robot on its feet."""
+    return di.identify(problem_of(stepping()), "wls", doctor=False)
+
+
+def test_a_page_of_a_legged_robot_shows_feet_and_forces():
+    root = lxml.html.document_fromstring(walked().render_page().decode())
+    labels = root.xpath("//section[@id='ground']//figure/@aria-label")
+    assert labels == [FORCES, FOOTHOLDS]
+    names = root.xpath("//section[@id='answer']//strong/text()")
+    assert names[0] == "base fx"
+    assert names[6] == f"1  {walked().robot.joint_names[0]}"
+
+
 @pytest.fixture(scope="module")
 def pages(place) -> dict[str, str]:
     study = read_study(place / "both.toml")
     compared = compare(study, ["wls"], ["coulomb-viscous"], 2)
     return {
         "result": identified().render_page().decode(),
+        "legged": walked().render_page().decode(),
         "base parameters": identified("wls", essential="f-test").render_page().decode(),
         "comparison": render_comparison_page(compared),
         "excitation": excitation_pages()[0],

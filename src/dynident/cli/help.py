@@ -15,7 +15,8 @@ GROUPS = (LOGS, PREPARATION, METHOD, METHODS, OUTPUT, OPTIONS)
 FLAGS = {
     LOGS: (
         "--robot", "--study", "--log", "--validate", "--preset", "--locked", "--floating",
-        "--contact", "--sensor", "--beyond", "--columns", "--units", "--rate", "--rows", "--bad-rows",
+        "--contact", "--sensor", "--beyond", "--columns", "--units", "--rate", "--rows",
+        "--bad-rows",
     ),
     PREPARATION: ("--bandwidth", "--drop-below"),
     METHOD: ("--friction", "--method", "--as-given"),

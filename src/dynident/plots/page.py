@@ -140,7 +140,7 @@ def render_panel(
     if panel.y_names:
         size += f";--longest:{max(map(len, panel.y_names))}"
     if panel.equal:
-        size = f"--height:auto;--aspect:{(x[1] - x[0]) / (y[1] - y[0]):.4f}"
+        size += f";--height:auto;--aspect:{(x[1] - x[0]) / (y[1] - y[0]):.4f}"
     return "".join((
         f'<div class="{" ".join(filter(None, kinds))}" style="{size}" ',
         f'data-x="{x[0]:.9g} {x[1]:.9g}" data-y="{y[0]:.9g} {y[1]:.9g}">',

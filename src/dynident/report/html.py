@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -212,8 +213,11 @@ def judge_trust(result: Result) -> Iterator[Statement]:
     if not verdict.reasons:
         words = verdict.reserve or "no evidence against the result"
         yield Statement("note" if verdict.reserve else "good", verdict.state.capitalize(), words)
-    for reason in verdict.reasons:
-        yield Statement(level[reason.state], reason.state.capitalize(), reason.words, reason.advice)
+    # what is to be done about several reasons is said once
+    for _, alike in groupby(verdict.reasons, lambda r: (r.state, r.advice or r.words)):
+        first, *others = alike
+        words = "; ".join(reason.words for reason in (first, *others))
+        yield Statement(level[first.state], first.state.capitalize(), words, first.advice)
     yield from (Statement("note", "Remark", words) for words in verdict.remarks)
 
 
@@ -370,7 +374,7 @@ def render_repeating_study(result: Result) -> str:
     if result.study is None:
         return ""
     beside = replace_file_names(result.study, lambda name: Path(name).name)
-    return tomlkit.dumps(beside.model_dump(mode="json", exclude_unset=True, exclude_none=True))
+    return tomlkit.dumps(beside.model_dump(mode="json", exclude_defaults=True, exclude_none=True))
 
 
 def build_error_table(result: Result) -> Table | None:
