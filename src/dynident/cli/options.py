@@ -116,8 +116,8 @@ FrictionOption = Annotated[
     typer.Option(
         "--friction",
         metavar="NAME",
-        help="cube-root, stribeck, load ... (docs/friction.md), or one a joint with commas "
-        "between; coulomb-viscous unless given, or decided from the logs.",
+        help="coulomb-viscous (default), cube-root, stribeck, load ... (docs/friction.md), or one "
+        "a joint with commas between; identify decides it from the logs unless given.",
     ),
 ]
 

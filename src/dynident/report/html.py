@@ -191,7 +191,9 @@ def list_result_statements(result: Result) -> tuple[Statement, ...]:
     else:
         statements.extend(judge_torque_error(result))
         statements.extend(judge_held_out_error(result, log) for log in result.validation)
-        statements.extend(Statement("note", "Floor", words) for words in list_floor_words(result))
+        statements.extend(
+            Statement("note", "Floor of the error", words) for words in list_floor_words(result)
+        )
     if not result.validation:
         text = "the errors are of the logs that were fitted; validate on another log"
         statements.append(Statement("note", "No held-out log", text))
