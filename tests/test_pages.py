@@ -39,6 +39,7 @@ from dynident.excitation.excite import excite
 from dynident.experiments.page import render_excitation_page
 from dynident.experiments.replay import render_replay_page
 from dynident.fit.doctor import Report
+from dynident.fit.figures import PositionSeries
 from dynident.fit.json import serialise_result
 from dynident.live.server import render_live_page
 from dynident.loads.page import render_payload_page
@@ -46,6 +47,7 @@ from dynident.loads.payload import Payload
 from dynident.plots.charts import BLUE, Chart, Curve, Panel
 from dynident.plots.page import render_chart
 from dynident.recording.mend import Mending
+from dynident.regression.rows import RowGroup, list_position_groups
 from dynident.report.bodies import render_bodies
 from dynident.report.difference import compare_results
 from dynident.report.draws import Calibration
@@ -88,6 +90,8 @@ class Replayed:
     log: str
     joints: tuple[str, ...]
     columns: dict[str, np.ndarray]
+    motion: PositionSeries
+    channels: tuple[RowGroup, ...]
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ("a warning",)
 
@@ -103,6 +107,9 @@ def judged_pages() -> dict[str, str]:
     draws = di.sample(fit, 12)
     inside = Calibration("a log", "torque", names, 12, np.array([0.5, 0.6]), np.array([0.95, 0.9]))
     errors = {"dynident": np.array([1e-3, 2e-3]), "file": np.array([0.2, 0.1])}
+    wave = np.column_stack([np.sin(time), np.cos(time)])
+    moved = PositionSeries("a log", time, wave, 1.01 * wave, np.zeros(0, dtype=np.int64))
+    channels = list_position_groups(fit.robot)
     load = np.column_stack([np.full(10, 1.5), np.linspace(0.5, 0.1, 10)])
     beta = np.tile(fit.estimate.beta, (10, 1)) + time[:, None]
     followed = (time, beta, 0.1 + 0.0 * beta, load)
@@ -110,7 +117,9 @@ def judged_pages() -> dict[str, str]:
         "doctor": render_doctor_page("toy", [report, sound]),
         "validation": render_validation_page(fit, [(fit.validation[0], fit.held_out)]),
         "draws": render_draws_page(fit, draws, [inside]),
-        "replays": render_replays_page("toy", [], [Replayed("a log", names, errors)]),
+        "replays": render_replays_page(
+            "toy", [], [Replayed("a log", names, errors, moved, channels)]
+        ),
         "difference": render_difference_page([compare_results(fit, None)]),
         "track": render_track_page(fit.base, "a log", *followed, [(3.0, "a load")]),
         "payload": render_payload_page(fit, weigh()),

@@ -31,7 +31,8 @@ from dynident.plots.charts import (
     Panel,
     Rule,
 )
-from dynident.plots.curves import chart_all_torques
+from dynident.plots.curves import chart_all_positions, chart_all_torques
+from dynident.plots.data import Channel, Positions
 from dynident.plots.document import (
     Part,
     Statement,
@@ -250,6 +251,14 @@ class Replayed(Protocol):
         """Root mean squares by model or engine [rad or m]."""
 
     @property
+    def motion(self) -> Positions:
+        """Measured, and simulated by the engine."""
+
+    @property
+    def channels(self) -> Sequence[Channel]:
+        """Joints and the units of their positions."""
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What an engine cannot express."""
 
@@ -267,14 +276,22 @@ def render_replays_page(robot: str, trust: Sequence[Statement], replays: Sequenc
         words = ", ".join(f"{name} {format_number(value, 3)}" for name, value in overall.items())
         best = min(overall, key=lambda name: overall[name])
         level = "good" if best != "file" else "bad"
-        statements.append(Statement(level, each.log, f"rms of the positions [mrad or mm]: {words}"))
+        statements.append(
+            Statement(level, Path(each.log).name, f"rms of the positions [mrad or mm]: {words}")
+        )
         statements += [Statement("note", "Note", words) for words in (*each.notes, *each.warnings)]
         table = build_column_table(
             "joint [mrad or mm]",
             each.joints,
             [(name, [format_number(v, 3) for v in rms]) for name, rms in milli.items()],
         )
-        picture = render_chart(
+        picture = render_caption(
+            "Positions as measured, and as simulated from the first sample on; below, the one less "
+            "the other. Then the root mean square of that by what was simulated."
+        )
+        moved = chart_all_positions(each.channels, each.motion)
+        picture += render_chart(moved, f"Positions along {each.log}: measured and simulated")
+        picture += render_chart(
             chart_columns(each.joints, milli, "rms [mrad or mm]"),
             f"Errors of free simulations of {each.log}",
         )

@@ -22,10 +22,12 @@ from dynident.engines import ENGINES
 from dynident.engines.drive import build_drive
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model, fill_missing_torque
 from dynident.excitation.prediction import join_nominal_parameters
+from dynident.fit.figures import PositionSeries, thin_positions
 from dynident.recording.prepare import Samples, prepare
 from dynident.recording.read import Files, take_log
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
+from dynident.regression.rows import RowGroup, list_position_groups
 from dynident.report.fit import Fit
 from dynident.robot import load_robot
 from dynident.robot.model import Robot
@@ -43,6 +45,8 @@ from dynident.study.study import Study, load_study_robot, read_study_samples
 
 SCHEMA = "dynident.replay/1"
 OURS = "dynident"
+POINTS = 4000
+"""Samples of a log that a page draws, besides extremes."""
 """The engine that is our own simulation."""
 
 
@@ -65,6 +69,10 @@ class Replay:
     notes : tuple of str
         What the engine cannot express.
     warnings : tuple of str
+    motion : PositionSeries
+        Measured, and simulated: by the engine, whichever that is.
+    channels : tuple of RowGroup
+        Joints and the units of their positions.
     """
 
     log: str
@@ -76,6 +84,8 @@ class Replay:
     nominal: Array | None
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
+    motion: PositionSeries
+    channels: tuple[RowGroup, ...]
 
     @property
     def columns(self) -> dict[str, Array]:
@@ -304,14 +314,17 @@ def replay_samples(
     bias = np.zeros(robot.n) if simulation.bias is None else np.array(simulation.bias)
     squares, count, notes = np.zeros((3, robot.n)), 0, tuple[str, ...]()
     aside: dict[str, Array] = {}
+    simulated = samples.measured.copy()
     problem = Problem.of(player.base, samples)
     for start, stop, loop in build_auxiliary_model(problem, simulation).loops[0]:
         measured = samples.measured[start:stop]
         here = rollout(loop, model.theta)
         motions = [measured - here.measured]
+        simulated[start:stop] = here.measured
         if engine != OURS:
             there = ENGINES[engine](exported, build_drive(loop), model)
             motions += [measured - bias - there.q, there.q - here.q]
+            simulated[start:stop] = there.q + bias
             notes = there.notes
             for words, q in there.otherwise:
                 own = np.sum((measured - bias - q) ** 2, axis=0)
@@ -337,6 +350,8 @@ def replay_samples(
             ),
         ),
         (*robot.warnings, *samples.warnings, *reason),
+        thin_positions(samples, simulated, POINTS),
+        list_position_groups(robot)[-robot.n :],
     )
 
 
