@@ -34,6 +34,7 @@ from dynident.plots.charts import (
 from dynident.plots.curves import chart_all_positions, chart_all_torques
 from dynident.plots.data import Channel, Positions
 from dynident.plots.document import (
+    Group,
     Part,
     Statement,
     build_column_table,
@@ -130,12 +131,8 @@ def render_validation_page(
             chart = chart_all_torques(groups, series, fit.robot.joint_names)
             pictures.append(render_chart(chart, f"Torque of every joint along {figures.log}"))
         told = [
-            (
-                f"{model}, {describe_rows(entry)} [%]",
-                {j.name: j.relative_percent for j in entry.joints},
-            )
-            for model, entries in (("model", figures.entries), ("file", figures.nominal))
-            for entry in entries
+            (f"{describe_rows(entry)} [%]", {j.name: j.relative_percent for j in entry.joints})
+            for entry in (*figures.entries, *figures.nominal)
         ]
         known = (n for _, errors in told for n, error in errors.items() if math.isfinite(error))
         names = list(dict.fromkeys(known))
@@ -143,7 +140,10 @@ def render_validation_page(
             (title, [format_percent(errors.get(name, math.nan)) for name in names])
             for title, errors in told
         ]
-        table = render_table(build_column_table("joint", names, columns)) if names else ""
+        sides = (("model", figures.entries), ("robot file", figures.nominal))
+        over = [Group(title, len(entries)) for title, entries in sides if entries]
+        errors = build_column_table("joint", names, columns)._replace(groups=(Group("", 1), *over))
+        table = render_table(errors) if names else ""
         if figures.free:
             joints = fit.robot.joint_names
             horizons = {format_free_error(each)[0]: 1e3 * each.rms for each in figures.free}
