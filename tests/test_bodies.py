@@ -19,7 +19,7 @@ from dynident.core.arrays import Array
 from dynident.core.inertia import from_com, to_com
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
-from dynident.report.bodies import LONGEST, cut_motion, render_bodies
+from dynident.report.bodies import LONGEST, POSES, cut_motion, render_bodies
 from dynident.report.fit import Fit
 from dynident.report.sections import render_result_page
 from dynident.robot.load import load_robot
@@ -121,8 +121,12 @@ def test_long_logs_are_cut_to_their_longest_run():
     (log,) = fit().samples
     rate = (len(log.q) - 1) / 100.0
     slow = replace(log, rate=rate, runs=((0, 9), (9, len(log.q))))
-    motion = cut_motion(slow)
+    motion = cut_motion(slow, 2)
     assert motion.step * (len(motion.q) - 1) == pytest.approx(LONGEST, abs=motion.step)
+    # of many bodies fewer frames have room
+    many = cut_motion(slow, POSES // 100)
+    assert len(many.q) == 101
+    assert many.step == motion.step
     np.testing.assert_array_equal(motion.q[0], log.q[9])
     assert len(motion.path) == motion.fine * (len(motion.q) - 1) + 1
 

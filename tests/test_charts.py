@@ -109,6 +109,15 @@ def test_numbers_at_axes_are_round_and_within():
     ]
     assert [word for _, word in find_powers((-1.2, 3.1))] == ["0.1", "1", "10", "100", "1000"]
     assert [word for _, word in find_powers((0.0, 1.0))] == ["1", "2", "5", "10"]
+    assert [word for _, word in find_powers((-5.0, -2.5))] == ["1e-5", "1e-4", "0.001"]
+    assert [word for _, word in find_ticks((-1e-4, 4e-4))] == [
+        "-1e-4",
+        "0",
+        "1e-4",
+        "2e-4",
+        "3e-4",
+        "4e-4",
+    ]
 
 
 def test_scales_have_all_numbers_and_some_width():

@@ -33,7 +33,7 @@ from dynident.regression.problem import Problem
 from dynident.regression.rows import list_torque_groups
 from dynident.report.html import render_comparison_page
 from dynident.study.compare import compare
-from dynident.study.study import Study, read_study
+from dynident.study.study import Study, load_study_robot, read_study, read_study_logs
 
 FILES = Path(__file__).parents[1] / "docs" / "files"
 RATE = 500.0
@@ -248,6 +248,25 @@ def test_held_out_logs_are_scored_on_one_fit(place):
     assert "scored on one fit" in found.summary()
     assert found.recommendations[0].friction == "cube-root"
     assert found.candidates[0].held_out.squared_error.shape == (4, 2)
+
+
+def test_logs_in_memory_are_compared_as_those_of_a_study(place):
+    asked = read_study(place / "both.toml")
+    robot = load_study_robot(asked)
+    fitted, held_out = read_study_logs(asked, robot)
+    problem = Problem(robot, fitted)
+    found = compare(problem, ["wls"], ["coulomb-viscous", "cube-root"], 4, validation=[held_out])
+    for one, other in zip(found.candidates, compared(place / "both.toml").candidates, strict=True):
+        assert (one.friction, one.parameters) == (other.friction, other.parameters)
+        np.testing.assert_allclose(
+            one.held_out.squared_error, other.held_out.squared_error, rtol=1e-9
+        )
+    assert not found.rotating
+    assert compare(problem, ["wls"], ["viscous"], 4).rotating
+    with pytest.raises(InputError, match="in this process"):
+        compare(problem, workers=2)
+    with pytest.raises(InputError, match="names its held-out logs itself"):
+        compare(asked, validation=[held_out])
 
 
 def test_what_gives_no_answer_is_named_with_the_reason(place):

@@ -14,7 +14,7 @@ import dynident as di
 from dynident.core.arrays import Array
 from dynident.dynamics.contacts import follow_contact
 from dynident.fit.ground import Ground, find_ground_support
-from dynident.plots.ground import chart_contact_forces, chart_footholds
+from dynident.plots.ground import chart_contact_forces, chart_footholds, chart_stances
 from dynident.plots.page import render_chart
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
@@ -74,10 +74,21 @@ def test_feet_are_where_they_stood_as_long_as_they_did():
     flags = stepping().touching["FL"]
     for stance, own in zip(found.stances, (slice(0, 250), slice(501, None)), strict=False):
         assert flags[own].all()
+        stop = len(log.q) if own.stop is None else own.stop
+        assert (stance.since, stance.until) == (own.start / log.rate, stop / log.rate)
         low, high = origin[own].min(axis=0), origin[own].max(axis=0)
         assert np.all((stance.track >= low) & (stance.track <= high))
         np.testing.assert_allclose(stance.track.mean(axis=0), origin[own].mean(axis=0), atol=2e-3)
     np.testing.assert_allclose(found.path[0], log.q[0, :2])
+
+
+def test_contacts_without_a_force_have_a_row_of_when_they_bore():
+    found = seen(stepping())
+    few = replace(found, forces={name: found.forces[name] for name in ("HL", "HR")})
+    root = ET.fromstring(render_chart(chart_stances(few), "when"))
+    assert [each.text for each in root.iter("i") if each.get("class") == "y"] == ["FR", "FL"]
+    (bars,) = [each.get("d", "") for each in root.iter("path") if each.get("class") == "bars"]
+    assert bars.count("M") == 2  # of FL, which bore twice; FR never did
 
 
 def test_what_is_not_measured_is_not_drawn():
@@ -89,8 +100,11 @@ def test_what_is_not_measured_is_not_drawn():
     assert found.stances
     base = replace(recording.base, position=None)
     found = seen(replace(recording, base=base))
-    assert not found.stances
     assert not found.path.size
+    assert not any(len(stance.track) for stance in found.stances)
+    assert [(s.contact, s.since, s.until) for s in found.stances] == [
+        (s.contact, s.since, s.until) for s in seen(recording).stances
+    ]
 
 
 @pytest.mark.long

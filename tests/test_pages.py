@@ -27,6 +27,7 @@ from pages import (
     measure_contrast,
 )
 from test_bodies import fit
+from test_ground import problem_of, stepping
 from test_protocol import plan
 from test_report import identified
 
@@ -38,6 +39,7 @@ from dynident.excitation.excite import excite
 from dynident.experiments.page import render_excitation_page
 from dynident.experiments.replay import render_replay_page
 from dynident.fit.doctor import Report
+from dynident.fit.figures import PositionSeries
 from dynident.fit.json import serialise_result
 from dynident.live.server import render_live_page
 from dynident.loads.page import render_payload_page
@@ -45,10 +47,16 @@ from dynident.loads.payload import Payload
 from dynident.plots.charts import BLUE, Chart, Curve, Panel
 from dynident.plots.page import render_chart
 from dynident.recording.mend import Mending
+from dynident.regression.rows import RowGroup, list_position_groups
 from dynident.report.bodies import render_bodies
 from dynident.report.difference import compare_results
 from dynident.report.draws import Calibration
-from dynident.report.html import render_comparison_page, render_repeating_study
+from dynident.report.html import (
+    FOOTHOLDS,
+    FORCES,
+    render_comparison_page,
+    render_repeating_study,
+)
 from dynident.report.pages import (
     render_difference_page,
     render_doctor_page,
@@ -64,8 +72,8 @@ place = test_compare.place
 JUDGED = ("doctor", "validation", "draws", "replays", "difference", "track", "payload")
 """What `--page` writes."""
 KINDS = (
-    "result", "base parameters", "comparison", "excitation", "protocol", "replay", "bodies", "live",
-    *JUDGED,
+    "result", "legged", "base parameters", "comparison", "excitation", "protocol", "replay",
+    "bodies", "live", *JUDGED,
 )  # fmt: skip
 
 
@@ -82,6 +90,8 @@ class Replayed:
     log: str
     joints: tuple[str, ...]
     columns: dict[str, np.ndarray]
+    motion: PositionSeries
+    channels: tuple[RowGroup, ...]
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ("a warning",)
 
@@ -97,6 +107,9 @@ def judged_pages() -> dict[str, str]:
     draws = di.sample(fit, 12)
     inside = Calibration("a log", "torque", names, 12, np.array([0.5, 0.6]), np.array([0.95, 0.9]))
     errors = {"dynident": np.array([1e-3, 2e-3]), "file": np.array([0.2, 0.1])}
+    wave = np.column_stack([np.sin(time), np.cos(time)])
+    moved = PositionSeries("a log", time, wave, 1.01 * wave, np.zeros(0, dtype=np.int64))
+    channels = list_position_groups(fit.robot)
     load = np.column_stack([np.full(10, 1.5), np.linspace(0.5, 0.1, 10)])
     beta = np.tile(fit.estimate.beta, (10, 1)) + time[:, None]
     followed = (time, beta, 0.1 + 0.0 * beta, load)
@@ -104,7 +117,9 @@ def judged_pages() -> dict[str, str]:
         "doctor": render_doctor_page("toy", [report, sound]),
         "validation": render_validation_page(fit, [(fit.validation[0], fit.held_out)]),
         "draws": render_draws_page(fit, draws, [inside]),
-        "replays": render_replays_page("toy", [], [Replayed("a log", names, errors)]),
+        "replays": render_replays_page(
+            "toy", [], [Replayed("a log", names, errors, moved, channels)]
+        ),
         "difference": render_difference_page([compare_results(fit, None)]),
         "track": render_track_page(fit.base, "a log", *followed, [(3.0, "a load")]),
         "payload": render_payload_page(fit, weigh()),
@@ -167,12 +182,28 @@ def test_commands_write_pages(tmp_path, capsys):
     assert saved.read_text("utf-8").startswith("{")
 
 
+@cache
+def walked() -> di.Fit:
+    """A robot on its feet."""
+    return di.identify(problem_of(stepping()), "wls", doctor=False)
+
+
+def test_a_page_of_a_legged_robot_shows_feet_and_forces():
+    root = lxml.html.document_fromstring(walked().render_page().decode())
+    labels = root.xpath("//section[@id='ground']//figure/@aria-label")
+    assert labels == [FORCES, FOOTHOLDS]
+    names = root.xpath("//section[@id='answer']//strong/text()")
+    assert names[0] == "base fx"
+    assert names[6] == f"1  {walked().robot.joint_names[0]}"
+
+
 @pytest.fixture(scope="module")
 def pages(place) -> dict[str, str]:
     study = read_study(place / "both.toml")
     compared = compare(study, ["wls"], ["coulomb-viscous"], 2)
     return {
         "result": identified().render_page().decode(),
+        "legged": walked().render_page().decode(),
         "base parameters": identified("wls", essential="f-test").render_page().decode(),
         "comparison": render_comparison_page(compared),
         "excitation": excitation_pages()[0],

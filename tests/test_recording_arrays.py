@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -9,6 +11,8 @@ import pyarrow as pa
 import pytest
 import toy
 import xarray as xr
+from pyarrow import csv
+from tables import write_joints
 from test_recording_read import ROBOT, SAMPLES, TAU, TIME, Q, make_robot, write
 from test_recording_read import refusal as file_refusal
 
@@ -334,6 +338,46 @@ def test_a_frame_is_read_as_the_file_that_it_was(tmp_path):
     np.testing.assert_array_equal(di.read_log(parts, ROBOT, **options).q, file.q)
     twice = di.read_log([foreign, foreign], ROBOT, stack="time", **options)
     assert len(twice.segments) == 2
+
+
+def test_what_takes_a_log_takes_a_file_or_a_frame(tmp_path):
+    fit = fitted()
+    log = toy.measure(fit.robot, 4.0)
+    path = tmp_path / "run.csv"
+    write_joints(path, fit.robot.joint_names, log.rate, q=log.q, tau=log.tau)
+    read = di.read_log(path, fit.robot)
+    frame = pd.read_csv(path)
+    for given in (path, str(path), frame, pl.read_csv(path), csv.read_csv(path), xr.Dataset(frame)):
+        prepared = fit.prepare(given)
+        np.testing.assert_array_equal(prepared.tau, fit.prepare(read).tau)
+        assert fit.prepare(prepared) is prepared
+    assert di.validate(fit, frame) == di.validate(fit, read)
+    one, other = (di.track(fit, each, every=1.0).to_frame() for each in (frame, read))
+    pd.testing.assert_frame_equal(one, other)
+    loads = [di.payload(fit, each).load for each in (frame, read)]
+    np.testing.assert_array_equal(loads[0].phi, loads[1].phi)
+
+
+def test_the_doctor_looks_at_a_frame():
+    robot = toy.arm(2)
+    log = toy.measure(robot, 6.0)
+    columns = {f"q_{name}": q for name, q in zip(robot.joint_names, log.q.T, strict=True)}
+    turned = log.tau * [1.0, -1.0]
+    columns |= {f"tau_{name}": tau for name, tau in zip(robot.joint_names, turned.T, strict=True)}
+    read = di.read_log(pl.DataFrame(columns), robot, rate=log.rate)
+    (report,) = di.doctor(di.Problem(robot, di.prepare(read, 10.0)))
+    assert [found.diagnosis for found in report.findings] == ["torque sign"]
+    assert report.mending.sign == {"tau": (1, -1)}
+    blind = di.read_log(pl.DataFrame(columns).select(pl.col("^q_.*$")), robot, rate=log.rate,
+                        torque=False)  # fmt: skip
+    with pytest.raises(InputError, match=r"give a study with \[controller\]"):
+        di.doctor(di.Problem(robot, di.prepare(blind, 10.0)))
+
+
+@cache
+def fitted() -> di.Fit:
+    samples = toy.on_its_motion(toy.log(toy.arm(2), 4.0, 0.3)[0])
+    return di.identify(di.Problem(toy.arm(2), samples), doctor=False)
 
 
 def test_other_signals_of_a_frame_are_taken_unless_they_are_given():

@@ -24,7 +24,9 @@ from dynident.recording.read import read_log
 from dynident.regression.problem import Problem
 from dynident.report.fit import Fit
 from dynident.robot import load_robot
+from dynident.study.compare import compare
 from dynident.study.doctor import doctor
+from dynident.study.tracked import track
 
 NUMBER = (int, float)
 
@@ -333,7 +335,12 @@ def again(fit):
     ("call", "words"),
     [
         (lambda fit: prepare("run1.csv"), "prepare takes Recording, not str: dynident.read_log"),
-        (lambda fit: validate(fit, "run1.csv"), "takes Recording, not str"),
+        (lambda fit: validate(fit, "run1.csv"), "run1.csv: no such file"),
+        (lambda fit: validate(fit, again(fit)), "not Problem: dynident.read_arrays(q, tau"),
+        (lambda fit: validate(fit, fit.samples[0].q), "takes files and data frames, not ndarray"),
+        (lambda fit: track(fit, fit.samples[0]), "data frames, not GeneralisedSamples"),
+        (lambda fit: read_log({"q": [0.0]}, fit.robot), "takes files and data frames, not dict"),
+        (lambda fit: read_log(5.0, fit.robot), "takes files and data frames, not float"),
         (
             lambda fit: Problem(fit.robot, toy.log(toy.arm(), 1.0)[0]),
             "takes Samples, not Recording: dyn",
@@ -347,7 +354,8 @@ def again(fit):
             "method clie takes Simulation, not Controller: dynident.Simulation(controller)",
         ),
         (lambda fit: read_log("run1.csv", "arm.urdf"), "read_log takes Robot, not str: dynident."),
-        (lambda fit: doctor(again(fit)), "takes Study, not Problem: dynident.read_study(path)"),
+        (doctor, "takes Study, not Fit: dynident.read_study(path)"),
+        (compare, "takes Study, not Fit: dynident.read_study(path)"),
         (
             lambda fit: Problem(fit.samples, fit.robot),
             "a problem takes Robot, not tuple: dyn",

@@ -268,8 +268,10 @@ def test_what_python_cannot_follow_is_refused(desk):
         di.track(fit, log, evry=2.0)
     with pytest.raises(InputError, match=r"track takes Fit, not Recording: dynident\.identify"):
         di.track(log, fit)
-    with pytest.raises(InputError, match=r"track takes Recording, not str: dynident\.read_log"):
-        di.track(fit, "run.csv")
+    with pytest.raises(
+        InputError, match=r"takes files and data frames, not float: dynident\.read_"
+    ):
+        di.track(fit, 2.0)
 
 
 def tracked(path=None, source=None, **options):

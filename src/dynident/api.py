@@ -70,6 +70,7 @@ from dynident.methods.options import (
 )
 from dynident.methods.settings import collect_model_settings
 from dynident.recording.prepare import Preparation, Samples
+from dynident.recording.read import Files
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS, RowKind
@@ -516,7 +517,7 @@ def to_plain_number(value: Any) -> Any:
 
 @limit_to_one_thread
 def validate(
-    result: Fit, log: Recording | Samples, *, lowpass_hz: float | None = None
+    result: Fit, log: Recording | Samples | Files, *, lowpass_hz: float | None = None
 ) -> tuple[FitFigure, ...]:
     """Errors of an identified model on another log, on rows as those of the identification.
 
@@ -527,8 +528,8 @@ def validate(
     Parameters
     ----------
     result : Fit
-    log : Recording or Samples
-        A recording is prepared with the cutoffs of the identification.
+    log : Recording, Samples, path, DataFrame, or sequence of paths or frames
+        Prepared with the cutoffs of the identification; see `Fit.prepare`.
     lowpass_hz : float, optional
         As in the identification by default [Hz].
 
@@ -540,7 +541,7 @@ def validate(
         When the model predicts something that is not finite.
     """
     check_type("validate", result, Fit, "dynident.identify(problem) makes one")
-    samples = log if isinstance(log, Samples) else result.prepare(log)
+    samples = result.prepare(log)
     lowpass_hz = lowpass_hz or result.lowpass_hz
     check_lowpass(lowpass_hz, [samples])
     score = "moving" if any(f.rows == MOVING for f in result.identification) else "all"

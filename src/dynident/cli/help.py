@@ -14,8 +14,9 @@ GROUPS = (LOGS, PREPARATION, METHOD, METHODS, OUTPUT, OPTIONS)
 """In the order of a page."""
 FLAGS = {
     LOGS: (
-        "--robot", "--study", "--log", "--validate", "--locked", "--floating", "--contact",
-        "--columns", "--units", "--rate", "--rows", "--bad-rows",
+        "--robot", "--study", "--log", "--validate", "--preset", "--locked", "--floating",
+        "--contact", "--sensor", "--beyond", "--columns", "--units", "--rate", "--rows",
+        "--bad-rows",
     ),
     PREPARATION: ("--bandwidth", "--drop-below"),
     METHOD: ("--friction", "--method", "--as-given"),

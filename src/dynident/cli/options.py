@@ -65,7 +65,9 @@ FloatingOption = Annotated[bool, typer.Option("--floating", help="Free-flying ba
 BeyondOption = Annotated[
     str | None,
     typer.Option(
-        "--beyond", metavar="LINK", help="The limb, or the tool alone, that a sensor there holds."
+        "--beyond",
+        metavar="LINK",
+        help="Instead the limb, or the tool alone, that a force/torque sensor there holds.",
     ),
 ]
 SensorOption = Annotated[
@@ -73,7 +75,8 @@ SensorOption = Annotated[
     typer.Option(
         "--sensor",
         metavar="LINK",
-        help="Held by a force/torque sensor in the chain, whose wrench is fitted, too; repeatable.",
+        help="The link that a force/torque sensor in the chain holds: its wrench is fitted, too; "
+        "repeatable.",
     ),
 ]
 ContactOption = Annotated[
@@ -113,8 +116,8 @@ FrictionOption = Annotated[
     typer.Option(
         "--friction",
         metavar="NAME",
-        help="coulomb-viscous (default), cube-root, stribeck, load ... (docs/friction.md), "
-        "or one a joint with commas between.",
+        help="coulomb-viscous (default), cube-root, stribeck, load ... (docs/friction.md), or one "
+        "a joint with commas between; identify decides it from the logs unless given.",
     ),
 ]
 

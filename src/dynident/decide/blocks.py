@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -60,7 +59,7 @@ def cut_logs(logs: Sequence[Samples], spans: Sequence[Span]) -> tuple[Samples, .
         shortest = 2 * max(own.half for own in log.filters) + 1
         segments = tuple((a, b) for i, a, b in spans if i == k and b - a >= shortest)
         if segments:
-            found.append(replace(log, segments=segments))
+            found.append(log.within(segments))
     return tuple(found)
 
 

@@ -224,7 +224,13 @@ def plot_torque_shares(found: Excitation) -> str:
 def plot_shares_over_time(times: Array, shares: Array, found: Excitation, what: str) -> str:
     """Shares of limits over time, a line a joint."""
     marks: list[Mark] = [
-        Curve(times, shares[:, j], colour, dashed=dashed, label=label_joint(j, name))
+        Curve(
+            times,
+            shares[:, j],
+            colour,
+            dashed=dashed,
+            label=label_joint(name, found.robot.joint_names),
+        )
         for j, (name, (colour, dashed)) in enumerate(
             zip(found.robot.joint_names, cycle(LINES), strict=False)
         )

@@ -325,7 +325,7 @@ LEGEND = (
     "fit %: error on the fitted rows; ± one standard error over the blocks; par.: parameters that "
     "were estimated; BIC over the smallest; s: time of one identification; A-C: levels of e_T, "
     "the mean held-out error over the largest torque (A < 0.01, B < 0.1), and of the time (A < "
-    "1 min, B < 1 h) of zhang2018, Tables 1 and 3. Its e_d, e_f and J_e need the true "
+    "1 min, B < 1 h) of Zhang et al. (2018), Tables 1 and 3. Its e_d, e_f and J_e need the true "
     "parameters, and are left out."
 )
 

@@ -28,11 +28,15 @@ class Stance:
 
     Attributes
     ----------
+    since, until : float
+        [s]
     track : ndarray, shape (samples, 2)
-        Where its frame was meanwhile, from above [m].
+        Where its frame was meanwhile, from above [m]; empty where nobody knows it.
     """
 
     contact: str
+    since: float
+    until: float
     track: Array
 
 
@@ -131,22 +135,24 @@ def find_ground_support(
         found[:, count + 1] if whole else np.empty(0),
         float(np.sum(phi[: robot.bodies, 0]) * np.linalg.norm(robot.gravity)),
         log.q[place, :2] if log.base.placed else np.empty((0, 2)),
-        find_stances(idim, log, step) if log.base.placed else (),
+        find_stances(idim, log, step),
     )
 
 
 def find_stances(idim: Idim, log: GeneralisedSamples, step: int) -> tuple[Stance, ...]:
-    """Where each contact stood, as long as it bore."""
-    found = []
+    """When each contact bore, and where it stood then."""
+    found, placed = [], log.base is not None and log.base.placed
     for contact in idim.robot.contacts:
         bears = find_bearing_samples(log, contact)
         for start, stop in log.runs:
             edges = np.flatnonzero(np.diff(np.r_[False, bears[start:stop], False].astype(int)))
             for a, b in zip(start + edges[::2], start + edges[1::2], strict=True):
                 if b - a >= BRIEF * log.rate:
-                    q = log.q[a : b : min(step, max(1, (b - a) // 4))]
-                    origin = follow_contact(idim.tree, idim.robot, contact, q).origin
-                    found.append(Stance(contact.name, origin[:, :2]))
+                    track = np.empty((0, 2))
+                    if placed:
+                        q = log.q[a : b : min(step, max(1, (b - a) // 4))]
+                        track = follow_contact(idim.tree, idim.robot, contact, q).origin[:, :2]
+                    found.append(Stance(contact.name, a / log.rate, b / log.rate, track))
     return tuple(found)
 
 

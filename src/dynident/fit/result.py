@@ -40,6 +40,7 @@ from dynident.fit.provenance import Provenance, RobotFiles
 from dynident.fit.residuals import GroupResiduals
 from dynident.fit.verdict import ANYWAY, REFUTED, Verdict
 from dynident.recording.prepare import Preparation, Samples, prepare_by_options
+from dynident.recording.read import Files, take_log
 from dynident.recording.recording import Recording
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
@@ -328,12 +329,20 @@ class Result:
         shape, (at, speed, rate) = self.model.stacked(q, dq, ddq)
         return self.idim.torque(self.theta, at, speed, rate).reshape(*shape[:-1], -1)
 
-    def prepare(self, recording: Recording) -> Samples:
-        """Prepare another recording with the cutoffs of the identification.
+    def prepare(self, log: Recording | Samples | Files) -> Samples:
+        """Prepare another log with the cutoffs of the identification.
 
-        >>> samples = fit.prepare(other)
+        >>> samples = fit.prepare("run2.csv")
+
+        Parameters
+        ----------
+        log : Recording, path, DataFrame, or sequence of these
+            Files and data frames as `read_log` knows them by the names of their columns; it reads
+            others. Samples are prepared already.
         """
-        return prepare_by_options(recording, self.preparation)
+        if isinstance(log, Samples):
+            return log
+        return prepare_by_options(take_log(log, self.robot), self.preparation)
 
     def drive_parameters(self, joint: int) -> dict[str, float | None]:
         """A joint's rotor inertia and friction by symbol; None where it is regrouped.

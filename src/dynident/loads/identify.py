@@ -11,6 +11,7 @@ from dynident.core.schema import Name
 from dynident.loads.load import Loading, identify_load
 from dynident.loads.payload import Payload
 from dynident.recording.prepare import Samples
+from dynident.recording.read import Files
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.report.fit import Fit
@@ -39,7 +40,7 @@ FAMILIES: tuple[type[Options], ...] = (Placing, Loading)
 
 def payload(
     fit: Fit,
-    log: Recording | Samples,
+    log: Recording | Samples | Files,
     link: str | None = None,
     anyway: bool = False,
     **options: Any,
@@ -52,8 +53,8 @@ def payload(
     ----------
     fit : Fit
         Of torques, without the load.
-    log : Recording or Samples
-        With it. A recording is prepared as the fit's logs were.
+    log : Recording, Samples, path, DataFrame, or sequence of paths or frames
+        With it; prepared as the fit's logs were, see `Fit.prepare`.
     link : str, optional
         What carries it: a moving link, or a frame of the URDF that is fixed to one; the last
         moving link by default.
@@ -74,7 +75,7 @@ def payload(
     placing, loading = build_all_options("payload", FAMILIES, {"link": link, **options})
     if fit.estimate.fitted is not None:
         raise InputError(f"{fit.method} fitted positions: a load needs logs with torque")
-    samples = log if isinstance(log, Samples) else fit.prepare(log)
+    samples = fit.prepare(log)
     robot, frame = fit.robot, placing.frame
     carrier = robot.links[-1] if placing.link is None else placing.link
     body, rotation, translation = locate_frame(robot, carrier)

@@ -27,12 +27,11 @@ def render_payload_page(fit: Fit, found: Payload) -> str:
     """A load with its intervals, and the calls that controllers take."""
     values, low, high = found.intervals
     count = len(SYMBOLS) if found.load.seen else 1
-    shown = f"{found.mass:.4g} kg, 95 % from {low[0]:.4g} to {high[0]:.4g}"
-    statements = [
-        Statement("good" if found.load.seen else "note", "Load", f"on {found.load.link}: {shown}"),
-        *(Statement("note", "Warning", words) for words in found.warnings),
-        *judge_trust(fit),
-    ]
+    shown = f"on {found.load.link}: {found.mass:.4g} kg, 95 % from {low[0]:.4g} to {high[0]:.4g}"
+    statements = [Statement("note", "Warning", words) for words in found.warnings]
+    load = Statement("good" if found.load.seen else "note", "Load", shown)
+    statements.insert(0 if found.load.seen else 1, load)  # that none is seen comes first
+    statements += judge_trust(fit)
     panels = [
         Panel(
             (

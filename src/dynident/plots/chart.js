@@ -59,8 +59,11 @@ function ticks(low, high, count = 5) {
   const rough = (high - low) / count, power = 10 ** Math.floor(Math.log10(rough));
   const step = power * ([1, 2, 5].find((m) => m * power >= rough) ?? 10), found = [];
   const digits = Math.max(0, -Math.floor(Math.log10(step)));
-  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++)
-    found.push([k * step, digits > 6 ? (k * step).toPrecision(4) : (k * step).toFixed(digits)]);
+  const short = digits > 3 && Math.max(-low, high) < 1000 * step; // enough to stand beside an axis
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) {
+    const at = k * step, power = short ? Number(at.toPrecision(3)).toExponential() : "";
+    found.push([at, short ? (k ? power : "0") : digits > 6 ? at.toPrecision(4) : at.toFixed(digits)]);
+  }
   return found;
 }
 

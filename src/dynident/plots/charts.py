@@ -6,7 +6,7 @@ matplotlib, `page` as elements of a page.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -240,9 +240,10 @@ def share_dots(most: int, joints: int) -> int:
     return min(most, most * MANY // max(1, joints))
 
 
-def label_joint(joint: int, name: str) -> str:
-    """A joint's number and its name, short."""
-    return f"{joint + 1}  {name if len(name) <= 16 else name[:15] + '…'}"
+def label_joint(name: str, joints: Sequence[str]) -> str:
+    """A joint's number and its name, short; the name alone of what is none of the joints."""
+    short = name if len(name) <= 16 else name[:15] + "…"
+    return f"{joints.index(name) + 1}  {short}" if name in joints else short
 
 
 def insert_gaps(signal: Array, breaks: np.ndarray) -> Array:

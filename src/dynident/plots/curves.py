@@ -56,7 +56,13 @@ def build_torque_panels(
     ]
     left = curve(measure_residuals(series)[:, column], GREY, 0.7)
     return (
-        Panel(tuple(both), x="time [s]", y=f"torque [{unit}]", height=190.0, flush=True),
+        Panel(
+            tuple(both),
+            x="time [s]",
+            y=f"{'force' if unit == 'N' else 'torque'} [{unit}]",
+            height=190.0,
+            flush=True,
+        ),
         Panel(tuple(parts), x="time [s]", y=f"parts [{unit}]", flush=True),
         Panel(
             (left_out, left, Rule(0.0, GREY)),
@@ -134,10 +140,10 @@ def chart_torques(channels: Sequence[Channel], series: Torques) -> list[tuple[st
     ]
 
 
-def chart_all_torques(channels: Sequence[Channel], series: Torques) -> Chart:
-    """Measured and predicted torque of all joints that a log has torques of, residuals below."""
+def chart_all_torques(channels: Sequence[Channel], series: Torques, joints: Sequence[str]) -> Chart:
+    """Measured and predicted torque of all channels that a log has, residuals below."""
     panels = [
-        (label_joint(j, each.name), build_torque_panels(series, j, each))
+        (label_joint(each.name, joints), build_torque_panels(series, j, each))
         for j, each in list_measured(channels, series)
     ]
     return stack_panels([(name, above, below) for name, (above, _, below) in panels])
@@ -145,8 +151,9 @@ def chart_all_torques(channels: Sequence[Channel], series: Torques) -> Chart:
 
 def chart_all_positions(channels: Sequence[Channel], series: Positions) -> Chart:
     """Measured and simulated positions of all joints, their difference below."""
+    joints = [each.name for each in channels]
     return stack_panels([
-        (label_joint(j, each.name), *build_position_panels(series, j, each))
+        (label_joint(each.name, joints), *build_position_panels(series, j, each))
         for j, each in enumerate(channels)
     ])  # fmt: skip
 

@@ -168,6 +168,14 @@ class Stance(Protocol):
         """Its name."""
 
     @property
+    def since(self) -> float:
+        """[s]"""
+
+    @property
+    def until(self) -> float:
+        """[s]"""
+
+    @property
     def track(self) -> Array:
         """Where it was meanwhile, from above, shape (samples, 2) [m]."""
 

@@ -55,6 +55,7 @@ def chart_friction(
     """
     first = series[0].speed.shape[1] - len(channels)
     lines = {"": series} if others is None else others
+    names = [each.name for each in channels]
     panels = tuple(
         Panel(
             (
@@ -62,7 +63,7 @@ def chart_friction(
                 *scatter_friction(series, first + j),
                 *trace_friction(lines, first + j),
             ),
-            f"{label_joint(j, each.name)} [{each.unit}]",
+            f"{label_joint(each.name, names)} [{each.unit}]",
             x=label_speed(each),
         )
         for j, each in enumerate(channels)

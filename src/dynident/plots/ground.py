@@ -14,6 +14,7 @@ from dynident.plots.charts import (
     PALE,
     PINK,
     RED,
+    Bars,
     Chart,
     Curve,
     Dots,
@@ -50,6 +51,26 @@ def chart_contact_forces(ground: Ground) -> Chart:
         )
         panels.append(Panel(whole, x="time [s]", y="of all [N]", height=170.0, flush=True))
     return Chart(tuple(panels), shared=True)
+
+
+def chart_stances(ground: Ground) -> Chart:
+    """When the contacts bore whose forces nobody measured, a row each."""
+    styles = assign_contact_styles(ground)
+    names = [name for name in ground.contacts if name not in ground.forces]
+    bars = []
+    for row, name in enumerate(reversed(names)):
+        own = [each for each in ground.stances if each.contact == name]
+        low, high = (np.array([getattr(each, end) for each in own]) for end in ("since", "until"))
+        bars.append(Bars(np.full(len(own), row), low, high, (styles[name][0],), 9.0, lying=True))
+    panel = Panel(
+        tuple(bars),
+        x="time [s]",
+        height=30.0 * len(names),
+        x_range=(float(ground.time[0]), float(ground.time[-1])),
+        y_range=(-0.6, len(names) - 0.4),
+        y_names=tuple(reversed(names)),
+    )
+    return Chart((panel,))
 
 
 def assign_contact_styles(ground: Ground) -> dict[str, Line]:

@@ -137,8 +137,10 @@ def render_panel(
     size = f"--height:{panel.height:g}px"
     if panel.x_names:
         size += f";--names:{len(panel.x_names)}"
+    if panel.y_names:
+        size += f";--longest:{max(map(len, panel.y_names))}"
     if panel.equal:
-        size = f"--height:auto;--aspect:{(x[1] - x[0]) / (y[1] - y[0]):.4f}"
+        size += f";--height:auto;--aspect:{(x[1] - x[0]) / (y[1] - y[0]):.4f}"
     return "".join((
         f'<div class="{" ".join(filter(None, kinds))}" style="{size}" ',
         f'data-x="{x[0]:.9g} {x[1]:.9g}" data-y="{y[0]:.9g} {y[1]:.9g}">',
@@ -245,10 +247,23 @@ def find_ticks(scale: Scale, ticks: int = TICKS) -> Iterator[tuple[float, str]]:
     largest = max(abs(low), abs(high))
     decimals = max(0, -math.floor(math.log10(step)))
     digits = max(3, math.ceil(math.log10(largest / step)) + 1)
-    plain = largest < 1e5 and decimals <= 4
+    plain = largest < 1e5 and decimals <= 3
+    exponent = math.floor(math.log10(largest))
     for k in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1):
         at = k * step
-        yield at, f"{at:.{decimals}f}" if plain else f"{at:.{digits}g}"
+        if plain:
+            yield at, f"{at:.{decimals}f}"
+        elif largest < 1000.0 * step:
+            yield at, write_power(at / 10.0**exponent, exponent)
+        else:
+            yield at, f"{at:.{digits}g}"
+
+
+def write_power(factor: float, exponent: int) -> str:
+    """A number of few digits times a power of ten, short enough to stand beside an axis."""
+    if -4 < exponent < 5:
+        return f"{factor * 10.0**exponent:g}"
+    return f"{factor:.3g}e{exponent}" if abs(factor) > 1e-9 else "0"
 
 
 def find_powers(scale: Scale) -> Iterator[tuple[float, str]]:
@@ -259,7 +274,7 @@ def find_powers(scale: Scale) -> Iterator[tuple[float, str]]:
         for factor in factors:
             at = k + math.log10(factor)
             if low <= at <= high:
-                yield at, f"{factor * 10.0**k:g}"
+                yield at, write_power(factor, k)
 
 
 def share(at: float, scale: Scale) -> float:

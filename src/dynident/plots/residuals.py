@@ -30,9 +30,8 @@ DOTS, FEW = 1500, 250
 """Of a cloud, and of a small one."""
 
 
-def chart_autocorrelation(groups: Sequence[Correlated]) -> Chart:
-    """Residual autocorrelation of every joint with its +-2/sqrt(r) band."""
-    known = [(build_autocorrelation(each), j, each.name) for j, each in enumerate(groups)]
+def chart_autocorrelation(groups: Sequence[Correlated], joints: Sequence[str]) -> Chart:
+    """Residual autocorrelation of every group of rows with its +-2/sqrt(r) band."""
     reach = [
         max((abs(v) for each in groups for v in each.correlation.tolist()), default=1.0),
         *(2.0 / np.sqrt(max(1, each.rows)) for each in groups),
@@ -40,8 +39,14 @@ def chart_autocorrelation(groups: Sequence[Correlated]) -> Chart:
     edge = 1.1 * max(reach)
     return Chart(
         tuple(
-            Panel(marks, label_joint(j, name), x="lag [rows]", height=90.0, y_range=(-edge, edge))
-            for marks, j, name in known
+            Panel(
+                build_autocorrelation(each),
+                label_joint(each.name, joints),
+                x="lag [rows]",
+                height=90.0,
+                y_range=(-edge, edge),
+            )
+            for each in groups
         ),
         columns=3,
     )
@@ -67,6 +72,7 @@ def chart_residuals(channels: Sequence[Channel], series: Sequence[Torques]) -> C
     """
     first = series[0].speed.shape[1] - len(channels)
     panels, most = [], share_dots(FEW, len(channels))
+    names = [each.name for each in channels]
     for j, each in enumerate(channels):
         column, unit = first + j, each.unit
         left = np.concatenate([measure_residuals(one)[:, column] for one in series])
@@ -90,7 +96,7 @@ def chart_residuals(channels: Sequence[Channel], series: Sequence[Torques]) -> C
                 dots = scatter(np.concatenate(known), left, most)
                 marks.append(((dots, Rule(0.0, GREY, 0.8)), name, f"residual [{unit}]"))
         panels += [
-            Panel(own, label_joint(j, each.name) if not k else "", x, y, height=110.0)
+            Panel(own, label_joint(each.name, names) if not k else "", x, y, height=110.0)
             for k, (own, x, y) in enumerate(marks)
         ]
     return Chart(tuple(panels), columns=len(panels) // max(1, len(channels)))

@@ -69,8 +69,8 @@ class Preparation(Options):
 
     bandwidth: Annotated[
         Positives | None,
-        "of the joints, omega_dyn; unless given 10, at most a twentieth of the rate, and a "
-        "warning [Hz]",
+        "of the joints' position control, or of the rigid motion; unless given 10, at most a "
+        "twentieth of the rate [Hz]",
     ] = None
     position_hz: Annotated[
         Positives | None,
@@ -249,6 +249,10 @@ class Samples:
         if self.averaging is None or not self.averaging.settled:
             return False
         return self.segments in (self.runs, (self.averaging.inner,))
+
+    def within(self, segments: tuple[tuple[int, int], ...]) -> Self:
+        """The same log of which only some stretches, each of one of its segments, are rows."""
+        return replace(self, segments=segments)
 
     def only(self, ranges: Sequence[tuple[int, int]]) -> Self:
         """The same log of which only rows centred in some ranges of samples are fitted.

@@ -38,6 +38,8 @@ from dynident.robot.model import Robot
 File = str | PathLike[str]
 Frame = Any
 """A DataFrame of pandas or polars, or an Arrow table: none of these libraries is needed."""
+Files = File | Frame | Sequence[File | Frame]
+"""What `read_log` takes."""
 Column = str | int
 Columns = Mapping[str, Column | Sequence[Column]]
 
@@ -46,7 +48,7 @@ SIGNALS = ("time", "q", "tau", *OPTIONAL, "current")
 
 
 def read_log(
-    files: File | Frame | Sequence[File | Frame],
+    files: Files,
     robot: Robot,
     *,
     rate: float | None = None,
@@ -134,9 +136,11 @@ def read_log(
         rows are bad that they cannot be cut.
     """
     check_type("read_log", robot, Robot, "dynident.load_robot(file) makes one")
-    given: list[Any] = (
-        [files] if isinstance(files, (str, PathLike)) or is_frame(files) else [*files]
-    )
+    given: list[Any] = [files]
+    if isinstance(files, Iterable) and not (
+        isinstance(files, (str, PathLike, Mapping)) or is_frame(files)
+    ):
+        given = [*files]
     paths = [each if is_frame(each) else take_path(each) for each in given]
     label = name or "+".join(path.name if isinstance(path, Path) else "frame" for path in paths)
     try:
@@ -168,6 +172,11 @@ def read_log(
     sizes = [measure_log(path) for path in paths if isinstance(path, Path)]
     whole = sum(sizes) if len(sizes) == len(paths) else None
     return build_recording(found, replace(request, size=whole))
+
+
+def take_log(log: Recording | Files, robot: Robot, torque: bool = True) -> Recording:
+    """A log as it is, or read of files or frames with the columns' usual names."""
+    return log if isinstance(log, Recording) else read_log(log, robot, torque=torque)
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,12 @@ class GeneralisedSamples(Samples):
         found = super().cut(start, stop)
         return None if found is None else replace(found, sets=((),) * len(found.segments))
 
+    def within(self, segments: tuple[tuple[int, int], ...]) -> Self:
+        """As of `Samples`."""
+        starts = [start for start, _ in self.segments]
+        places = np.searchsorted(starts, [start for start, _ in segments], "right") - 1
+        return replace(super().within(segments), sets=tuple(self.sets[k] for k in places))
+
     def without_limbs(self, robot: Robot) -> GeneralisedSamples:
         """The same log without the rows of sensors in the chain, of their robot."""
         contacts = [contact.name for contact in robot.contacts]

@@ -15,8 +15,10 @@ from dynident.scenes.scene import build_scene
 FRAMES_PER_SECOND = 25.0
 LONGEST = 40.0
 """Of a log that are played [s]."""
+POSES = 4000
+"""Bodies times frames that are played at most: the page holds its result, too."""
 TRIANGLES = 6000
-"""Of the robot, about: the page holds its result, too."""
+"""Of the robot, about; likewise."""
 
 
 def render_bodies(result: Result, log: GeneralisedSamples | None) -> str:
@@ -25,8 +27,8 @@ def render_bodies(result: Result, log: GeneralisedSamples | None) -> str:
     Parameters
     ----------
     log : GeneralisedSamples, optional
-        Whose motion is played: of its longest run without a gap the first `LONGEST` seconds. The
-        robot stands at zero without one.
+        Whose motion is played: of its longest run without a gap the first seconds. The robot stands
+        at zero without one.
     """
     robot = result.robot.bare  # a part that a sensor holds is within its body
     if result.phi is None or not is_consistent(result.phi) or not robot.n:
@@ -34,7 +36,7 @@ def render_bodies(result: Result, log: GeneralisedSamples | None) -> str:
     drawn = build_scene(robot, most=TRIANGLES)
     motion, kind = rest(result), "at zero positions"
     if log is not None:
-        motion, kind = cut_motion(log), f"motion of {log.name}"
+        motion, kind = cut_motion(log, robot.bodies), f"motion of {log.name}"
     found = list_ellipsoids(robot, result.phi[: robot.bodies], "identified")
     file = list_ellipsoids(robot, robot.nominal, "file")
     known = {each.link for each in file}
@@ -50,12 +52,16 @@ def render_bodies(result: Result, log: GeneralisedSamples | None) -> str:
     return render_scene_page(robot, drawn, motion, words, (lower, upper), (*found, *file))
 
 
-def cut_motion(log: GeneralisedSamples) -> Motion:
-    """The first seconds of a log's longest run, at about so many frames a second as are played."""
+def cut_motion(log: GeneralisedSamples, bodies: int) -> Motion:
+    """The first seconds of a log's longest run, at about so many frames a second as are played.
+
+    At most `LONGEST`, and so many that a page has room for the poses of all bodies.
+    """
     start, stop = max(log.runs, key=lambda run: run[1] - run[0])
     fine = FINE if log.rate >= FINE * FRAMES_PER_SECOND else 1
     stride = fine * max(1, round(log.rate / (fine * FRAMES_PER_SECOND)))
-    frames = max(1, (min(stop, start + round(LONGEST * log.rate) + 1) - start - 1) // stride)
+    longest = min(round(LONGEST * log.rate), POSES // bodies * stride)
+    frames = max(1, (min(stop, start + longest + 1) - start - 1) // stride)
     stop = min(stop, start + frames * stride + 1)
     q, dq = log.q[start:stop], log.dq[start:stop]
     first = dq.shape[1] - log.measured.shape[1]

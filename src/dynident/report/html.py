@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ from dynident.plots.document import (
     render_table,
 )
 from dynident.plots.friction import chart_friction
-from dynident.plots.ground import chart_contact_forces, chart_footholds
+from dynident.plots.ground import chart_contact_forces, chart_footholds, chart_stances
 from dynident.plots.page import render_chart
 from dynident.regression.rows import list_torque_groups
 from dynident.regression.statistics import SIGNIFICANCE
@@ -93,6 +94,7 @@ ROUNDING = 1e-15
 PAIRS = 12
 """Of parameters whose correlation is told."""
 FORCES = "Contact forces over time, and their sum against the weight"
+STANCES = "When contacts bore"
 FOOTHOLDS = "Path of the base and footholds from above"
 """What charts show."""
 INERTIA = ("xx", "xy", "yy", "xz", "yz", "zz")
@@ -189,7 +191,9 @@ def list_result_statements(result: Result) -> tuple[Statement, ...]:
     else:
         statements.extend(judge_torque_error(result))
         statements.extend(judge_held_out_error(result, log) for log in result.validation)
-        statements.extend(Statement("note", "Floor", words) for words in list_floor_words(result))
+        statements.extend(
+            Statement("note", "Floor of the error", words) for words in list_floor_words(result)
+        )
     if not result.validation:
         text = "the errors are of the logs that were fitted; validate on another log"
         statements.append(Statement("note", "No held-out log", text))
@@ -211,8 +215,11 @@ def judge_trust(result: Result) -> Iterator[Statement]:
     if not verdict.reasons:
         words = verdict.reserve or "no evidence against the result"
         yield Statement("note" if verdict.reserve else "good", verdict.state.capitalize(), words)
-    for reason in verdict.reasons:
-        yield Statement(level[reason.state], reason.state.capitalize(), reason.words, reason.advice)
+    # what is to be done about several reasons is said once
+    for _, alike in groupby(verdict.reasons, lambda r: (r.state, r.advice or r.words)):
+        first, *others = alike
+        words = "; ".join(reason.words for reason in (first, *others))
+        yield Statement(level[first.state], first.state.capitalize(), words, first.advice)
     yield from (Statement("note", "Remark", words) for words in verdict.remarks)
 
 
@@ -359,7 +366,7 @@ def list_provenance(result: Result) -> tuple[tuple[str, str], ...]:
         ("Made by", f"dynident {made.version}, Python {made.python}, {made.machine}"),
         ("On", made.date),
         *(("Robot", file) for file in files),
-        *(("Log, as fitted", log) for log in logs),
+        *(("Log, as read", log) for log in logs),
         ("Cite", f"The dynident developers: dynident, version {made.version} (CITATION.cff)"),
     )
 
@@ -369,7 +376,7 @@ def render_repeating_study(result: Result) -> str:
     if result.study is None:
         return ""
     beside = replace_file_names(result.study, lambda name: Path(name).name)
-    return tomlkit.dumps(beside.model_dump(mode="json", exclude_unset=True, exclude_none=True))
+    return tomlkit.dumps(beside.model_dump(mode="json", exclude_defaults=True, exclude_none=True))
 
 
 def build_error_table(result: Result) -> Table | None:
@@ -542,15 +549,24 @@ def describe_regrouped_drives(result: Result) -> str:
     return f" Torques determine in a sum alone, and not by themselves: {found}." if found else ""
 
 
-def plot_ground_support(result: Result) -> list[tuple[str, str, str]]:
-    """Of each log of a floating robot its title, forces, and footholds; empty what is unknown."""
+def plot_ground_support(result: Result) -> list[tuple[str, dict[str, str]]]:
+    """Of each log of a floating robot its title, and by kind what is known of the ground."""
     found = []
     for log in (*result.samples, *result.held_out):
         own = find_ground_support(result.idim, result.theta, log, result.lowpass_hz, POINTS)
-        if own is not None and (own.forces or own.stances):
-            forces = render_chart(chart_contact_forces(own), FORCES) if own.forces else ""
-            footholds = render_chart(chart_footholds(own), FOOTHOLDS) if own.stances else ""
-            found.append((format_log_title(result, log.name), forces, footholds))
+        if own is None or not (own.forces or own.stances):
+            continue
+        charts = {
+            "stances": (chart_stances, STANCES, len(own.forces) < len(own.contacts)),
+            "forces": (chart_contact_forces, FORCES, bool(own.forces)),
+            "footholds": (chart_footholds, FOOTHOLDS, own.stances and len(own.path)),
+        }
+        shown = {
+            kind: render_chart(draw(own), words)
+            for kind, (draw, words, known) in charts.items()
+            if known
+        }
+        found.append((format_log_title(result, log.name), shown))
     return found
 
 

@@ -31,8 +31,10 @@ from dynident.plots.charts import (
     Panel,
     Rule,
 )
-from dynident.plots.curves import chart_all_torques
+from dynident.plots.curves import chart_all_positions, chart_all_torques
+from dynident.plots.data import Channel, Positions
 from dynident.plots.document import (
+    Group,
     Part,
     Statement,
     build_column_table,
@@ -47,7 +49,7 @@ from dynident.regression.rows import list_torque_groups
 from dynident.report.difference import Difference, describe_sides
 from dynident.report.draws import Calibration, Draws
 from dynident.report.html import judge_held_out_error, judge_trust
-from dynident.report.text import format_free_error
+from dynident.report.text import describe_rows, format_free_error
 
 POINTS = 4000
 """Samples of a log that are drawn, besides extremes."""
@@ -77,9 +79,11 @@ def render_doctor_page(robot: str, reports: Sequence[Report]) -> str:
         for r in reports
         if not r.findings and not r.signs
     ]
-    told = [(f"{log}: {f.what}", f.before, f.after) for log, f in every if f.before > 0.0]
-    names = [str(k + 1) for k in range(len(told))]
-    before, after = (np.array([each[k] for each in told]) for k in (1, 2))
+    told = [(log, found) for log, found in every if found.before > 0.0]
+    names = [f"{k}  {found.diagnosis}" for k, (_, found) in enumerate(told, start=1)]
+    before, after = (
+        np.array([getattr(found, which) for _, found in told]) for which in ("before", "after")
+    )
     picture = (
         render_caption("Mean error of the joints as the log stands and with each repair.")
         + render_chart(
@@ -93,7 +97,7 @@ def render_doctor_page(robot: str, reports: Sequence[Report]) -> str:
         "finding",
         names,
         [
-            ("what", [words for words, _, _ in told]),
+            ("what", [f"{log}: {found.what}" for log, found in told]),
             ("as it stands [%]", [format_percent(value) for value in before]),
             ("repaired [%]", [format_percent(value) for value in after]),
         ],
@@ -123,12 +127,12 @@ def render_validation_page(
             nominal = fit.idim.nominal if fit.robot.has_nominal else None
             series = decompose_torques(fit.idim, fit.theta, nominal, log, fit.lowpass_hz, POINTS)
             series = replace(series, fitted=None)
-            chart = chart_all_torques(list_torque_groups(fit.robot), series)
+            groups = list_torque_groups(fit.robot)
+            chart = chart_all_torques(groups, series, fit.robot.joint_names)
             pictures.append(render_chart(chart, f"Torque of every joint along {figures.log}"))
         told = [
-            (f"{model}, {entry.rows} [%]", {j.name: j.relative_percent for j in entry.joints})
-            for model, entries in (("model", figures.entries), ("file", figures.nominal))
-            for entry in entries
+            (f"{describe_rows(entry)} [%]", {j.name: j.relative_percent for j in entry.joints})
+            for entry in (*figures.entries, *figures.nominal)
         ]
         known = (n for _, errors in told for n, error in errors.items() if math.isfinite(error))
         names = list(dict.fromkeys(known))
@@ -136,7 +140,10 @@ def render_validation_page(
             (title, [format_percent(errors.get(name, math.nan)) for name in names])
             for title, errors in told
         ]
-        table = render_table(build_column_table("joint", names, columns)) if names else ""
+        sides = (("model", figures.entries), ("robot file", figures.nominal))
+        over = [Group(title, len(entries)) for title, entries in sides if entries]
+        errors = build_column_table("joint", names, columns)._replace(groups=(Group("", 1), *over))
+        table = render_table(errors) if names else ""
         if figures.free:
             joints = fit.robot.joint_names
             horizons = {format_free_error(each)[0]: 1e3 * each.rms for each in figures.free}
@@ -200,6 +207,12 @@ def render_draws_page(fit: Result, draws: Draws, logs: Sequence[Calibration]) ->
         for key in ("mean", "std", "low", "high")
     ]
     table = build_column_table("parameter", [*ranges], columns)
+    if pictures:
+        inside = (
+            "Share of the samples inside the 95 % band of what the draws predict: alone, and with "
+            "what the model left of the fitted logs."
+        )
+        pictures.insert(0, render_caption(inside))
     spread = "Standard deviation of the draws in per cent of their mean, the least first."
     return render_document(
         fit.robot.name,
@@ -238,6 +251,14 @@ class Replayed(Protocol):
         """Root mean squares by model or engine [rad or m]."""
 
     @property
+    def motion(self) -> Positions:
+        """Measured, and simulated by the engine."""
+
+    @property
+    def channels(self) -> Sequence[Channel]:
+        """Joints and the units of their positions."""
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What an engine cannot express."""
 
@@ -255,14 +276,22 @@ def render_replays_page(robot: str, trust: Sequence[Statement], replays: Sequenc
         words = ", ".join(f"{name} {format_number(value, 3)}" for name, value in overall.items())
         best = min(overall, key=lambda name: overall[name])
         level = "good" if best != "file" else "bad"
-        statements.append(Statement(level, each.log, f"rms of the positions [mrad or mm]: {words}"))
+        statements.append(
+            Statement(level, Path(each.log).name, f"rms of the positions [mrad or mm]: {words}")
+        )
         statements += [Statement("note", "Note", words) for words in (*each.notes, *each.warnings)]
         table = build_column_table(
             "joint [mrad or mm]",
             each.joints,
             [(name, [format_number(v, 3) for v in rms]) for name, rms in milli.items()],
         )
-        picture = render_chart(
+        picture = render_caption(
+            "Positions as measured, and as simulated from the first sample on; below, the one less "
+            "the other. Then the root mean square of that by what was simulated."
+        )
+        moved = chart_all_positions(each.channels, each.motion)
+        picture += render_chart(moved, f"Positions along {each.log}: measured and simulated")
+        picture += render_chart(
             chart_columns(each.joints, milli, "rms [mrad or mm]"),
             f"Errors of free simulations of {each.log}",
         )

@@ -75,7 +75,7 @@ from dynident.report.text import (
     tabulate_shapes,
 )
 
-CURVES = 200_000
+CURVES = 150_000
 """Points that all curves over time of a page have, at most about."""
 ALL_PREDICTED = "Torque of every joint: measured and predicted, and the residual"
 ALL_SIMULATED = "Position of every joint: measured and simulated, and their difference"
@@ -192,7 +192,7 @@ def fill_answer(page: Page) -> dict[str, Any]:
         groups = list_position_groups(robot)[robot.dof - robot.n :]
         chart = render_chart(chart_all_positions(groups, chosen), ALL_SIMULATED, page.points)
         return {"name": format_log_title(page.result, chosen.name), "chart": chart, "torque": ""}
-    torques = chart_all_torques(list_torque_groups(robot), chosen)
+    torques = chart_all_torques(list_torque_groups(robot), chosen, robot.joint_names)
     chart = render_chart(torques, ALL_PREDICTED, page.points)
     title = format_log_title(page.result, chosen.name)
     return {"name": title, "chart": chart, "torque": chosen.torque}
@@ -262,7 +262,8 @@ def fill_residuals(page: Page) -> dict[str, Any]:
     """Autocorrelation, spectrum and size of what is left."""
     result, plot, spectrum, views = page.result, "", "", ""
     if not result.of_factors:
-        plot = render_chart(chart_autocorrelation(select_plotted_residuals(result)), CORRELATION)
+        shown = chart_autocorrelation(select_plotted_residuals(result), result.robot.joint_names)
+        plot = render_chart(shown, CORRELATION)
     if page.fitted:
         channels = list_torque_groups(result.robot)
         spectrum = render_chart(chart_spectra(channels, page.fitted[0]), SPECTRA)
@@ -303,7 +304,11 @@ SECTIONS = {
     "torques": Section("Torques", fill_torques),
     "errors": Section(
         lambda result: ERROR_TITLES[result.torque_source],
-        lambda page: {"table": build_error_table(page.result), "torque": page.result.torque_source},
+        lambda page: {
+            "table": build_error_table(page.result),
+            "torque": page.result.torque_source,
+            "combined": any(group.combination for group in page.result.residuals),
+        },
         format_errors,
     ),
     "ground": Section(

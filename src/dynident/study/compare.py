@@ -45,6 +45,7 @@ from dynident.report.fit import Fit
 from dynident.study.constraints import build_constraints
 from dynident.study.elements import build_elements
 from dynident.study.study import (
+    RobotSection,
     Study,
     build_study_simulation,
     load_study_robot,
@@ -76,12 +77,13 @@ CONSTRAINTS, SEARCH_STATE = "constraints", "search_state"
 @tells_compilations
 @limit_to_one_thread
 def compare(
-    study: Study,
+    source: Study | Problem,
     methods: Sequence[str] = METHODS,
     frictions: Sequence[str] = MODELS,
     blocks: int = BLOCKS,
     progress: Progress = ignore_progress,
     *,
+    validation: Sequence[Samples] = (),
     workers: int = 1,
     engine: Engine | Client | str | None = None,
 ) -> Comparison:
@@ -89,9 +91,9 @@ def compare(
 
     Parameters
     ----------
-    study : Study
-        Its method and friction model are not read; a method has those of its options that are
-        its own.
+    source : Study or Problem
+        Its method and friction model are not read; a method has those of the study's options that
+        are its own. A problem is of logs in memory, and of this process alone.
     methods, frictions : sequence of str
         Names in `ESTIMATORS`, and of `build_friction`.
     blocks : int
@@ -99,6 +101,8 @@ def compare(
         any, on which one fit is scored; else of the fitted logs, each held out in turn.
     progress : callable
         Called with "comparing" and the share that is done.
+    validation : sequence of Samples
+        Held-out logs beside a problem; a study names its own.
     workers : int
         Processes of this machine; each friction model is the work of one.
     engine : Engine, distributed.Client or str, optional
@@ -119,6 +123,7 @@ def compare(
     >>> found = di.compare(di.read_study("study.toml"), ["wls"], ["coulomb-viscous", "cube-root"])
     >>> print(found.summary())
     recommended ...
+    >>> found = di.compare(problem, ["wls"], ["coulomb-viscous"], validation=[held_out])
     """
     watch = Stopwatch()
     check_names("method", methods, ESTIMATORS)
@@ -127,12 +132,23 @@ def compare(
         build_friction(name)
     if blocks < 2:
         raise InputError(f"blocks is {blocks}, but a standard error needs at least 2")
-    text = pack_study(study)
-    tasks = [Task(text, tuple(methods), name, frictions[0], blocks) for name in frictions]
+    chosen = choose_engine(workers, engine)
+    if isinstance(source, Problem):
+        if chosen != Engine():
+            raise InputError("a problem is compared in this process: several read a study")
+        given: str | Opened = open_problem(source, validation, frictions[0], blocks)
+        robot, held_out = source.robot, bool(validation)
+    else:
+        if validation:
+            raise InputError(
+                'a study names its held-out logs itself: [[log]] with use = "validate"'
+            )
+        robot, given = load_study_robot(source), pack_study(source)
+        held_out = any(log.use == "validate" for log in source.log)
+    tasks = [Task(given, tuple(methods), name, frictions[0], blocks) for name in frictions]
     every = [(name, method) for name in frictions for method in methods]
     found: dict[tuple[str, str], Candidate | Failure] = {}
     kinds: tuple[str, ...] = ()
-    chosen = choose_engine(workers, engine)
     try:
         for k, own in run_side_by_side(compare_methods, tasks, chosen, progress, "comparing"):
             name = frictions[k]
@@ -149,20 +165,29 @@ def compare(
     if not candidates:
         raise ComputationError(f"nothing gave an answer; {failures[0].reason}")
     return Comparison(
-        load_study_robot(study),
+        robot,
         kinds,
         blocks,
-        not any(log.use == "validate" for log in study.log),
+        not held_out,
         candidates,
         failures,
         watch.total()["total"],
     )
 
 
-class Task(NamedTuple):
-    """A friction model by several methods, as plain data that cross processes."""
+class Opened(NamedTuple):
+    """A study, its fitted logs under a first model, those held out, and blocks."""
 
-    study: str
+    study: Study
+    first: Problem
+    held_out: tuple[Samples, ...]
+    folds: tuple[Fold, ...]
+
+
+class Task(NamedTuple):
+    """A friction model by several methods, as plain data that cross processes; or of logs here."""
+
+    source: str | Opened
     methods: tuple[str, ...]
     friction: str
     first: str
@@ -179,14 +204,16 @@ class Compared(NamedTuple):
 @limit_to_one_thread
 def compare_methods(task: Task) -> Compared:
     """All methods with one friction model, which share its rows and shapes."""
-    study, first, held_out, folds = open_logs(task.study, task.first, task.blocks)
+    given = task.source
+    study, first, held_out, folds = (
+        open_logs(given, task.first, task.blocks) if isinstance(given, str) else given
+    )
     name, shared, kinds = task.friction, None, tuple[str, ...]()
     found: list[Candidate | Failure] = []
     for method in task.methods:
         try:
             if shared is None:
-                elements = build_elements(study.element, first.robot)
-                problem = first.with_drives(name, study.robot.rotor, elements)
+                problem = first.with_drives(name, study.robot.rotor, first.idim.elements)
                 kinds = list_row_kinds(problem.on((*problem.samples, *held_out)))
                 shared = Shared(problem, folds, held_out)
             found.append(evaluate_candidate(study, shared, method, kinds))
@@ -195,11 +222,21 @@ def compare_methods(task: Task) -> Compared:
     return Compared(kinds, tuple(found))
 
 
+def open_problem(
+    problem: Problem, held_out: Sequence[Samples], friction: str, blocks: int
+) -> Opened:
+    """A problem as a study of it would be."""
+    rotor = problem.idim.rotor
+    study = Study(robot=RobotSection(file=problem.robot.name, rotor=rotor))
+    first = problem.with_drives(friction, rotor, problem.idim.elements)
+    return Opened(
+        study, first, tuple(held_out), build_folds(first, first.samples, held_out, blocks)
+    )
+
+
 @lru_cache(maxsize=1)
-def open_logs(
-    text: str, friction: str, blocks: int
-) -> tuple[Study, Problem, tuple[Samples, ...], tuple[Fold, ...]]:
-    """A study, its fitted logs under a first model, those held out, and blocks; once a process."""
+def open_logs(text: str, friction: str, blocks: int) -> Opened:
+    """A study from its text; once a process."""
     study = Study.model_validate_json(text)
     robot = load_study_robot(study)
     logs = list(zip(study.log, read_study_logs(study, robot), strict=True))
@@ -209,7 +246,7 @@ def open_logs(
     )
     elements = build_elements(study.element, robot)
     first = Problem(robot, fitted, friction, study.robot.rotor, elements=elements)
-    return study, first, held_out, build_folds(first, fitted, held_out, blocks)
+    return Opened(study, first, held_out, build_folds(first, fitted, held_out, blocks))
 
 
 def split_frictions(text: str) -> tuple[str, ...]:

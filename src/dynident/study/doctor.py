@@ -21,6 +21,7 @@ from dynident.fit.doctor import (
 )
 from dynident.recording.mend import Mending
 from dynident.regression.generalised import has_only_joint_torques
+from dynident.regression.problem import Problem
 from dynident.study.study import (
     Study,
     build_study_idim,
@@ -33,20 +34,20 @@ from dynident.study.study import (
 
 @tells_compilations
 @limit_to_one_thread
-def doctor(study: Study, progress: Progress = ignore_progress) -> tuple[Report, ...]:
-    """Look for everything that may be wrong with every log of a study.
+def doctor(source: Study | Problem, progress: Progress = ignore_progress) -> tuple[Report, ...]:
+    """Look for everything that may be wrong with every log of a study, or of a problem.
 
     Parameters
     ----------
-    study : Study
-        As `read_study` reads it.
+    source : Study or Problem
+        As `read_study` reads it; or of logs in memory, with torques.
     progress : callable
         Called with the name of a step and the share of it that is done.
 
     Returns
     -------
     tuple of Report
-        One a log, in the order of the study.
+        One a log, in order.
 
     Raises
     ------
@@ -59,7 +60,12 @@ def doctor(study: Study, progress: Progress = ignore_progress) -> tuple[Report, 
     ...     print(report.log, [found.found for found in report.findings])
     run1.csv [...]
     run2.csv [...]
+    >>> len(di.doctor(di.Problem(robot, samples)))
+    1
     """
+    if isinstance(source, Problem):
+        return examine_problem(source)
+    study = source
     robot = load_study_robot(study).bare  # what sensors in the chain feel is not looked at
     if robot.carrier is not None:
         raise InputError(
@@ -83,6 +89,27 @@ def doctor(study: Study, progress: Progress = ignore_progress) -> tuple[Report, 
             robot, log, findings, beside, read_options(Mending, section), section.rate, blind
         )
         for section, log, findings, beside in found
+    )
+
+
+def examine_problem(problem: Problem) -> tuple[Report, ...]:
+    """The same on logs in memory: sensors in the chain are not looked at, nor encoders alone."""
+    if problem.robot.carrier is not None:
+        raise InputError("dynident.doctor takes whole robots, not what a force sensor carries")
+    if any(log.torque != "measured" for log in problem.samples):
+        raise InputError(
+            "dynident.doctor looks at logs without torques by their controller's law: give a study "
+            "with [controller] (dynident.read_study)"
+        )
+    if problem.robot.sensed:
+        problem = problem.without_limbs()
+    if all(has_only_joint_torques(problem.robot, log) for log in problem.samples):
+        every, notes = examine_joint_logs(problem.idim, problem.samples)
+    else:
+        every, notes = examine_generalised_logs(problem)
+    return tuple(
+        report_log(problem.robot, log, findings, beside, Mending(), None, False)
+        for log, findings, beside in zip(problem.samples, every, notes, strict=True)
     )
 
 

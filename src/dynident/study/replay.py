@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,12 @@ from dynident.engines import ENGINES
 from dynident.engines.drive import build_drive
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model, fill_missing_torque
 from dynident.excitation.prediction import join_nominal_parameters
+from dynident.fit.figures import PositionSeries, thin_positions
 from dynident.recording.prepare import Samples, prepare
+from dynident.recording.read import Files, take_log
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
+from dynident.regression.rows import RowGroup, list_position_groups
 from dynident.report.fit import Fit
 from dynident.robot import load_robot
 from dynident.robot.model import Robot
@@ -41,6 +45,8 @@ from dynident.study.study import Study, load_study_robot, read_study_samples
 
 SCHEMA = "dynident.replay/1"
 OURS = "dynident"
+POINTS = 4000
+"""Samples of a log that a page draws, besides extremes."""
 """The engine that is our own simulation."""
 
 
@@ -63,6 +69,10 @@ class Replay:
     notes : tuple of str
         What the engine cannot express.
     warnings : tuple of str
+    motion : PositionSeries
+        Measured, and simulated: by the engine, whichever that is.
+    channels : tuple of RowGroup
+        Joints and the units of their positions.
     """
 
     log: str
@@ -74,6 +84,8 @@ class Replay:
     nominal: Array | None
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
+    motion: PositionSeries
+    channels: tuple[RowGroup, ...]
 
     @property
     def columns(self) -> dict[str, Array]:
@@ -210,7 +222,7 @@ def choose_player(
 @limit_to_one_thread
 def replay(
     source: Fit | Study,
-    log: Recording | Samples | Sequence[str],
+    log: Recording | Samples | Files,
     engine: str = OURS,
     layout: Layout = AS_FITTED,
     robot: str | None = None,
@@ -223,8 +235,9 @@ def replay(
     ----------
     source : Fit or Study
         That knows its controller; the robot's file of a study is simulated.
-    log : Recording, Samples or sequence of str
-        With the law's targets; or its files, in the layout of the first log of the study.
+    log : Recording, Samples, path, DataFrame, or sequence of paths or frames
+        With the law's targets. Files are read in the layout of the first log of the study, data
+        frames as `read_log` knows them by the names of their columns.
     engine : {"dynident", "mujoco", "pinocchio"}
     layout : Layout
         Of files.
@@ -242,13 +255,16 @@ def replay(
     """
     check_engine(engine)
     chosen = choose_player(source, robot)
-    if not isinstance(log, Samples | Recording):
+    files = [log] if isinstance(log, (str, PathLike)) else log
+    if isinstance(files, Sequence) and all(isinstance(each, (str, PathLike)) for each in files):
+        names = [str(each) for each in files]
         if isinstance(source, Fit):
-            samples = read_fit_log(source, log, layout, torque=False)
+            samples = read_fit_log(source, names, layout, torque=False)
         else:
-            samples = read_other_log(source, chosen[0].robot, log, layout, torque=False)
-        return replay_samples(*chosen, samples, ",".join(log), engine)
-    if isinstance(log, Recording):
+            samples = read_other_log(source, chosen[0].robot, names, layout, torque=False)
+        return replay_samples(*chosen, samples, ",".join(names), engine)
+    if not isinstance(log, Samples):
+        log = take_log(log, chosen[0].robot, torque=False)
         if isinstance(source, Fit):
             log = source.prepare(log)
         else:
@@ -298,14 +314,17 @@ def replay_samples(
     bias = np.zeros(robot.n) if simulation.bias is None else np.array(simulation.bias)
     squares, count, notes = np.zeros((3, robot.n)), 0, tuple[str, ...]()
     aside: dict[str, Array] = {}
+    simulated = samples.measured.copy()
     problem = Problem.of(player.base, samples)
     for start, stop, loop in build_auxiliary_model(problem, simulation).loops[0]:
         measured = samples.measured[start:stop]
         here = rollout(loop, model.theta)
         motions = [measured - here.measured]
+        simulated[start:stop] = here.measured
         if engine != OURS:
             there = ENGINES[engine](exported, build_drive(loop), model)
             motions += [measured - bias - there.q, there.q - here.q]
+            simulated[start:stop] = there.q + bias
             notes = there.notes
             for words, q in there.otherwise:
                 own = np.sum((measured - bias - q) ** 2, axis=0)
@@ -331,6 +350,8 @@ def replay_samples(
             ),
         ),
         (*robot.warnings, *samples.warnings, *reason),
+        thin_positions(samples, simulated, POINTS),
+        list_position_groups(robot)[-robot.n :],
     )
 
 

@@ -19,6 +19,7 @@ from dynident.fit.tables import build_frame
 from dynident.live.channels import find_channels
 from dynident.live.messages import Message, Noticed, Row, tell_event
 from dynident.live.stream import stream_recording
+from dynident.recording.read import Files, take_log
 from dynident.recording.recording import Recording
 from dynident.report.fit import Fit
 from dynident.report.pages import render_track_page
@@ -124,15 +125,15 @@ def build_fit_setting(fit: Fit, **options: Any) -> Setting:
 
 
 @limit_to_one_thread
-def track(fit: Fit, log: Recording, **options: Any) -> Followed:
+def track(fit: Fit, log: Recording | Files, **options: Any) -> Followed:
     """Follow a fit's base parameters, and what is carried, along a log.
 
     Parameters
     ----------
     fit : Fit
         What is known before the first sample, with its robot and preparation.
-    log : Recording
-        As `read_log` gives it.
+    log : Recording, path, DataFrame, or sequence of paths or frames
+        Files and data frames as `read_log` knows them by the names of their columns.
     **options
         Keys of ``[track]``: every, cutoff, forgetting, drift, alarm, consistent, link, ...
 
@@ -149,12 +150,12 @@ def track(fit: Fit, log: Recording, **options: Any) -> Followed:
 
     Examples
     --------
-    >>> followed = di.track(fit, di.read_log("run2.csv", fit.robot), every=2.0)
+    >>> followed = di.track(fit, "run2.csv", every=2.0)
     >>> list(followed.to_frame())[:2]
     [...]
     """
     check_type("track", fit, Fit, "dynident.identify and read_result give one")
-    check_type("track", log, Recording, "dynident.read_log(files, robot) gives one")
+    log = take_log(log, fit.robot)
     setting = build_fit_setting(fit, **options)
     channels = find_channels(fit.robot, log, setting.measured, True, setting.instruments)
     follower = begin_following(setting, channels, log, None, log.rate)
