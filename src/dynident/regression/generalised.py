@@ -31,8 +31,10 @@ from dynident.dynamics.equations import (
 )
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.limbs import carry_base
+from dynident.dynamics.springs import LINK
 from dynident.dynamics.tree import Tree, build_tree
-from dynident.filters.filters import filter_zero_phase
+from dynident.filters.filters import differentiate_twice, filter_by_cutoff, filter_zero_phase
+from dynident.filters.outliers import filter_by_median
 from dynident.recording.floating import BaseMotion
 from dynident.recording.prepare import Preparation, Samples
 from dynident.recording.recording import Recording
@@ -68,6 +70,9 @@ class GeneralisedSamples(Samples):
         Torques of the joints as measured, where `tau` has what measured wrenches do in it, too.
     standing : ndarray, shape (samples, coordinates), or None
         Configuration in which equations are combined; `q` itself where it is None.
+    deflection : ndarray, shape (3, samples, n), or None
+        Of joints whose links have an encoder of their own, by how much motors are ahead of them,
+        with its derivatives: `q` is of the links [rad or m].
     prepared : Preparation or None
         See `preparation`.
     """
@@ -78,6 +83,7 @@ class GeneralisedSamples(Samples):
     stated: Booleans
     applied: Array | None
     standing: Array | None = None
+    deflection: Array | None = None
     prepared: Preparation | None = None
 
     @property
@@ -95,8 +101,19 @@ class GeneralisedSamples(Samples):
         contacts = [contact.name for contact in robot.contacts]
         sensors = tuple(each for each in self.observed.sensors if each.contact in contacts)
         own = slice(self.dq.shape[1])
+        motion = (self.q, self.dq, self.ddq)
+        if self.deflection is not None:
+            motion = tuple(
+                each + put_base_before(bent, each.shape[1] - bent.shape[1])
+                for each, bent in zip(motion, self.deflection, strict=True)
+            )
+        q, dq, ddq = motion
         return replace(
             self,
+            q=q,
+            dq=dq,
+            ddq=ddq,
+            deflection=None,
             tau=self.tau[:, own],
             moving=self.moving[:, own],
             stated=self.stated[:, own],
@@ -206,6 +223,12 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
     measured = [contact for contact in robot.contacts if contact.name in log.wrenches]
     if measured:
         tau[:, : robot.dof] += add_wrenches(idim.tree, robot, log, measured, q)
+    deflection = find_deflection(idim, log)
+    if deflection is not None:
+        q, dq, ddq = (
+            each - put_base_before(bent, each.shape[1] - bent.shape[1])
+            for each, bent in zip((q, dq, ddq), deflection, strict=True)
+        )
     missing = put_felt_signals(idim, log, (q, dq, ddq), tau)
     numbers = {name: j for j, name in enumerate(robot.joint_names)}
     held = tuple((numbers[name], value) for name, value in log.locked.items())
@@ -253,8 +276,27 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
         scale=scale,
         stated=stated,
         applied=log.tau if measured else None,
+        deflection=deflection,
         prepared=prepared,
     )
+
+
+def find_deflection(idim: Idim, log: Samples) -> Array | None:
+    """By how much motors are ahead of links with an encoder of their own, shape (3, samples, n).
+
+    Filtered as the positions are, with its first two derivatives; None where no link has one.
+    """
+    known = [(j, log.wrenches[name]) for j, name in idim.structure.bent if name in log.wrenches]
+    if not known:
+        return None
+    found = np.zeros((3, *log.measured.shape))
+    for j, link in known:
+        for start, stop in log.runs:
+            own = slice(start, stop)
+            ahead = filter_by_median(log.measured[own, j : j + 1] - link[own], log.median)
+            bent = filter_by_cutoff(ahead, (log.position_hz[j],), log.rate)
+            found[:, own, j : j + 1] = bent, *differentiate_twice(bent, log.rate)
+    return found
 
 
 def put_base_before(tau: Array, first: int) -> Array:
@@ -284,7 +326,8 @@ def put_felt_signals(
                     f"{log.name}: sensor {name} has {log.wrenches[name].shape[1]} columns, but "
                     f"{len(felt.taken)} rows"
                 )
-            tau[:, felt.rows] = log.wrenches[name]
+            if felt.gauge.kind != LINK:  # the right-hand side of an encoder's row is zero
+                tau[:, felt.rows] = log.wrenches[name]
             continue
         q, _, _ = felt.carried(motion)
         found = add_wrenches(felt.tree, felt.robot, log, felt.contacts, q, oriented=False)

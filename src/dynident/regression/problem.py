@@ -387,7 +387,8 @@ def refuse_sensors(robot: Robot, what: str) -> None:
     """Refuse sensors in the chain, of which `what` knows nothing."""
     if robot.sensed:
         gauge, _ = robot.sensed[0]
+        key = "link out of [[robot.drive]]" if gauge.terms else "sensor out of [robot]"
         raise InputError(
-            f"{robot.name}: {what} nothing of the {gauge.kind} at {gauge.name}; leave "
-            "sensor out of [robot], or take wls or pc-idim-ls"
+            f"{robot.name}: {what} nothing of the {gauge.kind} at {gauge.name}; leave {key}, or "
+            "take wls or pc-idim-ls"
         )

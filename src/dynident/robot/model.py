@@ -136,12 +136,26 @@ class Gauge:
         What each of its rows is called behind the name, and its unit.
     place : int
         The joint that it is at, or the limb that it holds, from 0.
+    terms : tuple of str
+        What is not known of the spring, or of the sensor, that stands in its row: names in `TERMS`
+        of `dynamics/springs.py`.
     """
 
     kind: str
     name: str
     parts: tuple[tuple[str, str], ...]
     place: int
+    terms: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Its columns in logs."""
+        return tuple(f"{part}_{self.name}".lstrip("_") for part, _ in self.parts)
+
+    @property
+    def signal(self) -> str:
+        """What these are called together."""
+        return self.name if self.columns == (self.name,) else f"wrench_{self.name}"
 
 
 @dataclass(frozen=True)

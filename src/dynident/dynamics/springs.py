@@ -1,0 +1,69 @@
+"""Springs in the joints: what acts between a motor, referred to the joint by its gear, and a link.
+
+Spong 1987: of a joint whose motor is at theta and whose link is at q, ``delta = theta - q``,
+
+    tau_m = Ia ddtheta + friction(dtheta) + tau_s,    tau_s = K delta + D ddelta + offs,
+    tau_s = (what bodies, and elements on the link, take along q).
+
+The sum of both is the joint's own row, in which no spring stands, and whose error is that of the
+torque alone; the second, less the spring, is the row of the link's encoder. Their errors are
+independent, those of the two rows above are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.dynamics.parameters import DriveColumn
+
+LINK, TORQUE = "link encoder", "link torque"
+"""Kinds of sensors on the link's side of a gear."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """What a spring's torque has, linear in one parameter.
+
+    `column` is what it is in the row of the link, from the deflection and its first two
+    derivatives, shape (3, samples), and the speed of the link, shape (samples,).
+    """
+
+    unit: str
+    column: Callable[[Array, Array], Array]
+    positive: bool = False
+
+
+TERMS: dict[str, Term] = {
+    "K": Term("Nm/rad", lambda delta, dq: -delta[0], positive=True),
+    "D": Term("Nm s/rad", lambda delta, dq: -delta[1], positive=True),
+    "offs": Term("Nm", lambda delta, dq: np.full(len(dq), -1.0)),
+    "Kc": Term("Nm/rad^3", lambda delta, dq: -(delta[0] ** 3)),
+    "KT": Term("Nm s/rad", lambda delta, dq: dq),
+    "offt": Term("Nm", lambda delta, dq: np.ones(len(dq))),
+}
+"""By symbol: stiffness, damping, offset of the two encoders times K, cubic stiffness, lag of the
+link's encoder behind the motor's times K; offset of a torque sensor."""
+
+
+@dataclass(frozen=True)
+class SpringColumn(DriveColumn):
+    """A parameter of a spring or of the sensor beside it: it acts in one row alone.
+
+    ``joint`` is its index, ``row`` that of all.
+    """
+
+    joint: int = 0
+    row: int = 0
+
+    def evaluate(self, deflection: Array | None, dq: Array) -> Array:
+        """Its column along a motion, shape (samples,).
+
+        Of deflections, shape (3, samples, n), and speeds of the joints, shape (samples, n).
+        """
+        j = self.joint
+        delta = np.zeros((3, len(dq))) if deflection is None else deflection[:, :, j]
+        return TERMS[self.parameter.symbol].column(delta, dq[:, j])
