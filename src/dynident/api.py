@@ -97,6 +97,8 @@ __all__ = [
 
 EVERY_METHOD: tuple[type[Options], ...] = (RowKind, Scoring, Doctor)
 """Families of options that are of the identification, whatever the method."""
+ROUNDS, SETTLED = 12, 1e-4
+"""Linearisations of springs at most, and the change of stiffness that is none, as a share."""
 EARLIER = {
     **dict.fromkeys(("columns", "units", "rate", "side"), "dynident.read_log(files, robot)"),
     **dict.fromkeys(collect_options([Preparation]), "dynident.prepare(recording)"),
@@ -326,11 +328,17 @@ def fit_model(
     watch: Stopwatch,
     searched: Projected | None = None,
     start: Array | None = None,
+    settled: bool = False,
 ) -> tuple[Problem, Problem, Estimate]:
     """The problem with the shapes that were found, the same of the fitted rows, and the estimate.
 
     Shapes are not searched for a method that itself estimates what the torque is not linear in.
     """
+    if any(log.deflection is not None for log in problem.samples) and not settled:
+        return settle_springs(
+            problem,
+            lambda here: fit_model(here, method, rows, given, progress, watch, settled=True),
+        )
     refuse_loads(problem, method, given)
     positions = fits_positions(problem, method, given)
     if problem.idim.nonlinear and method not in OWN_SHAPES and not positions:
@@ -351,6 +359,25 @@ def fit_model(
     if problem.idim.loaded and found.theta is not None:
         problem = problem.bearing(found.theta)
     return problem, rows(problem) if problem.idim.nonlinear else fitted, found
+
+
+Fitted3 = tuple[Problem, Problem, Estimate]
+
+
+def settle_springs(problem: Problem, fit: Callable[[Problem], Fitted3]) -> Fitted3:
+    """The fit of joints with springs, about which the rows of their encoders are linearised."""
+    stiff = [k for k, p in enumerate(problem.idim.parameters) if p.symbol == "K"]
+    before = np.zeros(len(stiff))
+    for _ in range(ROUNDS):
+        found = fit(problem)
+        theta, base = found[2].theta, found[0].base
+        theta = base.standard(found[2].beta) if theta is None else theta
+        if np.all(np.abs(theta[stiff] - before) <= SETTLED * np.abs(theta[stiff])):
+            return found
+        before = theta[stiff]
+        problem = found[0].expecting(theta)
+    words = f"stiffnesses did not settle in {ROUNDS} rounds: do the logs load the springs?"
+    return (*found[:2], replace(found[2], warnings=(*found[2].warnings, words)))
 
 
 class Measured(NamedTuple):

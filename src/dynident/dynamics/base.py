@@ -25,6 +25,7 @@ from dynident.dynamics.equations import (
 )
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.parameters import Parameter
+from dynident.dynamics.springs import EXPECTED
 from dynident.friction.model import Trace
 
 KEEP_FIRST = ("Izz", "Ixx", "Ixy", "Ixz", "Iyz", "mx", "my")
@@ -223,9 +224,10 @@ def draw_random_conditions(
     }
     bent = None
     if idim.structure.bent:
-        bent = np.zeros((3, samples, idim.robot.n))
+        bent = np.zeros((4, samples, idim.robot.n))
         some = [j for j, _ in idim.structure.bent]
-        bent[:, :, some] = np.random.default_rng([seed, 3]).normal(size=(3, samples, len(some)))
+        bent[:3, :, some] = np.random.default_rng([seed, 3]).normal(size=(3, samples, len(some)))
+        bent[EXPECTED] = bent[0]
     return Conditions(
         tuple(traces), load, temperature, time, known, wrenches=wrenches, deflection=bent
     )

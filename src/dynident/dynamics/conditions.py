@@ -30,9 +30,9 @@ class Conditions:
         Derivative of each drive's friction by its load, where loads are linearised about.
     wrenches : mapping of Sensor to ndarray, shapes (samples, 3 or 6)
         What sensors measured of which something is not known, as logged [N, Nm].
-    deflection : ndarray, shape (3, samples, n), optional
-        By how much motors, seen through their gears, are ahead of the links, with its first two
-        derivatives, where joints are elastic [rad or m].
+    deflection : ndarray, shape (4, samples, n), optional
+        By how much motors, seen through their gears, are ahead of the links, its first two
+        derivatives, and what a model expects of it, where joints are elastic [rad or m].
     """
 
     traces: tuple[Trace, ...] | None = None

@@ -20,6 +20,8 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.dynamics.parameters import DriveColumn
 
+EXPECTED = 3
+"""Where, behind a deflection and its derivatives, that stands which a model expects of it."""
 LINK, TORQUE = "link encoder", "link torque"
 """Kinds of sensors on the link's side of a gear."""
 
@@ -28,8 +30,8 @@ LINK, TORQUE = "link encoder", "link torque"
 class Term:
     """What a spring's torque has, linear in one parameter.
 
-    `column` is what it is in the row of the link, from the deflection and its first two
-    derivatives, shape (3, samples), and the speed of the link, shape (samples,).
+    `column` is what it is in the row of the link, from the deflection, its first two
+    derivatives and what is expected of it, shape (4, samples), and the speed of the link, shape (samples,).
     """
 
     unit: str
@@ -38,7 +40,7 @@ class Term:
 
 
 TERMS: dict[str, Term] = {
-    "K": Term("Nm/rad", lambda delta, dq: -delta[0], positive=True),
+    "K": Term("Nm/rad", lambda delta, dq: -delta[EXPECTED], positive=True),
     "D": Term("Nm s/rad", lambda delta, dq: -delta[1], positive=True),
     "offs": Term("Nm", lambda delta, dq: np.full(len(dq), -1.0)),
     "Kc": Term("Nm/rad^3", lambda delta, dq: -(delta[0] ** 3)),
@@ -62,8 +64,8 @@ class SpringColumn(DriveColumn):
     def evaluate(self, deflection: Array | None, dq: Array) -> Array:
         """Its column along a motion, shape (samples,).
 
-        Of deflections, shape (3, samples, n), and speeds of the joints, shape (samples, n).
+        Of deflections, shape (4, samples, n), and speeds of the joints, shape (samples, n).
         """
         j = self.joint
-        delta = np.zeros((3, len(dq))) if deflection is None else deflection[:, :, j]
+        delta = np.zeros((4, len(dq))) if deflection is None else deflection[:, :, j]
         return TERMS[self.parameter.symbol].column(delta, dq[:, j])

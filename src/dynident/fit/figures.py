@@ -240,9 +240,13 @@ def compute_effort_percent(error: JointError, efforts: Mapping[str, float]) -> f
     return 100.0 * error.rmse / efforts.get(error.name, np.nan)
 
 
-def score_fitted_rows(factors: Factors, beta: Array) -> FitFigure:
-    """Errors on filtered, decimated rows, from their factors."""
+def score_fitted_rows(
+    factors: Factors, beta: Array, bent: Sequence[tuple[int, int]] = ()
+) -> FitFigure:
+    """Errors on filtered, decimated rows, from their factors; for `bent` see `Robot.bent`."""
     squared, torque = factors.squared_residuals(beta), factors.squared_torques
+    for row, joint in bent:
+        torque[row] = torque[joint] * factors.counts[row] / max(1, factors.counts[joint])
     return build_fit_figure(factors.names, squared, torque, factors.counts, FITTED, None)
 
 
@@ -273,6 +277,7 @@ def score_all_samples(
         # equations that the log states at every sample
         stated = np.all([log.stated[a:b].all(axis=0) for a, b in log.segments], axis=0)
         slow = tuple(find_standstill_speeds(log)) if moving else ()
+        referred = log.applied is not None or log.deflection is not None
         for own, wide, inner in cut_scored_samples(idim, log, lowpass_hz):
 
             def smooth(x: Array, inner: slice = inner, rate: float = log.rate) -> Array:
@@ -282,7 +287,7 @@ def score_all_samples(
             kept = np.broadcast_to(stated, measured.shape)
             if moving:
                 kept = kept & find_moving_samples(idim, log.dq[own], slow)
-            known = measured if log.applied is None else smooth(log.reference[wide])
+            known = measured if not referred else smooth(log.reference[wide])
             squared_torque += np.sum(kept * known**2, axis=0)
             rows += np.sum(kept, axis=0)
             motion = log.q[wide], log.dq[wide], log.ddq[wide]
@@ -406,9 +411,10 @@ def score_model(
         Fitted rows, then all samples, then moving ones; nominal is empty where the file has no
         inertials.
     """
+    problem = problem.expecting(theta)
     idim, base, robot = problem.idim, problem.base, problem.robot
     sets = (theta, idim.nominal) if robot.has_nominal else (theta,)
-    fitted = [score_fitted_rows(problem.factors, base.matrix @ t) for t in sets]
+    fitted = [score_fitted_rows(problem.factors, base.matrix @ t, robot.bent) for t in sets]
     kinds = (False, True) if score == "moving" else (False,)
     figures = [score_all_samples(idim, sets, problem.samples, lowpass_hz, k) for k in kinds]
     pairs = [*zip(fitted, *figures, strict=True), ()]

@@ -33,12 +33,17 @@ from dynident.dynamics.idim import Idim
 from dynident.dynamics.limbs import carry_base
 from dynident.dynamics.springs import LINK
 from dynident.dynamics.tree import Tree, build_tree
-from dynident.filters.filters import differentiate_twice, filter_by_cutoff, filter_zero_phase
-from dynident.filters.outliers import filter_by_median
+from dynident.filters.filters import filter_zero_phase
 from dynident.recording.floating import BaseMotion
 from dynident.recording.prepare import Preparation, Samples
 from dynident.recording.recording import Recording
 from dynident.regression.rests import average_rests
+from dynident.regression.springs import (
+    begin_springs,
+    expect_deflections,
+    find_deflection,
+    put_spring_torques,
+)
 from dynident.robot.drives import Drives, find_moving_joints
 from dynident.robot.model import Contact, Equations, Robot
 
@@ -70,9 +75,11 @@ class GeneralisedSamples(Samples):
         Torques of the joints as measured, where `tau` has what measured wrenches do in it, too.
     standing : ndarray, shape (samples, coordinates), or None
         Configuration in which equations are combined; `q` itself where it is None.
-    deflection : ndarray, shape (3, samples, n), or None
+    deflection : ndarray, shape (4, samples, n), or None
         Of joints whose links have an encoder of their own, by how much motors are ahead of them,
-        with its derivatives: `q` is of the links [rad or m].
+        its derivatives, and what is expected of it: `q` is of the links [rad or m].
+    bent : tuple of (int, int)
+        Rows of such encoders, and those of their joints.
     prepared : Preparation or None
         See `preparation`.
     """
@@ -84,6 +91,7 @@ class GeneralisedSamples(Samples):
     applied: Array | None
     standing: Array | None = None
     deflection: Array | None = None
+    bent: tuple[tuple[int, int], ...] = ()
     prepared: Preparation | None = None
 
     @property
@@ -101,19 +109,16 @@ class GeneralisedSamples(Samples):
         contacts = [contact.name for contact in robot.contacts]
         sensors = tuple(each for each in self.observed.sensors if each.contact in contacts)
         own = slice(self.dq.shape[1])
-        motion = (self.q, self.dq, self.ddq)
+        q, dq, ddq = self.q, self.dq, self.ddq
         if self.deflection is not None:
-            motion = tuple(
-                each + put_base_before(bent, each.shape[1] - bent.shape[1])
-                for each, bent in zip(motion, self.deflection, strict=True)
-            )
-        q, dq, ddq = motion
+            q, dq, ddq = add_deflection((q, dq, ddq), self.deflection)
         return replace(
             self,
             q=q,
             dq=dq,
             ddq=ddq,
             deflection=None,
+            wrenches={name: own for name, own in self.wrenches.items() if name in contacts},
             tau=self.tau[:, own],
             moving=self.moving[:, own],
             stated=self.stated[:, own],
@@ -173,13 +178,26 @@ class GeneralisedSamples(Samples):
         """What errors are relative to, shape (samples, dof) [N, Nm].
 
         The motors' own torques, of which what contacts do may take away nearly all; of the base
-        the wrench of the contacts.
+        the wrench of the contacts; of links' encoders the torques of their joints.
         """
-        if self.applied is None:
+        if self.applied is None and self.deflection is None:
             return self.tau
-        found = self.tau.copy()
-        found[:, self.joint_rows] = self.applied
+        found = np.array(self.tau)
+        if self.applied is not None:
+            found[:, self.joint_rows] = self.applied
+        for row, joint in self.bent:
+            found[:, row] = found[:, joint]
         return found
+
+    def expecting(self, idim: Idim, theta: Array) -> Self:
+        """The same log, the rows of links' encoders linearised about a full set of parameters."""
+        if self.deflection is None:
+            return self
+        motion = self.q, self.dq, self.ddq
+        deflection, stiffness = expect_deflections(idim, theta, motion, self.deflection)
+        tau = np.array(self.tau)
+        put_spring_torques(idim, deflection, stiffness, tau)
+        return replace(self, deflection=deflection, tau=tau)
 
     @property
     def joint_torque(self) -> Array:
@@ -223,13 +241,13 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
     measured = [contact for contact in robot.contacts if contact.name in log.wrenches]
     if measured:
         tau[:, : robot.dof] += add_wrenches(idim.tree, robot, log, measured, q)
-    deflection = find_deflection(idim, log)
+    deflection, stiffness = find_deflection(idim, log), dict[int, float]()
     if deflection is not None:
-        q, dq, ddq = (
-            each - put_base_before(bent, each.shape[1] - bent.shape[1])
-            for each, bent in zip((q, dq, ddq), deflection, strict=True)
-        )
+        q, dq, ddq = add_deflection((q, dq, ddq), -deflection)
+        stiffness = begin_springs(idim, log, (q, dq, ddq), deflection, tau)
     missing = put_felt_signals(idim, log, (q, dq, ddq), tau)
+    if deflection is not None:
+        put_spring_torques(idim, deflection, stiffness, tau)
     numbers = {name: j for j, name in enumerate(robot.joint_names)}
     held = tuple((numbers[name], value) for name, value in log.locked.items())
     sensors = tuple(
@@ -277,26 +295,19 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
         stated=stated,
         applied=log.tau if measured else None,
         deflection=deflection,
+        bent=idim.robot.bent,
         prepared=prepared,
     )
 
 
-def find_deflection(idim: Idim, log: Samples) -> Array | None:
-    """By how much motors are ahead of links with an encoder of their own, shape (3, samples, n).
-
-    Filtered as the positions are, with its first two derivatives; None where no link has one.
-    """
-    known = [(j, log.wrenches[name]) for j, name in idim.structure.bent if name in log.wrenches]
-    if not known:
-        return None
-    found = np.zeros((3, *log.measured.shape))
-    for j, link in known:
-        for start, stop in log.runs:
-            own = slice(start, stop)
-            ahead = filter_by_median(log.measured[own, j : j + 1] - link[own], log.median)
-            bent = filter_by_cutoff(ahead, (log.position_hz[j],), log.rate)
-            found[:, own, j : j + 1] = bent, *differentiate_twice(bent, log.rate)
-    return found
+def add_deflection(
+    motion: tuple[Array, Array, Array], deflection: Array
+) -> tuple[Array, Array, Array]:
+    """The motion of links as that of motors, as joints with springs see it."""
+    found = [np.array(each) for each in motion]
+    for each, bent in zip(found, deflection, strict=False):
+        each[:, each.shape[1] - bent.shape[1] :] += bent
+    return found[0], found[1], found[2]
 
 
 def put_base_before(tau: Array, first: int) -> Array:

@@ -251,6 +251,14 @@ class Robot:
         return tuple((gauge, slice(*ends)) for gauge, ends in zip(every, pairwise(stops)))
 
     @property
+    def bent(self) -> tuple[tuple[int, int], ...]:
+        """Rows of links' encoders beyond a spring, and the rows of their joints."""
+        first = self.dof - self.n
+        return tuple(
+            (rows.start, first + gauge.place) for gauge, rows in self.sensed if "K" in gauge.terms
+        )
+
+    @property
     def bodies(self) -> int:
         """Number of bodies that velocities move: the base's where it floats, and one a joint."""
         return self.n + self.floating
