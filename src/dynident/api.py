@@ -201,7 +201,7 @@ def identify(
         each.source.release()
 
     progress("validation", 0.0)
-    theta = problem.base.standard(found.beta) if found.theta is None else found.theta
+    theta = list_standard(problem, found)
     figures = measure_estimate(problem, held_out, given.get(SIMULATION), found, theta, scoring)
     floor, lacking = measure_floor(problem.idim, theta, logs, figures.lowpass_hz)
     watch.lap("validation")
@@ -305,7 +305,7 @@ def estimate_alone(
         Stopwatch(), searched, start,
     )  # fmt: skip
     refuse_absurd_estimate(found)
-    theta = problem.base.standard(found.beta) if found.theta is None else found.theta
+    theta = list_standard(problem, found)
     return problem, theta
 
 
@@ -365,19 +365,28 @@ Fitted3 = tuple[Problem, Problem, Estimate]
 
 
 def settle_springs(problem: Problem, fit: Callable[[Problem], Fitted3]) -> Fitted3:
-    """The fit of joints with springs, about which the rows of their encoders are linearised."""
-    stiff = [k for k, p in enumerate(problem.idim.parameters) if p.symbol == "K"]
-    before = np.zeros(len(stiff))
+    """The fit of joints with springs, about which the rows of their encoders are linearised.
+
+    First about that of the stiff robot, whose bodies load the springs.
+    """
+    rigid, _, found = fit(problem.without_limbs())
+    known = dict(zip(rigid.idim.names, list_standard(rigid, found), strict=True))
+    theta = np.array([known.get(name, 0.0) for name in problem.idim.names])
+    problem = problem.expecting(theta, begin=True)
     for _ in range(ROUNDS):
-        found = fit(problem)
-        theta, base = found[2].theta, found[0].base
-        theta = base.standard(found[2].beta) if theta is None else theta
-        if np.all(np.abs(theta[stiff] - before) <= SETTLED * np.abs(theta[stiff])):
-            return found
-        before = theta[stiff]
-        problem = found[0].expecting(theta)
-    words = f"stiffnesses did not settle in {ROUNDS} rounds: do the logs load the springs?"
-    return (*found[:2], replace(found[2], warnings=(*found[2].warnings, words)))
+        every = fit(problem)
+        after = every[0].expecting(list_standard(every[0], every[2]))
+        pairs = zip(problem.samples, after.samples, strict=True)
+        if all(np.allclose(*([s for _, s in x.springs] for x in log), SETTLED) for log in pairs):
+            return every
+        problem = after
+    words = f"springs did not settle in {ROUNDS} rounds: do the logs load them?"
+    return (*every[:2], replace(every[2], warnings=(*every[2].warnings, words)))
+
+
+def list_standard(problem: Problem, found: Estimate) -> Array:
+    """Standard parameters of an estimate, or some that give the same torques."""
+    return problem.base.standard(found.beta) if found.theta is None else found.theta
 
 
 class Measured(NamedTuple):

@@ -495,13 +495,14 @@ class Idim:
         tables: dict[int, Array] = {}
         slopes: dict[int, Array] = {}
         sensed = self.evaluate_sensor_errors((q, dq, ddq), conditions)
+        at = q[:, q.shape[1] - self.robot.n :]
         motors = self.follow_motors(dq[:, first:], ddq[:, first:], conditions)
         for kind in packing.plain:
             out[:, kind.slots] = self.structure.plain_values(kind, *motors, width) * kind.factors
         for column, joint, slot in packing.special:
             k = column.friction
             if isinstance(column, SpringColumn):
-                out[:, slot] = column.evaluate(conditions.deflection, dq[:, first:])
+                out[:, slot] = column.evaluate(conditions.deflection, at, dq[:, first:])
                 continue
             if isinstance(column, SensorColumn):
                 J = sensed.get((column.sensor, column.tilted))
@@ -769,6 +770,7 @@ class Idim:
         tau = np.zeros((len(dq), self.rows))
         joints = tau[:, first : self.tree.dof]
         drives = theta[self.inertial : self.plain]
+        at = q[:, q.shape[1] - self.robot.n :]
         motors = self.follow_motors(dq[:, first:], ddq[:, first:], conditions)
         for kind in self.structure.plain_columns:
             strength = drives[kind.slots, None]
@@ -786,7 +788,9 @@ class Idim:
                     tau[:, row] += turns[j] * signal
         for value, column in zip(drives, self.structure.linear_columns, strict=True):
             if isinstance(column, SpringColumn) and value != 0.0:
-                tau[:, column.row] += value * column.evaluate(conditions.deflection, dq[:, first:])
+                tau[:, column.row] += value * column.evaluate(
+                    conditions.deflection, at, dq[:, first:]
+                )
         sensed = self.evaluate_sensor_errors((q, dq, ddq), conditions)
         for value, own in zip(
             self.sensor_values(theta), self.structure.sensor_columns, strict=True

@@ -30,25 +30,27 @@ LINK, TORQUE = "link encoder", "link torque"
 class Term:
     """What a spring's torque has, linear in one parameter.
 
-    `column` is what it is in the row of the link, from the deflection, its first two
-    derivatives and what is expected of it, shape (4, samples), and the speed of the link, shape (samples,).
+    `column` is what it is in the row of the link, from the deflection, its first two derivatives
+    and what is expected of it, shape (4, samples), and the link's position and speed.
     """
 
     unit: str
-    column: Callable[[Array, Array], Array]
+    column: Callable[[Array, Array, Array], Array]
     positive: bool = False
 
 
 TERMS: dict[str, Term] = {
-    "K": Term("Nm/rad", lambda delta, dq: -delta[EXPECTED], positive=True),
-    "D": Term("Nm s/rad", lambda delta, dq: -delta[1], positive=True),
-    "offs": Term("Nm", lambda delta, dq: np.full(len(dq), -1.0)),
-    "Kc": Term("Nm/rad^3", lambda delta, dq: -(delta[0] ** 3)),
-    "KT": Term("Nm s/rad", lambda delta, dq: dq),
-    "offt": Term("Nm", lambda delta, dq: np.ones(len(dq))),
+    "K": Term("Nm/rad", lambda delta, q, dq: -delta[EXPECTED], positive=True),
+    "D": Term("Nm s/rad", lambda delta, q, dq: -delta[1], positive=True),
+    "offs": Term("Nm", lambda delta, q, dq: np.full(len(q), -1.0)),
+    "Kc": Term("Nm/rad^3", lambda delta, q, dq: -(delta[0] ** 3)),
+    "KT": Term("Nm s/rad", lambda delta, q, dq: dq),
+    "KS": Term("Nm/rad", lambda delta, q, dq: q),
+    "offt": Term("Nm", lambda delta, q, dq: np.ones(len(q))),
 }
-"""By symbol: stiffness, damping, offset of the two encoders times K, cubic stiffness, lag of the
-link's encoder behind the motor's times K; offset of a torque sensor."""
+"""By symbol: stiffness; damping; what the two encoders differ by at no load, times K; cubic
+stiffness; time by which the link's encoder lags, and share by which it counts too little, times K;
+offset of a torque sensor."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +63,11 @@ class SpringColumn(DriveColumn):
     joint: int = 0
     row: int = 0
 
-    def evaluate(self, deflection: Array | None, dq: Array) -> Array:
+    def evaluate(self, deflection: Array | None, q: Array, dq: Array) -> Array:
         """Its column along a motion, shape (samples,).
 
-        Of deflections, shape (4, samples, n), and speeds of the joints, shape (samples, n).
+        Of deflections, shape (4, samples, n), and of the joints, shape (samples, n).
         """
         j = self.joint
         delta = np.zeros((4, len(dq))) if deflection is None else deflection[:, :, j]
-        return TERMS[self.parameter.symbol].column(delta, dq[:, j])
+        return TERMS[self.parameter.symbol].column(delta, q[:, j], dq[:, j])

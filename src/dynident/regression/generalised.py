@@ -39,10 +39,11 @@ from dynident.recording.prepare import Preparation, Samples
 from dynident.recording.recording import Recording
 from dynident.regression.rests import average_rests
 from dynident.regression.springs import (
+    Spring,
     begin_springs,
-    expect_deflections,
     find_deflection,
     put_spring_torques,
+    step_springs,
 )
 from dynident.robot.drives import Drives, find_moving_joints
 from dynident.robot.model import Contact, Equations, Robot
@@ -80,6 +81,8 @@ class GeneralisedSamples(Samples):
         its derivatives, and what is expected of it: `q` is of the links [rad or m].
     bent : tuple of (int, int)
         Rows of such encoders, and those of their joints.
+    springs : tuple of (int, Spring)
+        About which the former are linearised, by joint.
     prepared : Preparation or None
         See `preparation`.
     """
@@ -92,6 +95,7 @@ class GeneralisedSamples(Samples):
     standing: Array | None = None
     deflection: Array | None = None
     bent: tuple[tuple[int, int], ...] = ()
+    springs: tuple[tuple[int, Spring], ...] = ()
     prepared: Preparation | None = None
 
     @property
@@ -189,15 +193,26 @@ class GeneralisedSamples(Samples):
             found[:, row] = found[:, joint]
         return found
 
-    def expecting(self, idim: Idim, theta: Array) -> Self:
-        """The same log, the rows of links' encoders linearised about a full set of parameters."""
+    def expecting(self, idim: Idim, theta: Array, begin: bool = False) -> Self:
+        """The same log, the rows of links' encoders linearised about a full set of parameters.
+
+        Of which only bodies are known to `begin` with.
+        """
         if self.deflection is None:
             return self
-        motion = self.q, self.dq, self.ddq
-        deflection, stiffness = expect_deflections(idim, theta, motion, self.deflection)
-        tau = np.array(self.tau)
-        put_spring_torques(idim, deflection, stiffness, tau)
-        return replace(self, deflection=deflection, tau=tau)
+        motors, tau = add_deflection((self.q, self.dq, self.ddq), self.deflection), self.tau.copy()
+        if begin:
+            deflection = find_deflection(idim, self, {})
+            assert deflection is not None
+            springs, theta = begin_springs(idim, self, motors, deflection, tau, theta)
+        else:
+            springs = step_springs(idim, self, theta, dict(self.springs))
+        deflection = find_deflection(idim, self, springs)
+        assert deflection is not None
+        q, dq, ddq = add_deflection(motors, -deflection)
+        put_spring_torques(idim, self, theta, (q, dq, ddq), deflection, springs, tau)
+        own = tuple(springs.items())
+        return replace(self, q=q, dq=dq, ddq=ddq, deflection=deflection, springs=own, tau=tau)
 
     @property
     def joint_torque(self) -> Array:
@@ -241,13 +256,10 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
     measured = [contact for contact in robot.contacts if contact.name in log.wrenches]
     if measured:
         tau[:, : robot.dof] += add_wrenches(idim.tree, robot, log, measured, q)
-    deflection, stiffness = find_deflection(idim, log), dict[int, float]()
+    deflection = find_deflection(idim, log, {})
     if deflection is not None:
         q, dq, ddq = add_deflection((q, dq, ddq), -deflection)
-        stiffness = begin_springs(idim, log, (q, dq, ddq), deflection, tau)
     missing = put_felt_signals(idim, log, (q, dq, ddq), tau)
-    if deflection is not None:
-        put_spring_torques(idim, deflection, stiffness, tau)
     numbers = {name: j for j, name in enumerate(robot.joint_names)}
     held = tuple((numbers[name], value) for name, value in log.locked.items())
     sensors = tuple(
@@ -287,7 +299,7 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
         "left_out": left_out,
         "moving": moving if rows.all() and kind != "null-space" else moving & stated,
     }  # fmt: skip
-    return GeneralisedSamples(
+    found = GeneralisedSamples(
         **fields,
         observed=observed,
         sets=sets,
@@ -298,6 +310,9 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
         bent=idim.robot.bent,
         prepared=prepared,
     )
+    if deflection is None:
+        return found
+    return found.expecting(idim, idim.nominal, begin=True)
 
 
 def add_deflection(

@@ -345,7 +345,7 @@ def list_link_gauges(robot: Robot, joint: int, spec: DriveSpec) -> list[Gauge]:
     return found
 
 
-SPRING = {"cubic": "Kc", "lag": "KT"}
+SPRING = {"cubic": "Kc", "lag": "KT", "scale": "KS"}
 """What else a spring has, by the words of `DriveSpec`."""
 
 

@@ -32,16 +32,16 @@ class DriveSpec(Spec):
     link : tuple of {"position", "torque"}
         What logs have of the link's side of its gear, which is then a spring: ``link_<joint>``,
         ``torque_<joint>``.
-    spring : tuple of {"cubic", "lag"}
-        What it has beside stiffness, damping and offset: a cubic stiffness, a lag of the link's
-        encoder.
+    spring : tuple of {"cubic", "lag", "scale"}
+        What it has beside stiffness, damping and offset: a cubic stiffness; a lag of the link's
+        encoder, and a share by which that counts too little.
     """
 
     joint: JointRef
     row: dict[str, Size] | None = None
     gain: Number = 1.0
     link: tuple[Literal["position", "torque"], ...] = ()
-    spring: tuple[Literal["cubic", "lag"], ...] = ()
+    spring: tuple[Literal["cubic", "lag", "scale"], ...] = ()
 
     @model_validator(mode="after")
     def _spring_of_an_encoder(self) -> Self:
