@@ -71,3 +71,51 @@ class SpringColumn(DriveColumn):
         j = self.joint
         delta = np.zeros((4, len(dq))) if deflection is None else deflection[:, :, j]
         return TERMS[self.parameter.symbol].column(delta, q[:, j], dq[:, j])
+
+
+@dataclass(frozen=True)
+class HeldLink:
+    """Errors of a link's positions on a held-out log, root mean squares [rad or m].
+
+    Attributes
+    ----------
+    spring, stiff, plain : float
+        Of the spring; of a stiff joint with the offset, lag and scale of the encoder; of a stiff
+        joint as it stands, whose link is where the motor is.
+    better : bool
+        Whether the spring's squared errors are less than the stiff joint's by a standard error.
+    """
+
+    log: str
+    spring: float
+    stiff: float
+    plain: float
+    better: bool
+
+
+@dataclass(frozen=True)
+class SpringEvidence:
+    """What logs tell of a spring.
+
+    Attributes
+    ----------
+    stiffness : float
+        That was identified [Nm/rad or N/m].
+    compliance, std : float
+        By regression of the deflection on the load [rad/Nm or m/N].
+    interval : (float, float)
+        Of the compliance, 95 %.
+    held_out : tuple of HeldLink
+    """
+
+    joint: str
+    stiffness: float
+    compliance: float
+    std: float
+    interval: tuple[float, float]
+    held_out: tuple[HeldLink, ...] = ()
+
+    @property
+    def supported(self) -> bool:
+        """Whether the logs tell the spring from a stiff joint."""
+        return self.interval[0] > 0.0 and all(log.better for log in self.held_out)

@@ -214,13 +214,16 @@ def build_fit_figure(
     rows: Array,
     kind: str,
     lowpass_hz: float | None,
+    bent: Sequence[tuple[int, int]] = (),
 ) -> FitFigure:
-    """Relative errors from sums of squares per joint."""
+    """Relative errors from sums of squares per joint; for `bent`, not in all, see `Robot.bent`."""
     joints = tuple(
         JointError(name, compute_relative_error(e, y), float(np.sqrt(e / r)) if r else np.nan)
         for name, e, y, r in zip(names, squared_error, squared_torque, rows, strict=True)
     )
-    overall = compute_relative_error(float(np.sum(squared_error)), float(np.sum(squared_torque)))
+    counted = np.setdiff1d(np.arange(len(joints)), [row for row, _ in bent])
+    sums = (float(np.sum(each[counted])) for each in (squared_error, squared_torque))
+    overall = compute_relative_error(*sums)
     return FitFigure(kind, lowpass_hz, joints, overall)
 
 
@@ -247,7 +250,7 @@ def score_fitted_rows(
     squared, torque = factors.squared_residuals(beta), factors.squared_torques
     for row, joint in bent:
         torque[row] = torque[joint] * factors.counts[row] / max(1, factors.counts[joint])
-    return build_fit_figure(factors.names, squared, torque, factors.counts, FITTED, None)
+    return build_fit_figure(factors.names, squared, torque, factors.counts, FITTED, None, bent)
 
 
 def score_all_samples(
@@ -300,7 +303,7 @@ def score_all_samples(
     names = [group.name for group in list_torque_groups(idim.robot)]
     kind = MOVING if moving else ALL_SAMPLES
     return tuple(
-        build_fit_figure(names, squared, squared_torque, rows, kind, lowpass_hz)
+        build_fit_figure(names, squared, squared_torque, rows, kind, lowpass_hz, idim.robot.bent)
         for squared in squared_error
     )
 

@@ -33,18 +33,18 @@ from dynident.dynamics.idim import Idim
 from dynident.dynamics.limbs import carry_base
 from dynident.dynamics.springs import LINK
 from dynident.dynamics.tree import Tree, build_tree
-from dynident.filters.filters import filter_zero_phase
-from dynident.recording.floating import BaseMotion
-from dynident.recording.prepare import Preparation, Samples
-from dynident.recording.recording import Recording
-from dynident.regression.rests import average_rests
-from dynident.regression.springs import (
+from dynident.elastic.rows import (
     Spring,
     begin_springs,
     find_deflection,
     put_spring_torques,
     step_springs,
 )
+from dynident.filters.filters import filter_zero_phase
+from dynident.recording.floating import BaseMotion
+from dynident.recording.prepare import Preparation, Samples
+from dynident.recording.recording import Recording
+from dynident.regression.rests import average_rests
 from dynident.robot.drives import Drives, find_moving_joints
 from dynident.robot.model import Contact, Equations, Robot
 
@@ -113,9 +113,7 @@ class GeneralisedSamples(Samples):
         contacts = [contact.name for contact in robot.contacts]
         sensors = tuple(each for each in self.observed.sensors if each.contact in contacts)
         own = slice(self.dq.shape[1])
-        q, dq, ddq = self.q, self.dq, self.ddq
-        if self.deflection is not None:
-            q, dq, ddq = add_deflection((q, dq, ddq), self.deflection)
+        q, dq, ddq = self.motors
         return replace(
             self,
             q=q,
@@ -130,6 +128,12 @@ class GeneralisedSamples(Samples):
             left_out=None if self.left_out is None else self.left_out[:, own],
             observed=replace(self.observed, missing=(), sensors=sensors),
         )
+
+    @property
+    def motors(self) -> tuple[Array, Array, Array]:
+        """The motion of the motors, as the joints see it: of the links where none is elastic."""
+        motion = self.q, self.dq, self.ddq
+        return motion if self.deflection is None else add_deflection(motion, self.deflection)
 
     @property
     def configuration(self) -> Array:
@@ -200,7 +204,7 @@ class GeneralisedSamples(Samples):
         """
         if self.deflection is None:
             return self
-        motors, tau = add_deflection((self.q, self.dq, self.ddq), self.deflection), self.tau.copy()
+        motors, tau = self.motors, self.tau.copy()
         if begin:
             deflection = find_deflection(idim, self, {})
             assert deflection is not None
