@@ -380,8 +380,11 @@ def settle_springs(problem: Problem, fit: Callable[[Problem], Fitted3]) -> Fitte
     for _ in range(ROUNDS):
         every = fit(problem)
         after = every[0].expecting(list_standard(every[0], every[2]))
-        pairs = zip(problem.samples, after.samples, strict=True)
-        if all(np.allclose(*([s for _, s in x.springs] for x in log), SETTLED) for log in pairs):
+        before, now = (
+            np.array([s for log in each.samples for _, s in log.springs])
+            for each in (problem, after)
+        )
+        if np.allclose(before, now, rtol=SETTLED):
             return every
         problem = after
     words = f"springs did not settle in {ROUNDS} rounds: do the logs load them?"

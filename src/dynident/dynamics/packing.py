@@ -50,9 +50,9 @@ def build_packing(
             for j in np.flatnonzero(column.turns):
                 entries[first + int(j)].append((position[inertial + d], (d, int(j))))
             if column.friction is not None and structure.frictions[column.friction].link:
-                for j, row in structure.linked:
-                    if column.turns[j] != 0.0:
-                        entries[row].append((position[inertial + d], (d, j)))
+                for joint, behind in structure.linked:
+                    if column.turns[joint] != 0.0:
+                        entries[behind].append((position[inertial + d], (d, joint)))
     own = [{c for c, _ in row} for row in entries]
     bodies = [{c for c, where in row if len(where) == 3} for row in entries]
     for to, of in pairs:

@@ -23,7 +23,7 @@ BLOCKS = 10
 """Equal runs of time of each log, whose errors are taken to be independent."""
 LEVEL = 0.95
 Moved = tuple[Samples, Motion]
-"""A log, and the motion of its motors."""
+"""A log, and a motion that bodies are taken to make along it."""
 
 
 def judge_springs(
@@ -35,6 +35,13 @@ def judge_springs(
     blocks of time, is above zero, and on every held-out log the square of the error of the link's
     position is less than that of a stiff joint by one standard error over blocks. Both have the
     encoder's offset, lag and scale from the fitted logs; neither sees the held-out encoder.
+
+    Parameters
+    ----------
+    fitted : sequence of (Samples, Motion)
+        Along the motion of the links.
+    held_out : sequence of (Samples, Motion)
+        Along that of the motors, from which alone the links' positions are to be told.
     """
     found = []
     for gauge, _ in idim.robot.sensed:
@@ -68,18 +75,18 @@ def has(log: Moved, gauge: Gauge) -> bool:
 
 
 def tabulate_deflection(
-    idim: Idim, theta: Array, gauge: Gauge, log: Samples, motors: Motion
+    idim: Idim, theta: Array, gauge: Gauge, log: Samples, motion: Motion
 ) -> tuple[Array, Array]:
     """The load of a link and the terms of its encoder, and the deflection as measured.
 
-    Along the motion of the motors alone, low-passed as torques are, at every row of the fit.
+    Low-passed as torques are, at every row of the fit.
     """
     j, step = gauge.place, log.filters[-1].step
     deflection = find_deflection(idim, log, {})
     assert deflection is not None
-    q, dq = (each[:, each.shape[1] - idim.robot.n + j] for each in motors[:2])
+    q, dq = (each[:, each.shape[1] - idim.robot.n + j] for each in motion[:2])
     row = next(rows.start for own, rows in idim.robot.sensed if own.name == gauge.name)
-    load = evaluate_links(idim, log, theta, motors, None)[:, row]
+    load = evaluate_links(idim, log.known, theta, motion, None)[:, row]
     bent = deflection[:, :, j]
     terms = [TERMS[t].column(bent, q, dq) for t in gauge.terms if t in ("offs", "KT", "KS")]
     every = np.column_stack([load, *terms, bent[0]])
@@ -109,5 +116,8 @@ def compare_positions(name: str, X: Array, y: Array, bent: Array, stiff: Array) 
     own, other, plain = (y - X @ bent) ** 2, (y - X[:, 1:] @ stiff) ** 2, y**2
     gains = np.array([np.mean(part) for part in np.array_split(other - own, BLOCKS)])
     error = float(np.std(gains, ddof=1) / np.sqrt(BLOCKS))
-    rms = [float(np.sqrt(np.mean(each))) for each in (own, other, plain)]
-    return HeldLink(name, *rms, better=bool(np.mean(gains) > error))
+    spring, stiff_joint, as_it_stands = (
+        float(np.sqrt(np.mean(each))) for each in (own, other, plain)
+    )
+    better = bool(np.mean(gains) > error)
+    return HeldLink(name, spring, stiff_joint, as_it_stands, better)

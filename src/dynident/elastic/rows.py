@@ -79,7 +79,7 @@ def begin_springs(
     found, (q, dq, ddq), theta = {}, motion, np.array(theta)
     first = dq.shape[1] - idim.robot.n
     inside = np.concatenate([np.arange(*run) for run in log.segments])
-    loads = evaluate_links(idim, log, theta, motion, None)
+    loads = evaluate_links(idim, log.known, theta, motion, None)
     for gauge, rows in list_springs(idim, log):
         j = gauge.place
         bent, at, speed = deflection[:, :, j], q[:, q.shape[1] - idim.robot.n + j], dq[:, first + j]
@@ -109,7 +109,7 @@ def list_springs(idim: Idim, log: Samples) -> list[tuple[Gauge, slice]]:
 
 
 def evaluate_links(
-    idim: Idim, log: Samples, theta: Array, motion: Motion, deflection: Array | None
+    idim: Idim, known: Array | None, theta: Array, motion: Motion, deflection: Array | None
 ) -> Array:
     """Rows of a full set of parameters without what acts on motors, which is in none of links.
 
@@ -121,8 +121,8 @@ def evaluate_links(
             own[k] *= deflection is not None
         elif column.friction is None or not idim.frictions[column.friction].link:
             own[k] = 0.0
-    joints = [gear.number - 1 for gear in idim.gears]
-    known = None if log.known is None else log.known[:, joints]
+    if known is not None:
+        known = known[:, [gear.number - 1 for gear in idim.gears]]
     return idim.torque(own, *motion, conditions=Conditions(known=known, deflection=deflection))
 
 
@@ -159,7 +159,7 @@ def put_spring_torques(
         theta[idim.names.index(f"K{j + 1}")] = spring.stiffness
         lead[:, j] = spring.lag * motion[1][:, motion[1].shape[1] - idim.robot.n + j]
     deflection[EXPECTED] = deflection[0] + lead
-    left = evaluate_links(idim, log, theta, motion, deflection)
+    left = evaluate_links(idim, log.known, theta, motion, deflection)
     for gauge, rows in list_springs(idim, log):
         stiffness = springs[gauge.place].stiffness
         deflection[EXPECTED, :, gauge.place] += left[:, rows.start] / stiffness

@@ -289,8 +289,8 @@ class Problem(Regression):
         self, theta: Array, held_out: Sequence[GeneralisedSamples]
     ) -> tuple[SpringEvidence, ...]:
         """What its logs and others tell of springs; see `dynident.elastic.evidence`."""
-        fitted, other = ([(log, log.motors) for log in logs] for logs in (self.samples, held_out))
-        return judge_springs(self.idim, theta, fitted, other)
+        fitted = [(log, (log.q, log.dq, log.ddq)) for log in self.samples]
+        return judge_springs(self.idim, theta, fitted, [(log, log.motors) for log in held_out])
 
     def with_drives(
         self, friction: str, rotor: bool | None = None, elements: Sequence[Attached] = ()

@@ -1,0 +1,198 @@
+"""Joints with a spring: rows, base parameters, recovery, evidence, the whole way from a study."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import toy
+
+import dynident as di
+from dynident.core.errors import InputError
+from dynident.dynamics.conditions import Conditions
+from dynident.dynamics.idim import build_idim
+from dynident.dynamics.parameters import attach
+from dynident.elastic.twin import bend_joints
+from dynident.recording.prepare import prepare
+from dynident.recording.recording import Recording
+from dynident.regression.problem import Problem
+from dynident.robot.load import replace_drives
+from dynident.robot.spec import DriveSpec
+
+RATE, SECONDS = 500.0, 16.0
+VALUES = {
+    "Ia": 0.3, "fv": 2.0, "fc": 3.0, "off": 0.5, "K": 3000.0, "D": 2.0, "offs": 0.4, "offt": 0.3,
+}  # fmt: skip
+ENCODER, TORQUE = 2e-5, 0.1
+"""Noise of the links' encoders and of torques [rad, Nm]."""
+
+
+def elastic_arm(joints, link=("position",), spring=()):
+    specs = [DriveSpec(joint=f"joint_{j}", link=link, spring=spring) for j in joints]
+    return replace_drives(toy.arm(3), specs, None, "toy")
+
+
+def full_set(idim):
+    return idim.join(idim.robot.nominal, np.array([VALUES[p.symbol] for p in idim.drives]))
+
+
+def periodic(n, seed=0):
+    """A period of sums of sines with exact derivatives."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(int(SECONDS * RATE)) / RATE
+    q, dq, ddq = np.zeros((3, len(t), n))
+    for j in range(n):
+        for k in range(1, 24):
+            w, a, phase = 2.0 * np.pi * k / SECONDS, rng.normal() * 0.5 / (1 + k / 5) ** 2, k * j
+            q[:, j] += a * np.sin(w * t + phase)
+            dq[:, j] += a * w * np.cos(w * t + phase)
+            ddq[:, j] -= a * w**2 * np.sin(w * t + phase)
+    return q, dq, ddq
+
+
+def twin(idim, seed=0, noise=1.0):
+    """A log of motors, links and torques, and the parameters behind it."""
+    rng = np.random.default_rng(seed)
+    theta, motion = full_set(idim), periodic(idim.robot.n)
+    bent = bend_joints(idim, theta, motion, RATE)
+    tau = idim.torque(theta, *motion, conditions=Conditions(deflection=bent))
+    signals = {}
+    for gauge, rows in idim.robot.sensed:
+        own, size = motion[0][:, [gauge.place]], ENCODER
+        if gauge.kind == "link torque":
+            own, size = tau[:, rows], TORQUE
+        signals[gauge.name] = own + noise * size * rng.normal(size=own.shape)
+    tau = tau[:, : idim.robot.n] + noise * TORQUE * rng.normal(size=motion[0].shape)
+    return Recording("twin", RATE, motion[0] + bent[0], tau, wrenches=signals), theta
+
+
+def test_rows_are_those_of_two_bodies_with_a_spring_between():
+    robot = elastic_arm((1, 2), ("position", "torque"))
+    idim, rigid = build_idim(robot), build_idim(toy.arm(3), "none")
+    rng, theta = np.random.default_rng(1), full_set(idim)
+    q, dq, ddq = rng.normal(size=(3, 20, 3))
+    bent = np.zeros((4, 20, 3))
+    bent[:3, :, :2] = 0.01 * rng.normal(size=(3, 20, 2))
+    bent[3] = bent[0]
+    found = idim.torque(theta, q, dq, ddq, conditions=Conditions(deflection=bent))
+    bodies = rigid.torque(rigid.nominal, q, dq, ddq)
+    speed = dq + bent[1]
+    motor = 0.3 * (ddq + bent[2]) + 2.0 * speed + 3.0 * np.sign(speed) + 0.5
+    spring = 3000.0 * bent[0] + 2.0 * bent[1] + 0.4
+    assert np.allclose(found[:, :3], motor + bodies, atol=1e-10)
+    rows = {gauge.name: own.start for gauge, own in robot.sensed}
+    for j in range(2):
+        left = bodies[:, j] - spring[:, j]
+        assert np.allclose(found[:, rows[f"link_joint_{j + 1}"]], left, atol=1e-10)
+        felt = found[:, rows[f"torque_joint_{j + 1}"]]
+        assert np.allclose(felt, bodies[:, j] + 0.3, atol=1e-10)
+    W = idim.regressor(q, dq, ddq, Conditions(deflection=bent))
+    assert np.allclose(W @ theta, found, atol=1e-9)
+
+
+def test_what_acts_on_the_link_is_in_its_row_and_friction_is_not():
+    springs = [attach(0, "spring", {})]
+    idim = build_idim(elastic_arm((1,)), elements=springs)
+    zero = np.zeros((4, 1, 3))
+    W = idim.regressor(*np.full((3, 1, 3), 0.7), Conditions(deflection=zero))[0]
+    own = W[:, idim.names.index("ks1")]
+    assert np.allclose(own, [0.7, 0.0, 0.0, 0.7])
+    assert not np.any(W[3, [idim.names.index(name) for name in ("Ia1", "fv1", "fc1", "off1")]])
+
+
+@pytest.mark.parametrize("joints", [(1,), (1, 2), (1, 2, 3)])
+def test_base_parameters_have_rotors_apart_where_joints_are_elastic(joints):
+    """Oracle: bodies as without any rotor, and each drive's and spring's parameters by itself."""
+    robot = elastic_arm(joints)
+    base, idim = di.base_parameters(build_idim(robot)), build_idim(robot)
+    if len(joints) == 3:
+        bodies = di.base_parameters(build_idim(toy.arm(3), "none")).count
+        assert base.count == bodies + len(idim.drives)
+    for j in joints:
+        assert {f"Ia{j}", f"K{j}", f"D{j}", f"offs{j}"} <= {*base.names}
+    rigid = di.base_parameters(build_idim(toy.arm(3)))
+    hidden = sum(f"Ia{j}" not in rigid.names for j in joints)
+    assert base.count == rigid.count + 3 * len(joints) + hidden
+
+
+@pytest.mark.parametrize("link", [("position",), ("torque",), ("position", "torque")])
+def test_a_twin_gives_its_parameters_back(link):
+    idim = build_idim(elastic_arm((1, 2), link))
+    log, theta = twin(idim)
+    # torque sensors alone see a link where its motor is: only a stiff spring is none
+    if link == ("torque",):
+        idim_stiff = build_idim(elastic_arm((1, 2), ("position", "torque")))
+        stiff = full_set(idim_stiff)
+        stiff[[idim_stiff.names.index(name) for name in ("K1", "K2")]] = 3e7
+        motion = periodic(3)
+        bent = bend_joints(idim_stiff, stiff, motion, RATE)
+        tau = idim_stiff.torque(stiff, *motion, conditions=Conditions(deflection=bent))
+        rng = np.random.default_rng(0)
+        felt = {f"torque_joint_{j}": tau[:, [2 + 2 * j]] for j in (1, 2)}
+        signals = {k: v + TORQUE * rng.normal(size=v.shape) for k, v in felt.items()}
+        moved = motion[0] + bent[0]
+        noisy = tau[:, :3] + TORQUE * rng.normal(size=moved.shape)
+        log = Recording("twin", RATE, moved, noisy, wrenches=signals)
+    fit = di.identify(Problem(idim.robot, prepare(log, 6.0)), "wls", doctor=False)
+    off = fit.estimate.beta - fit.base.matrix @ theta
+    assert np.max(np.abs(off) / fit.estimate.covariance.std) < 4.5
+    place = fit.base.names.index("K2") if "position" in link else fit.base.names.index("Ia2")
+    assert fit.estimate.covariance.std[place] < 0.02 * fit.estimate.beta[place]
+
+
+def test_intervals_cover_in_a_few_runs():
+    """The reduced form of benchmarks/elastic.py, whose bounds are those of 8 x 30 correlated hits."""
+    idim = build_idim(elastic_arm((1, 2)))
+    inside = []
+    for seed in range(8):
+        log, theta = twin(idim, seed)
+        fit = di.identify(Problem(idim.robot, prepare(log, 6.0)), "wls", doctor=False)
+        off = np.abs(fit.estimate.beta - fit.base.matrix @ theta)
+        inside.append(off < 1.96 * fit.estimate.covariance.std)
+    assert 0.88 < np.mean(inside) <= 1.0
+
+
+def test_the_verdict_tells_springs_from_stiff_joints():
+    idim = build_idim(elastic_arm((1, 2)))
+    log, _ = twin(idim)
+    other, _ = twin(idim, 1)
+    fit = di.identify(
+        Problem(idim.robot, prepare(log, 6.0)), validation=[prepare(other, 6.0)], doctor=False
+    )
+    assert [own.supported for own in fit.springs] == [True, True]
+    for own in fit.springs:
+        assert own.interval[0] < 1.0 / 3000.0 < own.interval[1]
+        assert own.held_out[0].spring < own.held_out[0].stiff <= own.held_out[0].plain
+    rng = np.random.default_rng(5)
+    wrenches = {k: log.q[:, [j]] for j, k in enumerate(("link_joint_1", "link_joint_2"))}
+    noisy = {k: v + ENCODER * rng.normal(size=v.shape) for k, v in wrenches.items()}
+    rigid = Problem(idim.robot, prepare(replace(log, wrenches=noisy), 6.0))
+    fit = di.identify(rigid, doctor=False)
+    assert not any(own.supported for own in fit.springs)
+    assert any("do not tell its spring from a stiff joint" in r.words for r in fit.verdict.reasons)
+
+
+def test_a_lag_of_the_encoder_is_no_spring():
+    idim = build_idim(elastic_arm((2,), spring=("lag",)))
+    VALUES["KT"] = 0.0
+    log, _ = twin(build_idim(elastic_arm((2,))))
+    late = np.fft.rfft(periodic(3)[0][:, 1])
+    late *= np.exp(-2j * np.pi * np.fft.rfftfreq(len(log.q), 1.0 / RATE) * 0.003)
+    noise = ENCODER * np.random.default_rng(3).normal(size=len(log.q))
+    signal = (np.fft.irfft(late, len(log.q)) + noise)[:, None]
+    log = replace(log, wrenches={"link_joint_2": signal})
+    fit = di.identify(Problem(idim.robot, prepare(log, 6.0)), "wls", doctor=False)
+    values = dict(zip(fit.base.names, fit.estimate.beta, strict=True))
+    std = dict(zip(fit.base.names, fit.estimate.covariance.std, strict=True))
+    assert abs(values["KT2"] / values["K2"] - 0.003) < 2e-5
+    assert abs(values["K2"] - 3000.0) < 4.0 * std["K2"] + 30.0
+
+
+def test_keys_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="spring takes the encoder of the link"):
+        DriveSpec(joint="joint_1", spring=("lag",))
+    idim = build_idim(elastic_arm((1,)))
+    log, _ = twin(idim)
+    with pytest.raises(InputError, match="ml propagates nothing of the link encoder"):
+        di.identify(Problem(idim.robot, prepare(log, 6.0)), "ml", doctor=False)
