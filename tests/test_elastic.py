@@ -11,9 +11,9 @@ import toy
 import dynident as di
 from dynident.core.errors import InputError
 from dynident.dynamics.conditions import Conditions
+from dynident.dynamics.elastic import bend_joints
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import attach
-from dynident.elastic.twin import bend_joints
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
@@ -142,7 +142,7 @@ def test_a_twin_gives_its_parameters_back(link):
 
 
 def test_intervals_cover_in_a_few_runs():
-    """The reduced form of benchmarks/elastic.py, whose bounds are those of 8 x 30 correlated hits."""
+    """The reduced form of benchmarks/elastic.py; hits of one run go together, hence the bounds."""
     idim = build_idim(elastic_arm((1, 2)))
     inside = []
     for seed in range(8):

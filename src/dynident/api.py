@@ -46,7 +46,7 @@ from dynident.fit.provenance import hash_log, record_provenance
 from dynident.fit.reasons import list_position_reasons
 from dynident.fit.residuals import summarise_residuals
 from dynident.fit.result import ValidationFigures
-from dynident.fit.verdict import list_spring_reasons
+from dynident.fit.springs import weigh_springs
 from dynident.fit.warnings import (
     find_repeated_logs,
     warn_of_lack_of_fit,
@@ -215,7 +215,7 @@ def identify(
     if examined:
         watch.lap("doctor")
 
-    springs = problem.judge_springs(theta, held_out)
+    springs, untold = weigh_springs(problem, theta, held_out)
     facts = [gather_log_facts(problem.idim, log) for log in problem.samples]
     positions = found.fitted is not None
     return conclude_fit(
@@ -268,7 +268,7 @@ def identify(
         ),
         findings=findings,
         floor=floor,
-        foreign=list_spring_reasons(springs),
+        foreign=untold,
         springs=springs,
         simulation=build_free_loop(given.get(SIMULATION), found),
     )

@@ -12,7 +12,6 @@ from dynident.core.arrays import Array
 from dynident.diagnosis.examine import Finding
 from dynident.diagnosis.signs import NUMBERS, STILL, Sign
 from dynident.diagnosis.thresholds import QUIET
-from dynident.dynamics.springs import SpringEvidence
 
 TRUSTED, DOUBTFUL, REFUTED = STATES = ("trusted", "doubtful", "refuted")
 """From best to worst."""
@@ -357,20 +356,6 @@ def list_sign_reasons(log: str, joints: Sequence[str], signs: Sequence[Sign]) ->
         like = ", ".join(dict.fromkeys(joint for _, joint in others))
         words = f"{log}: {first.what}{f' (likewise {like})' if like else ''}"
         found.append(Reason(DOUBTFUL if first.size > HARMLESS else TRUSTED, words, first.size))
-    return found
-
-
-def list_spring_reasons(springs: Sequence[SpringEvidence]) -> list[Reason]:
-    """Springs that logs do not tell from stiff joints."""
-    found = []
-    for own in springs:
-        low, high = (1e6 * end for end in own.interval)
-        words = f"{own.joint}: the logs do not tell its spring from a stiff joint (compliance "
-        words += f"{low:.2g} to {high:.2g} urad/Nm"
-        worse = [log.log for log in own.held_out if not log.better]
-        words += f"; link no better on held-out {', '.join(worse)})" if worse else ")"
-        if not own.supported:
-            found.append(Reason(DOUBTFUL, words, advice="leave its link out of [[robot.drive]]"))
     return found
 
 

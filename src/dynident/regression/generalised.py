@@ -33,18 +33,18 @@ from dynident.dynamics.idim import Idim
 from dynident.dynamics.limbs import carry_base
 from dynident.dynamics.springs import LINK
 from dynident.dynamics.tree import Tree, build_tree
-from dynident.elastic.rows import (
+from dynident.filters.filters import filter_zero_phase
+from dynident.recording.floating import BaseMotion
+from dynident.recording.prepare import Preparation, Samples
+from dynident.recording.recording import Recording
+from dynident.regression.rests import average_rests
+from dynident.regression.springs import (
     Spring,
     begin_springs,
     find_deflection,
     put_spring_torques,
     step_springs,
 )
-from dynident.filters.filters import filter_zero_phase
-from dynident.recording.floating import BaseMotion
-from dynident.recording.prepare import Preparation, Samples
-from dynident.recording.recording import Recording
-from dynident.regression.rests import average_rests
 from dynident.robot.drives import Drives, find_moving_joints
 from dynident.robot.model import Contact, Equations, Robot
 

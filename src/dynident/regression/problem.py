@@ -13,8 +13,6 @@ from dynident.core.errors import InputError, check_type
 from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.idim import FRICTION, Idim, build_idim
 from dynident.dynamics.parameters import Attached
-from dynident.dynamics.springs import SpringEvidence
-from dynident.elastic.evidence import judge_springs
 from dynident.recording.prepare import Samples
 from dynident.regression.factors import (
     Compression,
@@ -284,13 +282,6 @@ class Problem(Regression):
         if all(log.deflection is None for log in self.samples):
             return self
         return self.on([log.expecting(self.idim, theta, begin) for log in self.samples])
-
-    def judge_springs(
-        self, theta: Array, held_out: Sequence[GeneralisedSamples]
-    ) -> tuple[SpringEvidence, ...]:
-        """What its logs and others tell of springs; see `dynident.elastic.evidence`."""
-        fitted = [(log, (log.q, log.dq, log.ddq)) for log in self.samples]
-        return judge_springs(self.idim, theta, fitted, [(log, log.motors) for log in held_out])
 
     def with_drives(
         self, friction: str, rotor: bool | None = None, elements: Sequence[Attached] = ()

@@ -12,38 +12,37 @@ import numpy as np
 from scipy import special
 
 from dynident.core.arrays import Array
+from dynident.dynamics.elastic import Motion, evaluate_links
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.springs import TERMS, HeldLink, SpringEvidence
-from dynident.elastic.rows import Motion, evaluate_links, find_deflection
 from dynident.filters.filters import filter_zero_phase
-from dynident.recording.prepare import Samples
+from dynident.regression.generalised import GeneralisedSamples
+from dynident.regression.problem import Problem
+from dynident.regression.springs import find_deflection
 from dynident.robot.model import Gauge
 
 BLOCKS = 10
 """Equal runs of time of each log, whose errors are taken to be independent."""
 LEVEL = 0.95
-Moved = tuple[Samples, Motion]
+Moved = tuple[GeneralisedSamples, Motion]
 """A log, and a motion that bodies are taken to make along it."""
 
 
 def judge_springs(
-    idim: Idim, theta: Array, fitted: Sequence[Moved], held_out: Sequence[Moved]
+    problem: Problem, theta: Array, others: Sequence[GeneralisedSamples]
 ) -> tuple[SpringEvidence, ...]:
-    """What logs tell of each spring of a full set of parameters.
+    """What a problem's logs and held-out ones tell of each spring of a full set of parameters.
 
     A spring is supported where the interval of its compliance, by `LEVEL` and Student's t over
     blocks of time, is above zero, and on every held-out log the square of the error of the link's
     position is less than that of a stiff joint by one standard error over blocks. Both have the
     encoder's offset, lag and scale from the fitted logs; neither sees the held-out encoder.
 
-    Parameters
-    ----------
-    fitted : sequence of (Samples, Motion)
-        Along the motion of the links.
-    held_out : sequence of (Samples, Motion)
-        Along that of the motors, from which alone the links' positions are to be told.
+    Bodies move as their links were measured, on held-out logs as the motors.
     """
-    found = []
+    idim, found = problem.idim, []
+    fitted = [(log, (log.q, log.dq, log.ddq)) for log in problem.samples]
+    held_out = [(log, log.motors) for log in others]
     for gauge, _ in idim.robot.sensed:
         if "K" not in gauge.terms:
             continue
@@ -75,7 +74,7 @@ def has(log: Moved, gauge: Gauge) -> bool:
 
 
 def tabulate_deflection(
-    idim: Idim, theta: Array, gauge: Gauge, log: Samples, motion: Motion
+    idim: Idim, theta: Array, gauge: Gauge, log: GeneralisedSamples, motion: Motion
 ) -> tuple[Array, Array]:
     """The load of a link and the terms of its encoder, and the deflection as measured.
 

@@ -16,15 +16,14 @@ from typing import NamedTuple
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.dynamics.conditions import Conditions
+from dynident.dynamics.elastic import Motion, evaluate_links
 from dynident.dynamics.idim import Idim
-from dynident.dynamics.springs import EXPECTED, TERMS, SpringColumn
+from dynident.dynamics.springs import EXPECTED, TERMS
 from dynident.filters.filters import differentiate_twice, filter_by_cutoff
 from dynident.filters.outliers import filter_by_median
 from dynident.recording.prepare import Samples
 from dynident.robot.model import Gauge
 
-Motion = tuple[Array, Array, Array]
 STIFFER = 8.0
 """Times that a stiffness grows in one step where nothing bends."""
 LEAST = 0.1
@@ -106,24 +105,6 @@ def list_springs(idim: Idim, log: Samples) -> list[tuple[Gauge, slice]]:
     """Links' encoders that a log has, and their rows."""
     every = ((gauge, rows) for gauge, rows in idim.robot.sensed if "K" in gauge.terms)
     return [(gauge, rows) for gauge, rows in every if gauge.name in log.wrenches]
-
-
-def evaluate_links(
-    idim: Idim, known: Array | None, theta: Array, motion: Motion, deflection: Array | None
-) -> Array:
-    """Rows of a full set of parameters without what acts on motors, which is in none of links.
-
-    Springs count where there is a deflection.
-    """
-    own = np.array(theta)
-    for k, column in enumerate(idim.structure.linear_columns, idim.inertial):
-        if isinstance(column, SpringColumn):
-            own[k] *= deflection is not None
-        elif column.friction is None or not idim.frictions[column.friction].link:
-            own[k] = 0.0
-    if known is not None:
-        known = known[:, [gear.number - 1 for gear in idim.gears]]
-    return idim.torque(own, *motion, conditions=Conditions(known=known, deflection=deflection))
 
 
 def step_springs(idim: Idim, log: Samples, theta: Array, before: Springs) -> Springs:

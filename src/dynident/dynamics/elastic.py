@@ -1,17 +1,38 @@
-"""The motion of motors that gives links a motion: a robot with springs is flat in its links."""
+"""Robots with springs in their joints: what loads the links, what bends the joints."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from dynident.core.arrays import Array
+from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.idim import Idim
-from dynident.dynamics.springs import EXPECTED
-from dynident.elastic.rows import Motion, evaluate_links
+from dynident.dynamics.springs import EXPECTED, SpringColumn
+
+Motion = tuple[Array, Array, Array]
+"""q, dq, ddq."""
+
+
+def evaluate_links(
+    idim: Idim, known: Array | None, theta: Array, motion: Motion, deflection: Array | None
+) -> Array:
+    """Rows of a full set of parameters without what acts on motors, which is in none of links.
+
+    Springs count where there is a deflection.
+    """
+    own = np.array(theta)
+    for k, column in enumerate(idim.structure.linear_columns, idim.inertial):
+        if isinstance(column, SpringColumn):
+            own[k] *= deflection is not None
+        elif column.friction is None or not idim.frictions[column.friction].link:
+            own[k] = 0.0
+    if known is not None:
+        known = known[:, [gear.number - 1 for gear in idim.gears]]
+    return idim.torque(own, *motion, conditions=Conditions(known=known, deflection=deflection))
 
 
 def bend_joints(idim: Idim, theta: Array, motion: Motion, rate: float) -> Array:
-    """Deflections of the joints along one period of a motion of the links, without a filter.
+    """Deflections of joints along one period of a motion of the links, in which a robot is flat.
 
     ``K delta + D ddelta + offs`` is the load of a link, frequency by frequency. Encoders are
     without lag and scale, springs linear.

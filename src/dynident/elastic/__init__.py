@@ -1,1 +1,0 @@
-"""Joints with a spring: the rows of their links' encoders, and what logs tell of the springs."""
