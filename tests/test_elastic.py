@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import toy
+from commands import run
 
 import dynident as di
 from dynident.core.errors import InputError
@@ -187,6 +190,124 @@ def test_a_lag_of_the_encoder_is_no_spring():
     std = dict(zip(fit.base.names, fit.estimate.covariance.std, strict=True))
     assert abs(values["KT2"] / values["K2"] - 0.003) < 2e-5
     assert abs(values["K2"] - 3000.0) < 4.0 * std["K2"] + 30.0
+
+
+def test_mujoco_moves_motor_and_link_as_the_model(tmp_path):
+    """Accelerations of both sides under the torques of a twin, and the torques of these."""
+    mujoco = pytest.importorskip("mujoco")
+    robot = elastic_arm((1, 2))
+    idim = build_idim(robot, "viscous")
+    log, theta = twin(idim)
+    fit = di.identify(Problem(robot, prepare(log, 6.0), "viscous"), doctor=False)
+    document, notes = fit.model_mjcf()
+    assert not any("stiff" in note for note in notes)
+    model = mujoco.MjModel.from_xml_string(document.decode())
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
+    data = mujoco.MjData(model)
+    idim, theta = fit.idim, fit.theta
+    q, dq, ddq = (each[::700] for each in periodic(3))
+    bent = bend_joints(idim, theta, periodic(3), RATE)
+    cond = Conditions(deflection=bent[:, ::700])
+    tau = idim.torque(theta, q, dq, ddq, conditions=cond)[:, :3]
+    offs = np.array([theta[idim.names.index(f"offs{j}")] for j in (1, 2)])
+    named = [
+        [model.joint(f"joint_{j + 1}{end}").dofadr[0] for j in range(3 - bool(end))]
+        for end in ("", "_spring")
+    ]
+    assert model.nv == 5
+    for k in range(len(q)):
+        delta = cond.deflection[:3, k, :2]
+        data.qpos[named[0]] = q[k] + cond.deflection[0, k]
+        data.qvel[named[0]] = dq[k] + cond.deflection[1, k]
+        data.qacc[named[0]] = ddq[k] + cond.deflection[2, k]
+        data.qpos[named[1]], data.qvel[named[1]], data.qacc[named[1]] = -delta
+        mujoco.mj_inverse(model, data)
+        assert np.allclose(data.qfrc_inverse[named[0]], tau[k], atol=1e-6)
+        assert np.allclose(data.qfrc_inverse[named[1]], 0.0, atol=1e-6)
+    assert offs.shape == (2,)
+
+
+def test_other_files_say_that_they_are_stiff():
+    idim = build_idim(elastic_arm((1,)))
+    log, _ = twin(idim)
+    fit = di.identify(Problem(idim.robot, prepare(log, 6.0)), doctor=False)
+    for name in ("urdf", "c", "usd", "sdf"):
+        _, notes = fit.render_file(name)
+        assert any(note.startswith("stiff in the") for note in notes), name
+    assert fit.inverse_dynamics(np.zeros(3), np.zeros(3), np.zeros(3)).shape == (3,)
+
+
+STUDY = """
+[robot]
+file = "arm.urdf"
+[[robot.drive]]
+joint = "shoulder"
+link = ["position"]
+[[log]]
+files = "bent.csv"
+[log.columns]
+link_shoulder = "second"
+[prepare]
+bandwidth = 6.0
+[controller]
+kind = "pd"
+kp = [100.0, 50.0]
+kd = [10.0, 5.0]
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A study, its log, and its result."""
+    path = tmp_path_factory.mktemp("elastic")
+    source = Path(__file__).parents[1] / "docs" / "files" / "arm.urdf"
+    (path / "arm.urdf").write_text(source.read_text())
+    (path / "study.toml").write_text(STUDY)
+    drives = [DriveSpec(joint="shoulder", link=("position",))]
+    robot = replace_drives(di.load_robot(path / "arm.urdf"), drives, None, "arm")
+    log, _ = twin(build_idim(robot))
+    table = np.column_stack([log.q, log.tau, log.wrenches["link_shoulder"]])
+    names = "q_shoulder,q_elbow,tau_shoulder,tau_elbow,second"
+    time = np.arange(len(table)) / RATE
+    np.savetxt(
+        path / "bent.csv", np.column_stack([time, table]), delimiter=",", header=f"time,{names}",
+        comments="",
+    )  # fmt: skip
+    assert run(["identify", str(path / "study.toml"), "-o", str(path / "out")]) == 0
+    return path
+
+
+def test_a_result_comes_back_with_its_springs(folder):
+    result = folder / "out" / "result.json"
+    fit = di.read_result(result)
+    document = json.loads(result.read_text())
+    (own,) = document["springs"]
+    assert own["joint"] == "shoulder"
+    assert own["supported"]
+    assert own["stiffness"] == fit.springs[0].stiffness
+    assert abs(fit.drive_parameters(0)["K"] - 3000.0) < 60.0
+    assert fit == di.read_result(result)
+    assert "Springs" in (folder / "out" / "report.html").read_text()
+    assert [group.name for group in fit.residuals][-1] == "link_shoulder"
+
+
+COMMANDS = {
+    "simulate": (["simulate", "{study}", "-o", "{out}.csv"], "simulate writes nothing of the link"),
+    "track": (["track", "{study}", "{log}"], "nothing of the link encoder at link_shoulder"),
+    "ml": (["identify", "{study}", "--method", "ml"], "ml propagates nothing of the link encoder"),
+    "excite": (["excite", "{study}"], "link encoder"),
+}
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_commands_that_know_no_springs_say_so_in_one_line(folder, name, capsys):
+    words, said = COMMANDS[name]
+    places = {"study": folder / "study.toml", "out": folder / name, "log": folder / "bent.csv"}
+    capsys.readouterr()
+    assert run([word.format(**places) for word in words]) == 2
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert error.startswith("error: ")
+    assert said in error
 
 
 def test_keys_that_do_not_fit_are_refused():
