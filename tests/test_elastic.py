@@ -291,23 +291,47 @@ def test_a_result_comes_back_with_its_springs(folder):
     assert [group.name for group in fit.residuals][-1] == "link_shoulder"
 
 
-COMMANDS = {
-    "simulate": (["simulate", "{study}", "-o", "{out}.csv"], "simulate writes nothing of the link"),
-    "track": (["track", "{study}", "{log}"], "nothing of the link encoder at link_shoulder"),
-    "ml": (["identify", "{study}", "--method", "ml"], "ml propagates nothing of the link encoder"),
-    "excite": (["excite", "{study}"], "link encoder"),
+REFUSED = {
+    "simulate": (["simulate", "{study}", "-o", "{out}.csv"], "link encoder at link_shoulder"),
+    "track": (["track", "{study}"], "link encoder at link_shoulder"),
+    "ml": (["identify", "{study}", "--method", "ml"], "link encoder at link_shoulder"),
+    "excite": (["excite", "--study", "{study}"], "link encoder at link_shoulder"),
+    "collect": (["collect", "{study}", "-o", "{out}"], "springs behind link_shoulder"),
+    "payload": (["payload", "{result}", "--log", "{log}"], "springs behind link_shoulder"),
+    "replay": (["replay", "{result}", "{log}"], "springs behind link_shoulder"),
 }
+TAKEN = {
+    "validate": ["validate", "{result}", "{log}"],
+    "doctor": ["doctor", "{study}"],
+    "select": ["select", "{study}"],
+    "sample": ["sample", "{result}", "-n", "4", "-o", "{out}"],
+    "export": ["export", "{result}", "--mjcf", "{out}.xml"],
+    "diff": ["diff", "{result}", "{result}"],
+    "report": ["report", "{result}", "-o", "{out}.html"],
+}
+"""Of commands that take studies or results; `compare`, `sweep` and `collect`'s others identify."""
 
 
-@pytest.mark.parametrize("name", list(COMMANDS))
-def test_commands_that_know_no_springs_say_so_in_one_line(folder, name, capsys):
-    words, said = COMMANDS[name]
+def place(folder, name, words):
     places = {"study": folder / "study.toml", "out": folder / name, "log": folder / "bent.csv"}
+    places["result"] = folder / "out" / "result.json"
+    return [word.format(**places) for word in words]
+
+
+@pytest.mark.parametrize("name", list(REFUSED))
+def test_commands_that_know_no_springs_say_so_in_one_line(folder, name, capsys):
+    words, said = REFUSED[name]
     capsys.readouterr()
-    assert run([word.format(**places) for word in words]) == 2
+    assert run(place(folder, name, words)) == 2
     error = capsys.readouterr().err.strip().splitlines()[-1]
     assert error.startswith("error: ")
     assert said in error
+    assert "leave link out of [[robot.drive]]" in error
+
+
+@pytest.mark.parametrize("name", list(TAKEN))
+def test_the_other_commands_take_them(folder, name):
+    assert run(place(folder, name, TAKEN[name])) == 0
 
 
 def test_keys_that_do_not_fit_are_refused():

@@ -396,8 +396,17 @@ def refuse_sensors(robot: Robot, what: str) -> None:
     """Refuse sensors in the chain, of which `what` knows nothing."""
     if robot.sensed:
         gauge, _ = robot.sensed[0]
-        key = "link out of [[robot.drive]]" if gauge.terms else "sensor out of [robot]"
         raise InputError(
-            f"{robot.name}: {what} nothing of the {gauge.kind} at {gauge.name}; leave {key}, or "
-            "take wls or pc-idim-ls"
+            f"{robot.name}: {what} nothing of the {gauge.kind} at {gauge.name}; leave {gauge.key}, "
+            "or take wls or pc-idim-ls"
+        )
+
+
+def refuse_springs(robot: Robot, what: str) -> None:
+    """Refuse springs in the joints, of which `what` knows nothing."""
+    if robot.bent:
+        names = ", ".join(gauge.name for gauge in robot.gauges if "K" in gauge.terms)
+        raise InputError(
+            f"{robot.name}: {what} nothing of the springs behind {names}; leave link out of "
+            "[[robot.drive]]"
         )

@@ -148,6 +148,11 @@ class Gauge:
     terms: tuple[str, ...] = ()
 
     @property
+    def key(self) -> str:
+        """Where a study says that it is there, as one leaves it out."""
+        return "link out of [[robot.drive]]" if self.terms else "sensor out of [robot]"
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Its columns in logs."""
         return tuple(f"{part}_{self.name}".lstrip("_") for part, _ in self.parts)

@@ -23,7 +23,7 @@ from dynident.estimators.closed_loop import Simulation, build_auxiliary_model, f
 from dynident.excitation.prediction import join_nominal_parameters
 from dynident.recording.prepare import Samples, prepare
 from dynident.recording.recording import Recording
-from dynident.regression.problem import Problem
+from dynident.regression.problem import Problem, refuse_springs
 from dynident.report.fit import Fit
 from dynident.robot import load_robot
 from dynident.robot.model import Robot
@@ -290,6 +290,7 @@ def replay_samples(
 ) -> Replay:
     """The same on a log that was read."""
     robot, model = player.robot, player.model
+    refuse_springs(robot, "replay knows")
     simulation = player.find_loop(samples)
     samples = fill_missing_torque(samples, simulation)
     exported, said = (model, ()) if engine == OURS else player.near()
