@@ -176,9 +176,78 @@ def test_the_verdict_tells_springs_from_stiff_joints():
     assert any("do not tell its spring from a stiff joint" in r.words for r in fit.verdict.reasons)
 
 
+def test_a_cubic_stiffness_is_one_more_column():
+    """Without damping: ``K delta + Kc delta^3`` is solved for the deflection instant by instant."""
+    robot = elastic_arm((2,), spring=("cubic",))
+    idim, motion = build_idim(robot), periodic(3)
+    theta = idim.join(
+        robot.nominal, np.array([(VALUES | {"Kc": 4e8})[p.symbol] for p in idim.drives])
+    )
+    theta[idim.names.index("D2")] = 0.0
+    load = idim.torque(idim.join(robot.nominal), *motion)[:, 3] - 0.4
+    delta = load / 3000.0
+    for _ in range(60):
+        delta -= (3000.0 * delta + 4e8 * delta**3 - load) / (3000.0 + 1.2e9 * delta**2)
+    w, bent = 2j * np.pi * np.fft.rfftfreq(len(load), 1.0 / RATE), np.zeros((4, len(load), 3))
+    for k in range(3):
+        bent[k, :, 1] = np.fft.irfft(np.fft.rfft(delta) * w**k, len(load))
+    bent[3] = bent[0]
+    tau = idim.torque(theta, *motion, conditions=Conditions(deflection=bent))
+    assert np.allclose(tau[:, 3], 0.0, atol=1e-8)
+    rng = np.random.default_rng(4)
+    link = {"link_joint_2": motion[0][:, [1]] + ENCODER * rng.normal(size=(len(load), 1))}
+    noisy = tau[:, :3] + TORQUE * rng.normal(size=motion[0].shape)
+    log = Recording("twin", RATE, motion[0] + bent[0], noisy, wrenches=link)
+    fit = di.identify(Problem(robot, prepare(log, 6.0)), "wls", doctor=False)
+    values, std = (
+        dict(zip(fit.base.names, each, strict=True))
+        for each in (fit.estimate.beta, fit.estimate.covariance.std)
+    )
+    assert abs(values["Kc2"] - 4e8) < 4.0 * std["Kc2"] + 0.02 * 4e8
+    assert std["Kc2"] < 0.05 * 4e8
+    assert abs(values["K2"] - 3000.0) < 4.0 * std["K2"] + 15.0
+
+
+def test_a_log_without_the_encoder_is_of_a_stiff_joint():
+    robot = elastic_arm((1,))
+    log, _ = twin(build_idim(robot))
+    problem = Problem(robot, prepare(replace(log, wrenches={}), 6.0))
+    assert problem.base.names == di.base_parameters(build_idim(toy.arm(3))).names
+    both = Problem(robot, [prepare(log, 6.0), prepare(replace(log, wrenches={}), 6.0)])
+    fit = di.identify(both, "wls", doctor=False)
+    assert fit.springs[0].supported
+
+
+@pytest.mark.measured
+def test_the_springs_of_a_kr300_are_told(measured):
+    """Held-out links of axes 2 and 3 are nearer than those of stiff joints; axis 1 bears none."""
+    robot = di.load_robot(measured("kr300/kr300.toml"))
+    names = [f"joint{j}" for j in (1, 2, 3)]
+    specs = [DriveSpec(joint=j, link=("position",), spring=("lag",)) for j in names]
+    robot = replace_drives(robot, specs, None, "kr300")
+    columns = {f"link_{j}": f"qse_{j}" for j in names}
+    logs = [
+        di.prepare(
+            di.read_log(measured(f"kr300/kr300_{k}.csv"), robot, columns=columns).rows(450, 2051),
+            5.0,
+        )
+        for k in "AB"
+    ]
+    gas = [
+        attach(1, "gas-spring", {"base": 0.8, "crank": 0.2, "angle": 0.0872665, "stroke": 0.575})
+    ]
+    problem = Problem(robot, logs[0], "coulomb-viscous-asymmetric", elements=gas)
+    fit = di.identify(problem, validation=logs[1:], doctor=False)
+    assert [own.supported for own in fit.springs] == [False, True, True]
+    for own in fit.springs[1:]:
+        assert own.held_out[0].spring < 0.7 * own.held_out[0].stiff < 0.3 * own.held_out[0].plain
+        assert 4e6 < own.stiffness < 1.2e7
+    values = dict(zip(fit.idim.names, fit.theta, strict=True))
+    assert all(2.8e-3 < values[f"KT{j}"] / values[f"K{j}"] < 3.3e-3 for j in (2, 3))
+
+
 def test_a_lag_of_the_encoder_is_no_spring():
     idim = build_idim(elastic_arm((2,), spring=("lag",)))
-    VALUES["KT"] = 0.0
     log, _ = twin(build_idim(elastic_arm((2,))))
     late = np.fft.rfft(periodic(3)[0][:, 1])
     late *= np.exp(-2j * np.pi * np.fft.rfftfreq(len(log.q), 1.0 / RATE) * 0.003)
