@@ -379,7 +379,7 @@ def settle_springs(problem: Problem, fit: Callable[[Problem], Fitted3]) -> Fitte
     problem = problem.expecting(theta, begin=True)
     for _ in range(ROUNDS):
         every = fit(problem)
-        after = every[0].expecting(list_standard(every[0], every[2]))
+        after = every[0].expecting(list_standard(every[0], every[2]), step=True)
         before, now = (
             np.array([s for log in each.samples for _, s in log.springs])
             for each in (problem, after)

@@ -62,7 +62,7 @@ def add_springs(document: bytes, springs: Sequence[JointSpring]) -> tuple[bytes,
     turn = 180.0 / np.pi
     if any(each.get("angle") == "radian" for each in root.iter("compiler")):
         turn = 1.0
-    stiff, left = [], []
+    stiff, left = list[str](), list[str]()
     for own in springs:
         motor = next((e for e in root.iter("joint") if e.get("name") == own.joint), None)
         if motor is None:
@@ -72,8 +72,8 @@ def add_springs(document: bytes, springs: Sequence[JointSpring]) -> tuple[bytes,
         slide = motor.get("type") == "slide"
         spring = etree.Element("joint", name=own.joint + SUFFIX)
         for key in ("class", "type", "axis", "pos"):
-            if motor.get(key) is not None:
-                spring.set(key, motor.get(key))
+            if key in motor.attrib:
+                spring.set(key, motor.attrib[key])
         numbers = {
             "stiffness": own.stiffness,
             "damping": own.damping,

@@ -138,12 +138,12 @@ class Result:
     @property
     def samples(self) -> tuple[GeneralisedSamples, ...]:
         """The logs that were fitted; read again where the fit was."""
-        return self.logs.fitted
+        return tuple(log.expecting(self.idim, self.theta) for log in self.logs.fitted)
 
     @property
     def held_out(self) -> tuple[GeneralisedSamples, ...]:
         """The logs of `validation`; likewise."""
-        return self.logs.held_out
+        return tuple(log.expecting(self.idim, self.theta) for log in self.logs.held_out)
 
     @property
     def idim(self) -> Idim:

@@ -197,10 +197,11 @@ class GeneralisedSamples(Samples):
             found[:, row] = found[:, joint]
         return found
 
-    def expecting(self, idim: Idim, theta: Array, begin: bool = False) -> Self:
+    def expecting(self, idim: Idim, theta: Array, begin: bool = False, step: bool = False) -> Self:
         """The same log, the rows of links' encoders linearised about a full set of parameters.
 
-        Of which only bodies are known to `begin` with.
+        Of which only bodies are known to `begin` with; with `step` about what is nearer to the
+        best than that set, which these rows gave.
         """
         if self.deflection is None:
             return self
@@ -210,7 +211,7 @@ class GeneralisedSamples(Samples):
             assert deflection is not None
             springs, theta = begin_springs(idim, self, motors, deflection, tau, theta)
         else:
-            springs = step_springs(idim, self, theta, dict(self.springs))
+            springs = step_springs(idim, self, theta, dict(self.springs), step)
         deflection = find_deflection(idim, self, springs)
         assert deflection is not None
         q, dq, ddq = add_deflection(motors, -deflection)

@@ -274,14 +274,11 @@ class Problem(Regression):
         logs = check_logs(base.idim, self.samples)
         return Problem._of_source(base, logs, JoinedRows.of(base, logs, self.source))
 
-    def expecting(self, theta: Array, begin: bool = False) -> Problem:
-        """The same model and logs, rows of links' encoders linearised about a full set.
-
-        Of which only bodies are known to `begin` with.
-        """
+    def expecting(self, theta: Array, begin: bool = False, step: bool = False) -> Problem:
+        """The same, rows of links' encoders linearised: see `GeneralisedSamples.expecting`."""
         if all(log.deflection is None for log in self.samples):
             return self
-        return self.on([log.expecting(self.idim, theta, begin) for log in self.samples])
+        return self.on([log.expecting(self.idim, theta, begin, step) for log in self.samples])
 
     def with_drives(
         self, friction: str, rotor: bool | None = None, elements: Sequence[Attached] = ()

@@ -107,8 +107,8 @@ def list_springs(idim: Idim, log: Samples) -> list[tuple[Gauge, slice]]:
     return [(gauge, rows) for gauge, rows in every if gauge.name in log.wrenches]
 
 
-def step_springs(idim: Idim, log: Samples, theta: Array, before: Springs) -> Springs:
-    """The springs of a full set that was found about others.
+def step_springs(idim: Idim, log: Samples, theta: Array, before: Springs, step: bool) -> Springs:
+    """The springs of a full set; with `step` those to go on with, where it was found about others.
 
     A step in K is one in the compliance, of which the deflection is a linear function:
     ``1 / K = (2 - K_found / K_0) / K_0``.
@@ -117,7 +117,9 @@ def step_springs(idim: Idim, log: Samples, theta: Array, before: Springs) -> Spr
     for gauge, _ in list_springs(idim, log):
         own = {term: theta[idim.names.index(f"{term}{gauge.place + 1}")] for term in gauge.terms}
         old = before[gauge.place].stiffness
-        stiffness = old / max(2.0 - own["K"] / old, 1.0 / STIFFER)
+        stiffness = own["K"] if own["K"] > 0.0 else old
+        if step:
+            stiffness = old / max(2.0 - own["K"] / old, 1.0 / STIFFER)
         lag = before[gauge.place].lag
         if "KT" in own and own["K"] > LEAST * old:
             lag = own["KT"] / own["K"]

@@ -68,7 +68,9 @@ class Exportable(Result):
         form = find_format(format)
         springs = list_joint_springs(self.idim, self.theta)
         names = ", ".join(own.joint for own in springs)
-        stiff = (f"stiff in the {form.name}, which has no springs: {names}",) if springs else ()
+        stiff: tuple[str, ...] = ()
+        if springs:
+            stiff = (f"stiff in the {form.name}, which has no springs: {names}",)
         if form.holds is None:
             document, notes = form.render(self.idim, self.theta, folder, self.width, ())
             return document, (*notes, *stiff)
