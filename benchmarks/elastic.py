@@ -20,7 +20,7 @@ from common import FIGURES, ROOT, markdown
 
 sys.path.insert(0, str(ROOT / "tests"))
 
-from test_elastic import elastic_arm, twin
+from springs import elastic_arm, twin
 
 import dynident as di
 from dynident.core.words import format_number
