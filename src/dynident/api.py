@@ -46,6 +46,7 @@ from dynident.fit.provenance import hash_log, record_provenance
 from dynident.fit.reasons import list_position_reasons
 from dynident.fit.residuals import summarise_residuals
 from dynident.fit.result import ValidationFigures
+from dynident.fit.springs import weigh_springs
 from dynident.fit.warnings import (
     find_repeated_logs,
     warn_of_lack_of_fit,
@@ -98,6 +99,8 @@ __all__ = [
 
 EVERY_METHOD: tuple[type[Options], ...] = (RowKind, Scoring, Doctor)
 """Families of options that are of the identification, whatever the method."""
+ROUNDS, SETTLED = 12, 1e-4
+"""Linearisations of springs at most, and the change of stiffness that is none, as a share."""
 EARLIER = {
     **dict.fromkeys(("columns", "units", "rate", "side"), "dynident.read_log(files, robot)"),
     **dict.fromkeys(collect_options([Preparation]), "dynident.prepare(recording)"),
@@ -194,7 +197,7 @@ def identify(
         each.source.release()
 
     progress("validation", 0.0)
-    theta = problem.base.standard(found.beta) if found.theta is None else found.theta
+    theta = list_standard(problem, found)
     figures = measure_estimate(problem, held_out, given.get(SIMULATION), found, theta, scoring)
     floor, lacking = measure_floor(problem.idim, theta, logs, figures.lowpass_hz)
     watch.lap("validation")
@@ -207,6 +210,7 @@ def identify(
     if examined:
         watch.lap("doctor")
 
+    springs, untold = weigh_springs(problem, theta, held_out)
     facts = [gather_log_facts(problem.idim, log) for log in problem.samples]
     positions = found.fitted is not None
     return conclude_fit(
@@ -262,6 +266,8 @@ def identify(
         ),
         findings=findings,
         floor=floor,
+        foreign=untold,
+        springs=springs,
         simulation=build_free_loop(given.get(SIMULATION), found),
     )
 
@@ -301,7 +307,7 @@ def estimate_alone(
         Stopwatch(), searched, start,
     )  # fmt: skip
     refuse_absurd_estimate(found)
-    theta = problem.base.standard(found.beta) if found.theta is None else found.theta
+    theta = list_standard(problem, found)
     return problem, theta
 
 
@@ -324,11 +330,17 @@ def fit_model(
     watch: Stopwatch,
     searched: Projected | None = None,
     start: Array | None = None,
+    settled: bool = False,
 ) -> tuple[Problem, Problem, Estimate]:
     """The problem with the shapes that were found, the same of the fitted rows, and the estimate.
 
     Shapes are not searched for a method that itself estimates what the torque is not linear in.
     """
+    if any(log.deflection is not None for log in problem.samples) and not settled:
+        return settle_springs(
+            problem,
+            lambda here: fit_model(here, method, rows, given, progress, watch, settled=True),
+        )
     refuse_loads(problem, method, given)
     positions = fits_positions(problem, method, given)
     if problem.idim.nonlinear and method not in OWN_SHAPES and not positions:
@@ -364,6 +376,37 @@ def run_estimate_tests(
         return found, None
     fit = run_lack_of_fit_test(fitted, found.beta, found.sigma, noise)
     return replace(found, tests=(*found.tests, fit.test)), fit
+
+
+Fitted3 = tuple[Problem, Problem, Estimate]
+
+
+def settle_springs(problem: Problem, fit: Callable[[Problem], Fitted3]) -> Fitted3:
+    """The fit of joints with springs, about which the rows of their encoders are linearised.
+
+    First about that of the stiff robot, whose bodies load the springs.
+    """
+    rigid, _, found = fit(problem.without_limbs())
+    known = dict(zip(rigid.idim.names, list_standard(rigid, found), strict=True))
+    theta = np.array([known.get(name, 0.0) for name in problem.idim.names])
+    problem = problem.expecting(theta, begin=True)
+    for _ in range(ROUNDS):
+        every = fit(problem)
+        after = every[0].expecting(list_standard(every[0], every[2]), step=True)
+        before, now = (
+            np.array([s for log in each.samples for _, s in log.springs])
+            for each in (problem, after)
+        )
+        if np.allclose(before, now, rtol=SETTLED):
+            return every
+        problem = after
+    words = f"springs did not settle in {ROUNDS} rounds: do the logs load them?"
+    return (*every[:2], replace(every[2], warnings=(*every[2].warnings, words)))
+
+
+def list_standard(problem: Problem, found: Estimate) -> Array:
+    """Standard parameters of an estimate, or some that give the same torques."""
+    return problem.base.standard(found.beta) if found.theta is None else found.theta
 
 
 class Measured(NamedTuple):

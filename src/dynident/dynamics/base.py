@@ -25,6 +25,7 @@ from dynident.dynamics.equations import (
 )
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.parameters import Parameter
+from dynident.dynamics.springs import EXPECTED
 from dynident.friction.model import Trace
 
 KEEP_FIRST = ("Izz", "Ixx", "Ixy", "Ixz", "Iyz", "mx", "my")
@@ -221,7 +222,15 @@ def draw_random_conditions(
         for sensor in idim.sensors
         if sensors is None or sensor in sensors
     }
-    return Conditions(tuple(traces), load, temperature, time, known, wrenches=wrenches)
+    bent = None
+    if idim.structure.bent:
+        bent = np.zeros((4, samples, idim.robot.n))
+        some = [j for j, _ in idim.structure.bent]
+        bent[:3, :, some] = np.random.default_rng([seed, 3]).normal(size=(3, samples, len(some)))
+        bent[EXPECTED] = bent[0]
+    return Conditions(
+        tuple(traces), load, temperature, time, known, wrenches=wrenches, deflection=bent
+    )
 
 
 def base_parameters(
@@ -319,5 +328,7 @@ def draw_random_rows(idim: Idim, seed: int, observed: Observed) -> Array:
     samples = 10 + int(np.ceil(1.5 * columns / shows))
     states = draw_random_states(idim, samples, seed, observed)
     met = draw_random_conditions(idim, samples, seed, observed.sensors)
+    if met.deflection is not None:
+        met.deflection[:, :, [j for j, name in idim.structure.bent if name in observed.missing]] = 0
     W = idim.regressor(*states, met)
     return reduce_to_observed_rows(idim.tree, idim.robot, observed, states[0], W)

@@ -30,6 +30,9 @@ class Conditions:
         Derivative of each drive's friction by its load, where loads are linearised about.
     wrenches : mapping of Sensor to ndarray, shapes (samples, 3 or 6)
         What sensors measured of which something is not known, as logged [N, Nm].
+    deflection : ndarray, shape (4, samples, n), optional
+        By how much motors, seen through their gears, are ahead of the links, its first two
+        derivatives, and what a model expects of it, where joints are elastic [rad or m].
     """
 
     traces: tuple[Trace, ...] | None = None
@@ -39,6 +42,7 @@ class Conditions:
     known: Array | None = None
     bend: Array | None = None
     wrenches: Mapping[Sensor, Array] = field(default_factory=dict)
+    deflection: Array | None = None
 
     def rows(self, some: slice) -> Conditions:
         """Those of some of the samples."""
@@ -50,7 +54,8 @@ class Conditions:
             None if each is None else each[some] for each in signals
         )
         wrenches = {sensor: wrench[some] for sensor, wrench in self.wrenches.items()}
-        return Conditions(traces, load, temperature, time, known, bend, wrenches)
+        bent = None if self.deflection is None else self.deflection[:, some]
+        return Conditions(traces, load, temperature, time, known, bend, wrenches, bent)
 
 
 FREE = Conditions()

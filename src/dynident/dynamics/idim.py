@@ -34,6 +34,7 @@ from dynident.dynamics.parameters import (
     ShapeParameter,
 )
 from dynident.dynamics.regressor import fill_regressor
+from dynident.dynamics.springs import SpringColumn
 from dynident.dynamics.structure import Structure, list_friction_models
 from dynident.dynamics.tree import Tree
 from dynident.friction import DEFAULT_FRICTION
@@ -286,6 +287,8 @@ class Idim:
         kept = np.ones(len(theta), dtype=bool)
         kept[10 * self.robot.bodies : self.inertial] = False
         kept[self.plain - len(self.structure.sensor_columns) : self.plain] = False
+        for k, column in enumerate(self.structure.linear_columns, self.inertial):
+            kept[k] &= not isinstance(column, SpringColumn)
         about = np.array(self.about)[kept[: len(self.about)]]
         alone = replace(self.structure, robot=self.robot.bare, sensors=(), stated=())
         return replace(self, structure=alone, about=tuple(about.tolist())), theta[kept]
@@ -492,11 +495,15 @@ class Idim:
         tables: dict[int, Array] = {}
         slopes: dict[int, Array] = {}
         sensed = self.evaluate_sensor_errors((q, dq, ddq), conditions)
+        at = q[:, q.shape[1] - self.robot.n :]
+        motors = self.follow_motors(dq[:, first:], ddq[:, first:], conditions)
         for kind in packing.plain:
-            values = self.structure.plain_values(kind, dq[:, first:], ddq[:, first:], width)
-            out[:, kind.slots] = values * kind.factors
+            out[:, kind.slots] = self.structure.plain_values(kind, *motors, width) * kind.factors
         for column, joint, slot in packing.special:
             k = column.friction
+            if isinstance(column, SpringColumn):
+                out[:, slot] = column.evaluate(conditions.deflection, at, dq[:, first:])
+                continue
             if isinstance(column, SensorColumn):
                 J = sensed.get((column.sensor, column.tilted))
                 out[:, slot] = 0.0 if J is None else J[:, column.axis, joint]
@@ -518,6 +525,11 @@ class Idim:
                 values = tables[k][:, model.rows.index(column.term), VALUE]
             np.multiply(values, column.turns[joint], out=out[:, slot])
 
+    def follow_motors(self, dq: Array, ddq: Array, conditions: Conditions) -> tuple[Array, Array]:
+        """Speeds and accelerations of the motors, as joints with a spring see them."""
+        bent = conditions.deflection
+        return (dq, ddq) if bent is None else (dq + bent[1], ddq + bent[2])
+
     def _bend(self, packing: Packing, out: Array, bend: Array) -> None:
         """What bodies do through loads, added to the packed columns of bodies."""
         shares = [bend @ self.structure.levers[j, i] for j, i, _, _ in packing.bent]
@@ -538,15 +550,18 @@ class Idim:
     ) -> Callable[[int], Signals]:
         """What any of the `frictions` sees of a motion of the joints.
 
-        All on one drive share its signals, but for their states.
+        All on one drive share its signals, but for their states; motors are ahead of the links.
         """
-        n, given, shared = self.robot.n, conditions, dict[int, Signals]()
+        n, given, shared = self.robot.n, conditions, dict[tuple[int, bool], Signals]()
 
-        def see(gear: int) -> Signals:
+        def see(gear: int, link: bool) -> Signals:
             turns, number = self.gears[gear].turns, self.gears[gear].number
+            at, speed = q[:, q.shape[1] - n :] @ turns, dq[:, dq.shape[1] - n :] @ turns
+            if given.deflection is not None and not link:
+                at, speed = at + given.deflection[0] @ turns, speed + given.deflection[1] @ turns
             return Signals(
-                q[:, q.shape[1] - n :] @ turns,
-                dq[:, dq.shape[1] - n :] @ turns,
+                at,
+                speed,
                 None if width is None else float(width[number - 1]),
                 None if given.load is None else np.ascontiguousarray(given.load[:, gear]),
                 None if given.temperature is None else given.temperature[:, gear],
@@ -555,12 +570,12 @@ class Idim:
             )
 
         def of(friction: int) -> Signals:
-            gear = self.frictions[friction].gear
-            if gear not in shared:
-                shared[gear] = see(gear)
+            side = self.frictions[friction].gear, self.frictions[friction].link
+            if side not in shared:
+                shared[side] = see(*side)
             if given.traces is None or not self.frictions[friction].model.state:
-                return shared[gear]
-            return replace(shared[gear], trace=given.traces[friction])
+                return shared[side]
+            return replace(shared[side], trace=given.traces[friction])
 
         return of
 
@@ -770,17 +785,27 @@ class Idim:
         first = self.tree.dof - self.robot.n
         joints = tau[:, first : self.tree.dof]
         drives = theta[self.inertial : self.plain]
+        at = q[:, q.shape[1] - self.robot.n :]
+        motors = self.follow_motors(dq[:, first:], ddq[:, first:], conditions)
         for kind in self.structure.plain_columns:
             strength = drives[kind.slots, None]
             if np.any(strength != 0.0):
-                values = self.structure.plain_values(kind, dq[:, first:], ddq[:, first:], width)
+                values = self.structure.plain_values(kind, *motors, width)
                 joints += values @ (strength * self.structure.turning[kind.gears])
         see = self.view(q, dq, width, conditions)
         for k, linear in enumerate(self.special(theta)):
             if np.any(linear != 0.0):
                 friction = self.frictions[k]
                 signal = friction.model.columns(see(k), self._shape_of(k)) @ linear
-                add_drive_torque(signal, self.gears[friction.gear].turns, joints)
+                turns = self.gears[friction.gear].turns
+                add_drive_torque(signal, turns, joints)
+                for j, row in self.structure.linked if friction.link else ():
+                    tau[:, row] += turns[j] * signal
+        for value, column in zip(drives, self.structure.linear_columns, strict=True):
+            if isinstance(column, SpringColumn) and value != 0.0:
+                tau[:, column.row] += value * column.evaluate(
+                    conditions.deflection, at, dq[:, first:]
+                )
         sensed = self.evaluate_sensor_errors(motion, conditions)
         for value, own in zip(
             self.sensor_values(theta), self.structure.sensor_columns, strict=True

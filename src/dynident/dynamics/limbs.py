@@ -16,6 +16,7 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.inertia import transform_body
 from dynident.dynamics.contacts import evaluate_seat_motion
+from dynident.dynamics.springs import LINK, TORQUE
 from dynident.dynamics.tree import Tree, build_tree
 from dynident.robot.model import Contact, Gauge, Robot
 
@@ -65,7 +66,17 @@ def feel_wrench(tree: Tree, robot: Robot, gauge: Gauge, rows: slice) -> Felt:
     return Felt(gauge, limb, build_tree(limb), bodies, (*range(6),), rows, carry, limb.contacts)
 
 
-SENSED: dict[str, Callable[[Tree, Robot, Gauge, slice], Felt]] = {"wrench": feel_wrench}
+def feel_torque(tree: Tree, robot: Robot, gauge: Gauge, rows: slice) -> Felt:
+    """What bodies take of a joint, on the link's side of its gear: neither rotor nor friction."""
+    taken = (robot.dof - robot.n + gauge.place,)
+    return Felt(gauge, robot, tree, np.arange(tree.bodies), taken, rows)
+
+
+SENSED: dict[str, Callable[[Tree, Robot, Gauge, slice], Felt]] = {
+    "wrench": feel_wrench,
+    LINK: feel_torque,
+    TORQUE: feel_torque,
+}
 """Kinds of sensors in the chain: what the rows of one are, of a tree and its robot."""
 
 

@@ -49,6 +49,10 @@ def build_packing(
                 entries[reached].append((position[inertial + d], (d, reached)))
             for j in np.flatnonzero(column.turns):
                 entries[first + int(j)].append((position[inertial + d], (d, int(j))))
+            if column.friction is not None and structure.frictions[column.friction].link:
+                for joint, behind in structure.linked:
+                    if column.turns[joint] != 0.0:
+                        entries[behind].append((position[inertial + d], (d, joint)))
     own = [{c for c, _ in row} for row in entries]
     bodies = [{c for c, where in row if len(where) == 3} for row in entries]
     for to, of in pairs:

@@ -145,12 +145,15 @@ class DriveFriction:
         Which of its parameters the drive has.
     shape : slice
         Its shape parameters among all.
+    link : bool
+        Whether it acts on the links, beyond springs in the joints, and not on motors.
     """
 
     gear: int
     model: FrictionModel
     terms: tuple[int, ...]
     shape: slice
+    link: bool = False
 
 
 @dataclass(frozen=True)

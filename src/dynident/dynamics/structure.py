@@ -24,6 +24,7 @@ from dynident.dynamics.parameters import (
     SensorColumn,
     SensorParameter,
 )
+from dynident.dynamics.springs import LINK, TERMS, TORQUE, SpringColumn
 from dynident.dynamics.tree import Tree
 from dynident.friction.model import FrictionModel, Signals
 from dynident.friction.names import build_friction, split_friction_names
@@ -88,20 +89,22 @@ class Structure:
         found, shapes = [], 0
         models = list_friction_models(self.friction, self.robot)
         drives = [gear for gear, each in enumerate(self.gears) if each.drives]
-        acting = [(gear, model) for gear in drives for model in models[self.gears[gear].number - 1]]
+        acting = [
+            (gear, model, False) for gear in drives for model in models[self.gears[gear].number - 1]
+        ]
         cables = iter(range(len(drives), len(self.gears)))
         acting += [
-            (element.joint if element.over is None else next(cables), element.model)
+            (element.joint if element.over is None else next(cables), element.model, True)
             for element in self.elements
         ]
-        for gear, model in acting:
+        for gear, model, link in acting:
             each = self.gears[gear]
             terms = tuple(
                 k for k, p in enumerate(model.parameters) if p.coupled or not each.coupled
             )
             if terms:
                 shape = slice(shapes, shapes + len(model.shape))
-                found.append(DriveFriction(gear, model, terms, shape))
+                found.append(DriveFriction(gear, model, terms, shape, link))
                 shapes = shape.stop
         return tuple(found)
 
@@ -184,7 +187,33 @@ class Structure:
                     each = friction.model.parameters[term]
                     own = Parameter(gear.symbol(each.symbol), gear.number, each.positive)
                     columns.append(DriveColumn(own, g, gear.turns, k, term))
+            if g < self.robot.n:
+                columns += [own for own in self.spring_columns if own.joint == g]
         return (*columns, *self.sensor_columns)
+
+    @cached_property
+    def linked(self) -> tuple[tuple[int, int], ...]:
+        """Joints with a sensor on the link's side of their gear, and its row among all."""
+        kinds = (felt for felt in self.felt if felt.gauge.kind in (LINK, TORQUE))
+        return tuple((felt.gauge.place, felt.rows.start) for felt in kinds)
+
+    @cached_property
+    def bent(self) -> tuple[tuple[int, str], ...]:
+        """Joints whose links have an encoder of their own, and its name."""
+        return tuple((g.place, g.name) for g in self.robot.gauges if g.kind == LINK)
+
+    @cached_property
+    def spring_columns(self) -> tuple[SpringColumn, ...]:
+        """Those of springs in the joints, and of torque sensors beside them."""
+        still = np.zeros(self.robot.n)
+        return tuple(
+            SpringColumn(
+                Parameter(symbol, gauge.place + 1, TERMS[symbol].positive), -1, still,
+                joint=gauge.place, row=rows.start,
+            )
+            for gauge, rows in self.robot.sensed
+            for symbol in gauge.terms
+        )  # fmt: skip
 
     @cached_property
     def gauged(self) -> tuple[tuple[str, Contact, Felt | None], ...]:
@@ -222,8 +251,8 @@ class Structure:
     def is_plain(self, column: DriveColumn) -> bool:
         """Whether a column takes speed or acceleration alone."""
         if column.friction is None:
-            return not isinstance(column, SensorColumn)
-        if column.term is None:
+            return not isinstance(column, SensorColumn | SpringColumn)
+        if column.term is None or (self.linked and self.frictions[column.friction].link):
             return False
         own = self.frictions[column.friction].model.parameters[column.term]
         return own.weights is not None and not own.times
@@ -275,8 +304,10 @@ class Structure:
         )
 
     def list_touched_rows(self, column: DriveColumn) -> list[int]:
-        """Rows in which what is wrong with a sensor acts; none of other columns."""
+        """Rows in which what is wrong with a sensor, or a spring, acts; none of other columns."""
         found: list[int] = []
+        if isinstance(column, SpringColumn):
+            return [column.row]
         if not isinstance(column, SensorColumn):
             return found
         for name, contact, limb in self.gauged:

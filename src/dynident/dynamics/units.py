@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.parameters import SensorColumn
+from dynident.dynamics.springs import TERMS, SpringColumn
 from dynident.robot.model import Robot
 
 
@@ -15,6 +16,8 @@ def find_parameter_unit(idim: Idim, index: int) -> str:
     column = idim.drive_columns[index - idim.inertial]
     if isinstance(column, SensorColumn):
         return column.unit
+    if isinstance(column, SpringColumn):
+        return convert_unit_to_joint(TERMS[symbol].unit, idim.robot, number)
     if column.friction is None:
         return "kg" if idim.robot.joints[number - 1].kind == "prismatic" else "kg m^2"
     model = idim.frictions[column.friction].model

@@ -248,7 +248,7 @@ def refuse_contradictions(
         gauge, _ = robot.sensed[0]
         raise InputError(
             f"{robot.name}: the {gauge.kind} at {gauge.name} is designed for by sensor and "
-            "sensor_sigma of [excitation]; leave sensor out of [robot]"
+            f"sensor_sigma of [excitation]; leave {gauge.key}"
         )
     if aim.sensor is None and aim.sensor_sigma is not None:
         raise InputError("sensor_sigma is of a sensor: give the link that it holds (sensor)")

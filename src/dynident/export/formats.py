@@ -61,6 +61,8 @@ class Format:
         then. None of what gives the torques of the whole model, which asks for neither.
     loop : tuple of str
         Of the law of a fit to positions, what it has a place for: gain, bias, off, delay.
+    springs : bool
+        Whether it has springs in joints.
     """
 
     what: str
@@ -69,6 +71,7 @@ class Format:
     render: Render
     holds: tuple[str, ...] | None = None
     loop: tuple[str, ...] = ()
+    springs: bool = False
 
     @property
     def name(self) -> str:
@@ -97,6 +100,7 @@ EXPORTS = {
         render_identified_mjcf,
         MOTORS,
         ("gain", "bias", "off"),
+        springs=True,
     ),
     "sdf": Format(
         "an SDF", "Bodies, joints and rotors for Drake and Gazebo.", "sdf", render_sdf, DRIVES

@@ -215,13 +215,16 @@ def build_fit_figure(
     rows: Array,
     kind: str,
     lowpass_hz: float | None,
+    bent: Sequence[tuple[int, int]] = (),
 ) -> FitFigure:
-    """Relative errors from sums of squares per joint."""
+    """Relative errors from sums of squares per joint; for `bent`, not in all, see `Robot.bent`."""
     joints = tuple(
         JointError(name, compute_relative_error(e, y), float(np.sqrt(e / r)) if r else np.nan)
         for name, e, y, r in zip(names, squared_error, squared_torque, rows, strict=True)
     )
-    overall = compute_relative_error(float(np.sum(squared_error)), float(np.sum(squared_torque)))
+    counted = np.setdiff1d(np.arange(len(joints)), [row for row, _ in bent])
+    sums = (float(np.sum(each[counted])) for each in (squared_error, squared_torque))
+    overall = compute_relative_error(*sums)
     return FitFigure(kind, lowpass_hz, joints, overall)
 
 
@@ -241,10 +244,14 @@ def compute_effort_percent(error: JointError, efforts: Mapping[str, float]) -> f
     return 100.0 * error.rmse / efforts.get(error.name, np.nan)
 
 
-def score_fitted_rows(factors: Factors, beta: Array) -> FitFigure:
-    """Errors on filtered, decimated rows, from their factors."""
+def score_fitted_rows(
+    factors: Factors, beta: Array, bent: Sequence[tuple[int, int]] = ()
+) -> FitFigure:
+    """Errors on filtered, decimated rows, from their factors; for `bent` see `Robot.bent`."""
     squared, torque = factors.squared_residuals(beta), factors.squared_torques
-    return build_fit_figure(factors.names, squared, torque, factors.counts, FITTED, None)
+    for row, joint in bent:
+        torque[row] = torque[joint] * factors.counts[row] / max(1, factors.counts[joint])
+    return build_fit_figure(factors.names, squared, torque, factors.counts, FITTED, None, bent)
 
 
 def score_all_samples(
@@ -274,6 +281,7 @@ def score_all_samples(
         # equations that the log states at every sample
         stated = np.all([log.stated[a:b].all(axis=0) for a, b in log.segments], axis=0)
         slow = tuple(find_standstill_speeds(log)) if moving else ()
+        referred = log.applied is not None or log.deflection is not None
         for own, wide, inner in cut_scored_samples(idim, log, lowpass_hz):
 
             def smooth(x: Array, inner: slice = inner, rate: float = log.rate) -> Array:
@@ -283,7 +291,7 @@ def score_all_samples(
             kept = np.broadcast_to(stated, measured.shape)
             if moving:
                 kept = kept & find_moving_samples(idim, log.dq[own], slow)
-            known = measured if log.applied is None else smooth(log.reference[wide])
+            known = measured if not referred else smooth(log.reference[wide])
             squared_torque += np.sum(kept * known**2, axis=0)
             rows += np.sum(kept, axis=0)
             motion = log.q[wide], log.dq[wide], log.ddq[wide]
@@ -296,7 +304,7 @@ def score_all_samples(
     names = [group.name for group in list_torque_groups(idim.robot)]
     kind = MOVING if moving else ALL_SAMPLES
     return tuple(
-        build_fit_figure(names, squared, squared_torque, rows, kind, lowpass_hz)
+        build_fit_figure(names, squared, squared_torque, rows, kind, lowpass_hz, idim.robot.bent)
         for squared in squared_error
     )
 
@@ -407,9 +415,10 @@ def score_model(
         Fitted rows, then all samples, then moving ones; nominal is empty where the file has no
         inertials.
     """
+    problem = problem.expecting(theta)
     idim, base, robot = problem.idim, problem.base, problem.robot
     sets = (theta, idim.nominal) if robot.has_nominal else (theta,)
-    fitted = [score_fitted_rows(problem.factors, base.matrix @ t) for t in sets]
+    fitted = [score_fitted_rows(problem.factors, base.matrix @ t, robot.bent) for t in sets]
     kinds = (False, True) if score == "moving" else (False,)
     figures = [score_all_samples(idim, sets, problem.samples, lowpass_hz, k) for k in kinds]
     pairs = [*zip(fitted, *figures, strict=True), ()]

@@ -117,12 +117,15 @@ def list_figure_reasons(
     # of a floating robot's joints the fitted rows have what its contacts leave of the torques
     told = int(robot.floating and len(figures) > 1)
     own = figures[told]
+    # links' encoders are judged by positions, as evidence of springs
+    judged = np.setdiff1d(np.arange(len(own.joints)), [row for row, _ in robot.bent])
+    file = np.array(list_joint_percents(*nominal[told : told + 1]))
     return list_error_reasons(
         rows,
-        [joint.name for joint in own.joints],
-        list_joint_percents(own),
-        list_joint_percents(*nominal[told : told + 1]),
-        measure_residual_shares(robot, own),
+        [own.joints[k].name for k in judged],
+        np.array(list_joint_percents(own))[judged],
+        file[judged] if len(file) else (),
+        measure_residual_shares(robot, own)[judged],
         spared=6 * robot.floating,  # a small rest of the base's wrench is noise of force sensors
     )
 

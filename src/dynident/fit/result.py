@@ -19,6 +19,7 @@ from dynident.core.schema import Spec
 from dynident.diagnosis.examine import Finding
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
+from dynident.dynamics.springs import SpringEvidence
 from dynident.dynamics.whole import Model
 from dynident.estimators.closed_loop import (
     FreeError,
@@ -101,6 +102,8 @@ class Result:
         The text of the files that the robot came from.
     floor : tuple of Floor
         What of the logs' torques no function of the motion explains, where motions repeat.
+    springs : tuple of SpringEvidence
+        What the logs tell of joints with a spring.
     simulation : Simulation or None
         The loop of methods that simulate it, without what is of one log.
     study : Spec or None
@@ -129,18 +132,19 @@ class Result:
     findings: tuple[Finding, ...] = ()
     simulated: tuple[SimulatedFigure, ...] = ()
     floor: tuple[Floor, ...] = ()
+    springs: tuple[SpringEvidence, ...] = ()
     simulation: Simulation | None = None
     study: Spec | None = None
 
     @property
     def samples(self) -> tuple[GeneralisedSamples, ...]:
         """The logs that were fitted; read again where the fit was."""
-        return self.logs.fitted
+        return tuple(log.expecting(self.idim, self.theta) for log in self.logs.fitted)
 
     @property
     def held_out(self) -> tuple[GeneralisedSamples, ...]:
         """The logs of `validation`; likewise."""
-        return self.logs.held_out
+        return tuple(log.expecting(self.idim, self.theta) for log in self.logs.held_out)
 
     @property
     def idim(self) -> Idim:

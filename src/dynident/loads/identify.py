@@ -13,7 +13,7 @@ from dynident.loads.payload import Payload
 from dynident.recording.prepare import Samples
 from dynident.recording.read import Files
 from dynident.recording.recording import Recording
-from dynident.regression.problem import Problem
+from dynident.regression.problem import Problem, refuse_springs
 from dynident.report.fit import Fit
 from dynident.robot.geometry import locate_frame
 
@@ -72,6 +72,7 @@ def payload(
         Of a refuted result; when the log tells nothing of a load.
     """
     fit.require_trust("a load", anyway)
+    refuse_springs(fit.robot, "a load is found by torques, which know")
     placing, loading = build_all_options("payload", FAMILIES, {"link": link, **options})
     if fit.estimate.fitted is not None:
         raise InputError(f"{fit.method} fitted positions: a load needs logs with torque")

@@ -410,9 +410,7 @@ def list_floating_columns(robot: Robot) -> dict[str, tuple[str, ...]]:
         parts = WRENCH[: contact.components]
         found[f"wrench_{contact.name}"] = tuple(f"{part}_{contact.name}" for part in parts)
         found[f"contact_{contact.name}"] = (f"contact_{contact.name}",)
-    for gauge in robot.gauges:
-        found[f"wrench_{gauge.name}"] = tuple(f"{part}_{gauge.name}" for part, _ in gauge.parts)
-    return found
+    return found | {gauge.signal: gauge.columns for gauge in robot.gauges}
 
 
 def extract_contacts(
@@ -430,6 +428,6 @@ def extract_contacts(
             touching[name] = np.linalg.norm(unloaded, axis=1) > wanted.contact_force
         if told is not None:
             touching[name] = told[:, 0] > 0.5
-    known = {gauge.name: signals.get(f"wrench_{gauge.name}") for gauge in robot.gauges}
+    known = {gauge.name: signals.get(gauge.signal) for gauge in robot.gauges}
     wrenches |= {name: own for name, own in known.items() if own is not None}
     return wrenches, touching

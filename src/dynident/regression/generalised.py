@@ -31,12 +31,20 @@ from dynident.dynamics.equations import (
 )
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.limbs import carry_base
+from dynident.dynamics.springs import LINK
 from dynident.dynamics.tree import Tree, build_tree
 from dynident.filters.filters import filter_zero_phase
 from dynident.recording.floating import BaseMotion
 from dynident.recording.prepare import Preparation, Samples
 from dynident.recording.recording import Recording
 from dynident.regression.rests import average_rests
+from dynident.regression.springs import (
+    Spring,
+    begin_springs,
+    find_deflection,
+    put_spring_torques,
+    step_springs,
+)
 from dynident.robot.drives import Drives, find_moving_joints
 from dynident.robot.model import Contact, Equations, Robot
 
@@ -68,6 +76,13 @@ class GeneralisedSamples(Samples):
         Torques of the joints as measured, where `tau` has what measured wrenches do in it, too.
     standing : ndarray, shape (samples, coordinates), or None
         Configuration in which equations are combined; `q` itself where it is None.
+    deflection : ndarray, shape (4, samples, n), or None
+        Of joints whose links have an encoder of their own, by how much motors are ahead of them,
+        its derivatives, and what is expected of it: `q` is of the links [rad or m].
+    bent : tuple of (int, int)
+        Rows of such encoders, and those of their joints.
+    springs : tuple of (int, Spring)
+        About which the former are linearised, by joint.
     prepared : Preparation or None
         See `preparation`.
     """
@@ -78,6 +93,9 @@ class GeneralisedSamples(Samples):
     stated: Booleans
     applied: Array | None
     standing: Array | None = None
+    deflection: Array | None = None
+    bent: tuple[tuple[int, int], ...] = ()
+    springs: tuple[tuple[int, Spring], ...] = ()
     prepared: Preparation | None = None
 
     @property
@@ -101,8 +119,14 @@ class GeneralisedSamples(Samples):
         contacts = [contact.name for contact in robot.contacts]
         sensors = tuple(each for each in self.observed.sensors if each.contact in contacts)
         own = slice(self.dq.shape[1])
+        q, dq, ddq = self.motors
         return replace(
             self,
+            q=q,
+            dq=dq,
+            ddq=ddq,
+            deflection=None,
+            wrenches={name: own for name, own in self.wrenches.items() if name in contacts},
             tau=self.tau[:, own],
             moving=self.moving[:, own],
             stated=self.stated[:, own],
@@ -110,6 +134,12 @@ class GeneralisedSamples(Samples):
             left_out=None if self.left_out is None else self.left_out[:, own],
             observed=replace(self.observed, missing=(), sensors=sensors),
         )
+
+    @property
+    def motors(self) -> tuple[Array, Array, Array]:
+        """The motion of the motors, as the joints see it: of the links where none is elastic."""
+        motion = self.q, self.dq, self.ddq
+        return motion if self.deflection is None else add_deflection(motion, self.deflection)
 
     @property
     def configuration(self) -> Array:
@@ -162,13 +192,38 @@ class GeneralisedSamples(Samples):
         """What errors are relative to, shape (samples, dof) [N, Nm].
 
         The motors' own torques, of which what contacts do may take away nearly all; of the base
-        the wrench of the contacts.
+        the wrench of the contacts; of links' encoders the torques of their joints.
         """
-        if self.applied is None:
+        if self.applied is None and self.deflection is None:
             return self.tau
-        found = self.tau.copy()
-        found[:, self.joint_rows] = self.applied
+        found = np.array(self.tau)
+        if self.applied is not None:
+            found[:, self.joint_rows] = self.applied
+        for row, joint in self.bent:
+            found[:, row] = found[:, joint]
         return found
+
+    def expecting(self, idim: Idim, theta: Array, begin: bool = False, step: bool = False) -> Self:
+        """The same log, the rows of links' encoders linearised about a full set of parameters.
+
+        Of which only bodies are known to `begin` with; with `step` about what is nearer to the
+        best than that set, which these rows gave.
+        """
+        if self.deflection is None:
+            return self
+        motors, tau = self.motors, self.tau.copy()
+        if begin:
+            deflection = find_deflection(idim, self, {})
+            assert deflection is not None
+            springs, theta = begin_springs(idim, self, motors, deflection, tau, theta)
+        else:
+            springs = step_springs(idim, self, theta, dict(self.springs), step)
+        deflection = find_deflection(idim, self, springs)
+        assert deflection is not None
+        q, dq, ddq = add_deflection(motors, -deflection)
+        put_spring_torques(idim, self, theta, (q, dq, ddq), deflection, springs, tau)
+        own = tuple(springs.items())
+        return replace(self, q=q, dq=dq, ddq=ddq, deflection=deflection, springs=own, tau=tau)
 
     @property
     def joint_torque(self) -> Array:
@@ -218,6 +273,9 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
     measured = [contact for contact in robot.contacts if contact.name in log.wrenches]
     if measured:
         tau[:, : robot.dof] += add_wrenches(idim.tree, robot, log, measured, q)
+    deflection = find_deflection(idim, log, {})
+    if deflection is not None:
+        q, dq, ddq = add_deflection((q, dq, ddq), -deflection)
     missing = put_felt_signals(idim, log, (q, dq, ddq), tau)
     numbers = {name: j for j, name in enumerate(robot.joint_names)}
     held = tuple((numbers[name], value) for name, value in log.locked.items())
@@ -258,15 +316,30 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
         "left_out": left_out,
         "moving": moving if rows.all() and kind != "null-space" else moving & stated,
     }  # fmt: skip
-    return GeneralisedSamples(
+    found = GeneralisedSamples(
         **fields,
         observed=observed,
         sets=sets,
         scale=scale,
         stated=stated,
         applied=log.tau if measured else None,
+        deflection=deflection,
+        bent=idim.robot.bent,
         prepared=prepared,
     )
+    if deflection is None:
+        return found
+    return found.expecting(idim, idim.nominal, begin=True)
+
+
+def add_deflection(
+    motion: tuple[Array, Array, Array], deflection: Array
+) -> tuple[Array, Array, Array]:
+    """The motion of links as that of motors, as joints with springs see it."""
+    found = [np.array(each) for each in motion]
+    for each, bent in zip(found, deflection, strict=False):
+        each[:, each.shape[1] - bent.shape[1] :] += bent
+    return found[0], found[1], found[2]
 
 
 def put_base_before(tau: Array, first: int) -> Array:
@@ -296,7 +369,8 @@ def put_felt_signals(
                     f"{log.name}: sensor {name} has {log.wrenches[name].shape[1]} columns, but "
                     f"{len(felt.taken)} rows"
                 )
-            tau[:, felt.rows] = log.wrenches[name]
+            if felt.gauge.kind != LINK:  # the right-hand side of an encoder's row is zero
+                tau[:, felt.rows] = log.wrenches[name]
             continue
         q, _, _ = felt.carried(motion)
         found = add_wrenches(felt.tree, felt.robot, log, felt.contacts, q, oriented=False)

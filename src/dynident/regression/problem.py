@@ -274,6 +274,12 @@ class Problem(Regression):
         logs = check_logs(base.idim, self.samples)
         return Problem._of_source(base, logs, JoinedRows.of(base, logs, self.source))
 
+    def expecting(self, theta: Array, begin: bool = False, step: bool = False) -> Problem:
+        """The same, rows of links' encoders linearised: see `GeneralisedSamples.expecting`."""
+        if all(log.deflection is None for log in self.samples):
+            return self
+        return self.on([log.expecting(self.idim, theta, begin, step) for log in self.samples])
+
     def with_drives(
         self, friction: str, rotor: bool | None = None, elements: Sequence[Attached] = ()
     ) -> Problem:
@@ -388,6 +394,16 @@ def refuse_sensors(robot: Robot, what: str) -> None:
     if robot.sensed:
         gauge, _ = robot.sensed[0]
         raise InputError(
-            f"{robot.name}: {what} nothing of the {gauge.kind} at {gauge.name}; leave "
-            "sensor out of [robot], or take wls or pc-idim-ls"
+            f"{robot.name}: {what} nothing of the {gauge.kind} at {gauge.name}; leave {gauge.key}, "
+            "or take wls or pc-idim-ls"
+        )
+
+
+def refuse_springs(robot: Robot, what: str) -> None:
+    """Refuse springs in the joints, of which `what` knows nothing."""
+    if robot.bent:
+        names = ", ".join(gauge.name for gauge in robot.gauges if "K" in gauge.terms)
+        raise InputError(
+            f"{robot.name}: {what} nothing of the springs behind {names}; leave link out of "
+            "[[robot.drive]]"
         )

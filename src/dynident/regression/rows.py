@@ -307,8 +307,11 @@ class MotionRows(RowSource):
                     self.progress("rows", b / len(log.q))
                 motion = (log.q[a:b], log.dq[a:b], log.ddq[a:b])
                 around = collect_conditions(idim, log, slice(a, b))
-                if packing.special:
-                    met = idim.find_conditions(*motion, log.rate, width, met, around)
+                met = (
+                    idim.find_conditions(*motion, log.rate, width, met, around)
+                    if packing.special
+                    else around
+                )
                 part, tau = packed[: b - a], log.tau[a:b]
                 # columns of bodies, by the recursion or as they are along the same motion already
                 if bodies is None or not packing.bent:
@@ -317,7 +320,7 @@ class MotionRows(RowSource):
                     rigid = bodies.unfiltered(k, a, b)
                     for here, there in self._borrowed:
                         part[:, here] = rigid[:, there]
-                if met is not None and met.bend is not None:
+                if met.bend is not None:
                     # friction by the load |tau| is linear about the torques of the bodies `about`:
                     # their slopes go to the columns, and what these give at that point to y
                     torques = (
@@ -326,7 +329,7 @@ class MotionRows(RowSource):
                         else sum_columns(bodies.packing, rigid, bodies.base.kept, self._about[1])
                     )
                     tau = tau + idim.apply_load_slopes(torques, met.bend)
-                idim.fill_drives(packing, *motion, part, width, met or FREE)
+                idim.fill_drives(packing, *motion, part, width, met)
                 blocks: list[tuple[Array, ...]] = [
                     (part[:, packing.joints[g][0]], tau[:, g : g + 1])
                     for g in chosen
@@ -490,15 +493,20 @@ def collect_conditions(idim: Idim, log: GeneralisedSamples, some: slice | Intege
     """What a log has at some of its samples that columns depend on beside the motion."""
     known_sensors = log.observed.sensors if idim.sensors else ()
     wrenches = {each: log.wrenches[each.contact][some] for each in known_sensors}
+    bent = None if log.deflection is None else log.deflection[:, some]
     if not idim.needs - {"load"}:
-        return Conditions(wrenches=wrenches) if wrenches else FREE
+        return (
+            FREE
+            if bent is None and not wrenches
+            else Conditions(None, wrenches=wrenches, deflection=bent)
+        )
     joints = [gear.number - 1 for gear in idim.gears]
     temperature, known = (
         signal[some][:, joints] if signal is not None and need in idim.needs else None
         for need, signal in (("temperature", log.temp), ("known", log.known))
     )
     time = np.arange(len(log.q))[some] / log.rate if "time" in idim.needs else None
-    return Conditions(temperature=temperature, time=time, known=known, wrenches=wrenches)
+    return Conditions(None, None, temperature, time, known, wrenches=wrenches, deflection=bent)
 
 
 def split_rows(rows: Sequence[Array], sample: tuple[np.ndarray, ...]) -> Rows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from dynident.export.formats import Format, choose_own_format, find_format
 from dynident.export.mujoco import mujoco_model
 from dynident.export.pinocchio import PinocchioModel, build_pinocchio_model
 from dynident.export.servo import Servo, derive_servos
+from dynident.export.springs import add_springs, list_joint_springs
 from dynident.export.terms import make_simulable, sort_joint_terms
 from dynident.fit.result import Result
 
@@ -65,18 +66,27 @@ class Exportable(Result):
             For links that cannot exist, where the format has any; for what it cannot express.
         """
         form = find_format(format)
+        springs = list_joint_springs(self.idim, self.theta)
+        names = ", ".join(own.joint for own in springs)
+        stiff: tuple[str, ...] = ()
+        if springs:
+            stiff = (f"stiff in the {form.name}, which has no springs: {names}",)
         if form.holds is None:
-            return form.render(self.idim, self.theta, folder, self.width, ())
+            document, notes = form.render(self.idim, self.theta, folder, self.width, ())
+            return document, (*notes, *stiff)
         self._refuse_unreal(form.name)
         model, said = self.simulable
-        whole = model.idim.of(self.robot)  # a link that a sensor holds has its own inertial
+        # a link that a sensor holds has its own inertial; springs are added
+        whole = model.idim.of(replace(self.robot, gauges=()))
         theta = whole.join(self.phi, model.idim.split(model.theta)[1])  # type: ignore[arg-type]
         servos: tuple[Servo, ...] = ()
         own = format == choose_own_format(self.robot)  # a file of the robot's keeps its actuators
         if self.estimate.fitted is not None and form.loop and not own:
             servos = derive_servos(self.estimate.fitted.loop, sort_joint_terms(model).offset)
         document, notes = form.render(whole, theta, folder, self.width, servos)
-        return document, (*said, *notes, *self._costs(form, form.loop if servos else ()))
+        if form.springs:
+            document, stiff = add_springs(document, springs)
+        return document, (*said, *notes, *stiff, *self._costs(form, form.loop if servos else ()))
 
     def model_urdf(self) -> tuple[bytes, tuple[str, ...]]:
         """The identified model as a URDF; see `render_file`.

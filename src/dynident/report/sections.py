@@ -73,6 +73,7 @@ from dynident.report.text import (
     list_free_errors,
     tabulate_sensors,
     tabulate_shapes,
+    tabulate_springs,
 )
 
 CURVES = 150_000
@@ -90,6 +91,12 @@ CORRELATION = "Residual autocorrelation of each joint"
 PRECISION = "Relative standard deviation of each base parameter"
 BESIDE = "Base parameters beside the robot file's"
 SHAPES = "Parameters that the torque is not linear in; a dash where one was held."
+SPRINGS = (
+    "Stiffness [Nm/rad]; compliance by the deflection's regression on the load [urad/Nm], with its "
+    "interval; root mean square errors of held-out link positions [mrad] by the spring, of a stiff "
+    "joint with the same encoder, and of a link that is where its motor is; whether the logs tell "
+    "the spring from a stiff joint."
+)
 SENSORS = (
     "What was estimated besides the bodies: fx0 … mz0 is what a sensor reads beyond its stated "
     "bias, rx, ry, rz the angles by which its axes are turned from the stated ones. Behind an @: "
@@ -319,6 +326,7 @@ SECTIONS = {
     "residuals": Section("Residuals", fill_residuals),
     "links": Section("Links", fill_links, format_links),
     "sensors": make_table_section("Force sensors", "sensor", tabulate_sensors, SENSORS, short=True),
+    "springs": make_table_section("Springs", "spring", tabulate_springs, SPRINGS, short=True),
     "shapes": make_table_section("Shapes", "shape", tabulate_shapes, SHAPES),
     "drives": Section(
         "Drives",

@@ -456,6 +456,24 @@ def tabulate_sensors(result: Result) -> tuple[Sequence[str], list[Column]]:
     ]
 
 
+def tabulate_springs(result: Result) -> tuple[Sequence[str], list[Column]]:
+    """Springs in the joints, and held-out positions of their links: names, and columns of text."""
+    rows, held = result.springs, [log for own in result.springs for log in own.held_out]
+    columns = [
+        ("K", [format_number(own.stiffness, 4) for own in rows]),
+        ("1/K [u]", [format_number(1e6 * own.compliance, 3) for own in rows]),
+        ("95 % from", [format_number(1e6 * own.interval[0], 3) for own in rows]),
+        ("to", [format_number(1e6 * own.interval[1], 3) for own in rows]),
+    ]
+    for k, log in enumerate(dict.fromkeys(log.log for log in held), 1):
+        every = [[each for each in own.held_out if each.log == log] for own in rows]
+        for title, error in ((f"V{k} [m]", "spring"), ("stiff", "stiff"), ("plain", "plain")):
+            told = [format_number(1e3 * getattr(e[0], error), 3) if e else "" for e in every]
+            columns.append((title, told))
+    columns.append(("told", ["yes" if own.supported else "no" for own in rows]))
+    return [own.joint for own in rows], columns
+
+
 def find_shape_unit(shape: ShapeParameter, result: Result) -> str:
     """Unit of a shape, on its joint."""
     return convert_unit_to_joint(shape.bounds.unit, result.robot, shape.parameter.number)

@@ -20,7 +20,7 @@ from dynident.robot.dh import BASE, UNIT, build_dh_joints, read_dh_inertials
 from dynident.robot.drives import Drives
 from dynident.robot.geometry import freeze_placement
 from dynident.robot.mjcf import load_mjcf
-from dynident.robot.model import HUGE, Joint, Robot
+from dynident.robot.model import HUGE, Gauge, Joint, Robot
 from dynident.robot.spec import DHJointSpec, DriveSpec, RobotSpec, TransmissionSpec
 from dynident.robot.urdf import load_urdf, make_xacro_error, refuse_many_joints
 
@@ -298,6 +298,7 @@ def replace_drives(
     n, names = robot.n, robot.joint_names
     turns, gain = robot.drives.turns.copy(), robot.drives.gain.copy()
     seen: set[int] = set()
+    gauges = list[Gauge]()
     for number, spec in enumerate(drives, start=1):
         key = f"{place}: drive[{number}]"
         joint = find_joint_index(names, spec.joint, f"{key}.joint")
@@ -305,6 +306,7 @@ def replace_drives(
             raise InputError(f"{key}.joint: joint {names[joint]!r} has a drive already")
         seen.add(joint)
         gain[joint] = spec.gain
+        gauges += list_link_gauges(robot, joint, spec)
         if spec.row is not None:
             turns[joint] = 0.0
             for ref, factor in spec.row.items():
@@ -322,7 +324,29 @@ def replace_drives(
             raise InputError(
                 f"{place}: transmission.zero has {len(zero)} numbers but there are {n} joints"
             )
-    return replace(robot, drives=Drives(*map(freeze_array, (turns, reduction, zero, gain))))
+    others = [gauge for gauge in robot.gauges if gauge.place not in seen]
+    return replace(
+        robot,
+        drives=Drives(*map(freeze_array, (turns, reduction, zero, gain))),
+        gauges=(*others, *gauges),
+    )
+
+
+def list_link_gauges(robot: Robot, joint: int, spec: DriveSpec) -> list[Gauge]:
+    """What is measured on the link's side of a drive."""
+    each, found = robot.joints[joint], []
+    parts = (("", "N" if each.kind == "prismatic" else "Nm"),)
+    if "position" in spec.link:
+        more = [symbol for word, symbol in SPRING.items() if word in spec.spring]
+        terms = ("K", "D", "offs", *more)
+        found.append(Gauge("link encoder", f"link_{each.name}", parts, joint, terms))
+    if "torque" in spec.link:
+        found.append(Gauge("link torque", f"torque_{each.name}", parts, joint, ("offt",)))
+    return found
+
+
+SPRING = {"cubic": "Kc", "lag": "KT", "scale": "KS"}
+"""What else a spring has, by the words of `DriveSpec`."""
 
 
 def _read_reduction(spec: TransmissionSpec, n: int, place: str | Path) -> Array:

@@ -140,12 +140,31 @@ class Gauge:
         What each of its rows is called behind the name, and its unit.
     place : int
         The joint that it is at, or the limb that it holds, from 0.
+    terms : tuple of str
+        What is not known of the spring, or of the sensor, that stands in its row: names in `TERMS`
+        of `dynamics/springs.py`.
     """
 
     kind: str
     name: str
     parts: tuple[tuple[str, str], ...]
     place: int
+    terms: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Where a study says that it is there, as one leaves it out."""
+        return "link out of [[robot.drive]]" if self.terms else "sensor out of [robot]"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Its columns in logs."""
+        return tuple(f"{part}_{self.name}".lstrip("_") for part, _ in self.parts)
+
+    @property
+    def signal(self) -> str:
+        """What these are called together."""
+        return self.name if self.columns == (self.name,) else f"wrench_{self.name}"
 
 
 @dataclass(frozen=True)
@@ -239,6 +258,14 @@ class Robot:
         every = (*held, *self.gauges)
         stops = accumulate((len(gauge.parts) for gauge in every), initial=self.dof)
         return tuple((gauge, slice(*ends)) for gauge, ends in zip(every, pairwise(stops)))
+
+    @property
+    def bent(self) -> tuple[tuple[int, int], ...]:
+        """Rows of links' encoders beyond a spring, and the rows of their joints."""
+        first = self.dof - self.n
+        return tuple(
+            (rows.start, first + gauge.place) for gauge, rows in self.sensed if "K" in gauge.terms
+        )
 
     @property
     def bodies(self) -> int:

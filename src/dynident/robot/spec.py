@@ -29,11 +29,25 @@ class DriveSpec(Spec):
         alone when left out.
     gain : float
         Torque per unit of logged current or voltage [Nm/A, N/V].
+    link : tuple of {"position", "torque"}
+        What logs have of the link's side of its gear, which is then a spring: ``link_<joint>``,
+        ``torque_<joint>``.
+    spring : tuple of {"cubic", "lag", "scale"}
+        What it has beside stiffness, damping and offset: a cubic stiffness; a lag of the link's
+        encoder, and a share by which that counts too little.
     """
 
     joint: JointRef
     row: dict[str, Size] | None = None
     gain: Number = 1.0
+    link: tuple[Literal["position", "torque"], ...] = ()
+    spring: tuple[Literal["cubic", "lag", "scale"], ...] = ()
+
+    @model_validator(mode="after")
+    def _spring_of_an_encoder(self) -> Self:
+        if self.spring and "position" not in self.link:
+            raise ValueError('spring takes the encoder of the link, link = ["position"]')
+        return self
 
 
 class TransmissionSpec(Spec):

@@ -49,7 +49,7 @@ from dynident.readers.lerobot import cut_episode
 from dynident.readers.stores import fetch_files, forget_listings
 from dynident.recording.prepare import Preparation
 from dynident.regression.generalised import generalise_samples
-from dynident.regression.problem import Problem
+from dynident.regression.problem import Problem, refuse_springs
 from dynident.report.fit import Fit
 from dynident.robot.load import LOADERS
 from dynident.study.fits import relocate_log_section
@@ -149,6 +149,7 @@ def read_model_study(path: Path) -> Study:
 def state_model(study: Study, folder: Path) -> Statement:
     """What all sources of a folder state by a study, refused where the folder states another."""
     idim = build_study_idim(study, load_study_robot(study))
+    refuse_springs(idim.robot, "factors keep")
     wanted = read_options(Preparation, study.prepare)
     if idim.nonlinear or idim.loaded:
         raise InputError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import tomlkit
@@ -66,13 +67,19 @@ def doctor(source: Study | Problem, progress: Progress = ignore_progress) -> tup
     if isinstance(source, Problem):
         return examine_problem(source)
     study = source
-    robot = load_study_robot(study).bare  # what sensors in the chain feel is not looked at
+    whole = load_study_robot(study)
+    robot = whole.bare  # what sensors in the chain feel is not looked at
     if robot.carrier is not None:
         raise InputError(
             f"{study.robot.file}: dynident doctor takes whole robots; leave out beyond = "
             f"{robot.base_link!r} to look at these logs"
         )
-    logs = read_study_logs(study, robot, torque=study.controller is None, progress=progress)
+    logs = read_study_logs(study, whole, torque=study.controller is None, progress=progress)
+    felt = {gauge.name for gauge, _ in whole.sensed}
+    logs = [
+        replace(log, wrenches={k: own for k, own in log.wrenches.items() if k not in felt})
+        for log in logs
+    ]
     progress("doctor", 0.0)
     blind = any(log.torque != "measured" for log in logs)
     if blind:

@@ -26,7 +26,7 @@ from dynident.fit.figures import PositionSeries, thin_positions
 from dynident.recording.prepare import Samples, prepare
 from dynident.recording.read import Files, take_log
 from dynident.recording.recording import Recording
-from dynident.regression.problem import Problem
+from dynident.regression.problem import Problem, refuse_springs
 from dynident.regression.rows import RowGroup, list_position_groups
 from dynident.report.fit import Fit
 from dynident.robot import load_robot
@@ -306,6 +306,7 @@ def replay_samples(
 ) -> Replay:
     """The same on a log that was read."""
     robot, model = player.robot, player.model
+    refuse_springs(robot, "replay knows")
     simulation = player.find_loop(samples)
     samples = fill_missing_torque(samples, simulation)
     exported, said = (model, ()) if engine == OURS else player.near()

@@ -1,0 +1,29 @@
+"""Springs in the joints, as the verdict weighs them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dynident.core.arrays import Array
+from dynident.diagnosis.compliance import judge_springs
+from dynident.dynamics.springs import SpringEvidence
+from dynident.fit.verdict import DOUBTFUL, Reason
+from dynident.regression.generalised import GeneralisedSamples
+from dynident.regression.problem import Problem
+
+
+def weigh_springs(
+    problem: Problem, theta: Array, held_out: Sequence[GeneralisedSamples]
+) -> tuple[tuple[SpringEvidence, ...], list[Reason]]:
+    """What logs tell of springs, and those that they do not tell from stiff joints."""
+    springs, reasons = judge_springs(problem, theta, held_out), []
+    for own in springs:
+        low, high = (1e6 * end for end in own.interval)
+        words = f"{own.joint}: the logs do not tell its spring from a stiff joint (compliance "
+        words += f"{low:.2g} to {high:.2g} urad/Nm"
+        worse = [log.log for log in own.held_out if not log.better]
+        words += f"; link no better on held-out {', '.join(worse)})" if worse else ")"
+        if not own.supported:
+            advice = "leave its link out of [[robot.drive]]"
+            reasons.append(Reason(DOUBTFUL, words, advice=advice))
+    return springs, reasons

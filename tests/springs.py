@@ -1,0 +1,68 @@
+"""An arm with springs in its joints, and logs of it, for tests and benchmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import toy
+
+from dynident.core.arrays import Array
+from dynident.dynamics.conditions import Conditions
+from dynident.dynamics.elastic import bend_joints
+from dynident.dynamics.idim import Idim
+from dynident.recording.recording import Recording
+from dynident.robot.load import replace_drives
+from dynident.robot.model import Robot
+from dynident.robot.spec import DriveSpec
+
+RATE, SECONDS = 500.0, 16.0
+VALUES = {
+    "Ia": 0.3, "fv": 2.0, "fc": 3.0, "off": 0.5, "K": 3000.0, "D": 2.0, "offs": 0.4, "offt": 0.3,
+}  # fmt: skip
+ENCODER, TORQUE = 2e-5, 0.1
+"""Noise of the links' encoders and of torques [rad, Nm]."""
+
+
+def elastic_arm(
+    joints: Sequence[int], link: tuple[Any, ...] = ("position",), spring: tuple[Any, ...] = ()
+) -> Robot:
+    """The toy's first three joints, some of them with a spring."""
+    specs = [DriveSpec(joint=f"joint_{j}", link=link, spring=spring) for j in joints]
+    return replace_drives(toy.arm(3), specs, None, "toy")
+
+
+def full_set(idim: Idim) -> Array:
+    """Its standard parameters, of round numbers."""
+    return idim.join(idim.robot.nominal, np.array([VALUES[p.symbol] for p in idim.drives]))
+
+
+def periodic(n: int, seed: int = 0) -> tuple[Array, Array, Array]:
+    """A period of sums of sines with exact derivatives."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(int(SECONDS * RATE)) / RATE
+    q, dq, ddq = np.zeros((3, len(t), n))
+    for j in range(n):
+        for k in range(1, 24):
+            w, a, phase = 2.0 * np.pi * k / SECONDS, rng.normal() * 0.5 / (1 + k / 5) ** 2, k * j
+            q[:, j] += a * np.sin(w * t + phase)
+            dq[:, j] += a * w * np.cos(w * t + phase)
+            ddq[:, j] -= a * w**2 * np.sin(w * t + phase)
+    return q, dq, ddq
+
+
+def twin(idim: Idim, seed: int = 0, noise: float = 1.0) -> tuple[Recording, Array]:
+    """A log of motors, links and torques, and the parameters behind it."""
+    rng = np.random.default_rng(seed)
+    theta, motion = full_set(idim), periodic(idim.robot.n)
+    bent = bend_joints(idim, theta, motion, RATE)
+    tau = idim.torque(theta, *motion, conditions=Conditions(deflection=bent))
+    signals = {}
+    for gauge, rows in idim.robot.sensed:
+        own, size = motion[0][:, [gauge.place]], ENCODER
+        if gauge.kind == "link torque":
+            own, size = tau[:, rows], TORQUE
+        signals[gauge.name] = own + noise * size * rng.normal(size=own.shape)
+    tau = tau[:, : idim.robot.n] + noise * TORQUE * rng.normal(size=motion[0].shape)
+    return Recording("twin", RATE, motion[0] + bent[0], tau, wrenches=signals), theta
