@@ -1,0 +1,77 @@
+"""Logs of robots with closed chains that MuJoCo makes: its own solver holds the loops."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+import dynident as di
+from dynident.robot.closure import Closure
+from dynident.robot.model import Robot
+
+
+def plan_motion(
+    robot: Robot, seconds: float, rate: float, seed: int, reach: float = 0.45, base: float = 0.25
+):
+    """Driven joints along a Fourier series about the assembled chain; all joints q, dq, ddq."""
+    rng, t = np.random.default_rng(seed), np.arange(round(seconds * rate)) / rate
+    closure = Closure(robot)
+    q, dq, ddq = (np.zeros((len(t), robot.n)) for _ in range(3))
+    q += closure.start
+    for k in closure.driven:
+        sizes = rng.uniform(0.4, 1.0, 5) / np.arange(1, 6)
+        sizes *= reach / np.sum(sizes)
+        for h, size in enumerate(sizes, 1):
+            w, phase = 2.0 * np.pi * base * h, rng.uniform(0.0, 2.0 * np.pi)
+            q[:, k] += size * (np.sin(w * t + phase) - np.sin(phase))
+            dq[:, k] += size * w * np.cos(w * t + phase)
+            ddq[:, k] -= size * w * w * np.sin(w * t + phase)
+    q = closure.close(q, "plan", rate)
+    return t, (q, *closure.move(q, dq, ddq))
+
+
+def follow_in_mujoco(path: Path, robot: Robot, motion, rate: float, steps: int, values=()):
+    """Logged q (all joints) and torque under stiff servos; stiff constraints hold the loops.
+
+    ``values`` are MuJoCo's damping and frictionloss of all joints, armature of driven ones.
+    """
+    model = mujoco.MjModel.from_xml_path(str(path))
+    model.opt.timestep = 1.0 / (rate * steps)
+    model.opt.iterations, model.opt.tolerance = 200, 1e-14
+    # twice the step is the stiffest that MuJoCo takes
+    model.eq_solref[:] = (2.0 * model.opt.timestep, 1.0)
+    model.eq_solimp[:] = (0.999, 0.9999, 1e-4, 0.5, 2.0)
+    if len(values):
+        damping, armature = values
+        model.dof_damping[:], model.dof_armature[:] = damping, armature
+    data = mujoco.MjData(model)
+    q, dq, ddq = motion
+    driven = np.flatnonzero(~robot.passive)
+    data.qpos[:], data.qvel[:] = q[0], dq[0]
+    kp, kd, step = 4000.0, 60.0, model.opt.timestep
+    found, torque = np.zeros_like(q), np.zeros_like(q)
+    for t in range(len(q)):
+        for k in range(steps):  # the law acts at every step, so that no torque is held
+            late = k * step
+            asked = q[t] + late * dq[t] + 0.5 * late**2 * ddq[t], dq[t] + late * ddq[t]
+            u = kp * (asked[0] - data.qpos) + kd * (asked[1] - data.qvel)
+            data.ctrl[:] = u[driven]
+            if k == 0:
+                found[t], torque[t, driven] = data.qpos, u[driven]
+            mujoco.mj_step(model, data)
+    return found, torque
+
+
+def make_log(robot: Robot, q, tau, rate: float, noise: float, seed: int, name: str) -> di.Recording:
+    """A recording of driven joints alone, torques with white noise [Nm]."""
+    rng = np.random.default_rng(seed)
+    driven = ~robot.passive
+    noisy = tau + noise * rng.normal(size=tau.shape) * driven
+    joints = [n for n, own in zip(robot.joint_names, driven, strict=True) if own]
+    columns = {f"q_{n}": q[:, robot.joint_names.index(n)] for n in joints}
+    columns |= {f"tau_{n}": noisy[:, robot.joint_names.index(n)] for n in joints}
+    import pandas as pd
+
+    return di.read_log(pd.DataFrame(columns), robot, rate=rate, name=name)
