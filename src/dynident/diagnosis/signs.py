@@ -62,6 +62,8 @@ def find_stretch_signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
     fast = find_fastest(samples)[-robot.n :]
     borders = np.cumsum([0, *(b - a for a, b in samples.runs)])
     for j, joint in enumerate(robot.joints):
+        if robot.passive[j]:
+            continue
         q = join_runs(samples.measured, samples.runs, j)
         tau = join_runs(samples.joint_torque, samples.runs, j - robot.n)
         found += [

@@ -19,7 +19,6 @@ from dynident.dynamics.idim import Idim
 from dynident.dynamics.inverse import evaluate_inverse_dynamics
 from dynident.friction.model import SIGNALS
 
-
 OPEN = 1e-6
 """Gap of a loop that is open, over the robot's length."""
 

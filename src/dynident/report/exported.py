@@ -64,7 +64,7 @@ class Exportable(Result):
         InputError
             For links that cannot exist, where the format has any; for what it cannot express.
         """
-        form = find_format(format)
+        form = find_format(format, self.robot)
         if form.holds is None:
             return form.render(self.idim, self.theta, folder, self.width, ())
         self._refuse_unreal(form.name)

@@ -35,7 +35,7 @@ CLOSED = 1e-8
 NEWTON = 25
 """Steps; near a solution three or four do."""
 STEP = 0.1
-"""By which a passive joint may differ from what the speeds at both ends of a step say [rad or m]."""
+"""By which a passive joint may differ from what speeds at both ends of a step say [rad or m]."""
 BLOCK = 2048
 """Samples that are closed at a time."""
 HALVINGS = 12
@@ -303,7 +303,9 @@ class Closure:
                 gap = np.where(sense > 0.0, gap, np.inf)
         return q, gap / self.length
 
-    def close(self, q: Array, name: str = "", rate: float = 1.0, start: Array | None = None) -> Array:
+    def close(
+        self, q: Array, name: str = "", rate: float = 1.0, start: Array | None = None
+    ) -> Array:
         """Positions of a motion with those of passive joints that close the loops.
 
         The way in which they are assembled is kept from sample to sample.
@@ -410,4 +412,4 @@ class Closure:
             far[:, self.driven] - self.start[self.driven]
         )
         found, good = self._reach(self.start, targets, 5)
-        return found[good]
+        return np.asarray(found[good])

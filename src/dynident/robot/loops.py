@@ -36,10 +36,8 @@ def add_loops(robot: Robot, specs: Sequence[LoopSpec], place: str | Path) -> Rob
     loops, start = list(robot.loops), dict(zip(robot.joint_names, robot.assembled, strict=False))
     for number, spec in enumerate(specs, start=1):
         key = f"{place}: loop[{number}]"
-        unknown = next((n for n in (*spec.passive, *spec.start) if n not in robot.joint_names), "")
-        if unknown:
-            known = suggest_nearest(unknown, robot.joint_names)
-            raise InputError(f"{key}: there is no joint {unknown!r}{known}")
+        for joint in (*spec.passive, *spec.start):
+            find_joint_number(robot, joint, key)
         start |= spec.start
         name = spec.name or "+".join(spec.joints if spec.kind == COUPLING else spec.links)
         same = [k for k, loop in enumerate(loops) if loop.name == name]
@@ -51,9 +49,7 @@ def add_loops(robot: Robot, specs: Sequence[LoopSpec], place: str | Path) -> Rob
         elif same:
             raise InputError(f"{key}: there is a loop {name!r} already; give it another name")
         elif spec.kind == COUPLING:
-            numbers = [robot.joint_names.index(j) + 1 for j in spec.joints if j in robot.joint_names]
-            if len(numbers) < 2:
-                raise InputError(f"{key}.joints: names a joint that is not there")
+            numbers = [find_joint_number(robot, joint, f"{key}.joints") for joint in spec.joints]
             passive = spec.passive or spec.joints[:1]
             loops.append(build_coupling(name, passive, numbers, spec.polynomial))
         else:
@@ -66,15 +62,22 @@ def add_loops(robot: Robot, specs: Sequence[LoopSpec], place: str | Path) -> Rob
     return replace(robot, loops=tuple(loops), assembled=assembled if loops else ())
 
 
+def find_joint_number(robot: Robot, joint: str, key: str) -> int:
+    """The 1-based number of a joint by its name."""
+    if joint not in robot.joint_names:
+        known = suggest_nearest(joint, robot.joint_names)
+        raise InputError(f"{key}: there is no joint {joint!r}{known}")
+    return robot.joint_names.index(joint) + 1
+
+
 def build_loop(
     name: str, kind: str, passive: Sequence[str], frames: Sequence[tuple[int, pin.SE3]]
 ) -> Loop:
     """A loop between frames on two bodies."""
     one, other = (number for number, _ in frames)
     rotations, translations = zip(*(freeze_placement(at) for _, at in frames), strict=True)
-    return Loop(
-        name, kind, tuple(passive), (one, other), freeze_array(rotations), freeze_array(translations)
-    )
+    at = freeze_array(rotations), freeze_array(translations)
+    return Loop(name, kind, tuple(passive), (one, other), *at)
 
 
 def build_coupling(
@@ -129,7 +132,8 @@ def lock_loops(
         held = {names[k] for k in values}
         changed = replace(loop, passive=tuple(j for j in loop.passive if j not in held))
         if loop.kind == COUPLING:
-            left.append(replace(changed, bodies=tuple(where[b][0] for b in loop.bodies)))
+            follows, leads = (where[b][0] for b in loop.bodies)
+            left.append(replace(changed, bodies=(follows, leads)))
             continue
         frames = [
             (where[b][0], where[b][1] * pin.SE3(loop.rotations[k], loop.translations[k]))
@@ -153,7 +157,7 @@ def assemble(robot: Robot, place: str | Path) -> Robot:
         return robot
     said = f"{place}: {', '.join(loop.name for loop in robot.loops)} closes a loop of bodies"
     if robot.floating:
-        raise InputError(f"{said}, which no floating base may have; take it out, or lock its joints")
+        raise InputError(f"{said}, which no floating base may have; lock its joints")
     closure, passive = Closure(robot), np.array(robot.joint_names)[robot.passive]
     turns, own = robot.drives.turns, robot.passive
     if np.any(turns[own][:, ~own]) or np.any(turns[~own][:, own]):

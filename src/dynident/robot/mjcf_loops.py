@@ -55,14 +55,15 @@ def read_loops(
     names, driven = list(robot.joint_names), read_actuators(document)
     followers = find_followers(document, names)
     loops: list[Loop] = []
-    for each, own in list_equalities(document, "joint"):
+    for _, own in list_equalities(document, "joint"):
         follows, leads = own.text("joint1"), own.text("joint2")
         if followers.get(follows) != leads or any(follows in loop.passive for loop in loops):
             continue
         law = own.numbers("polycoef", CUBIC, 1) if "polycoef" in own else [0.0, 1.0]
         k, m = names.index(follows), names.index(leads)
-        law = shift_polynomial(law, references[k], references[m])
-        loops.append(build_coupling(own.text("name") or follows, [follows], [k + 1, m + 1], law))
+        shifted = shift_polynomial(law, references[k], references[m])
+        name = own.text("name") or follows
+        loops.append(build_coupling(name, [follows], [k + 1, m + 1], shifted))
     at = Closure(robot).place(np.array(references, dtype=float)[None])
     for each, own in list_equalities(document, *KINDS):
         if "site1" in own:

@@ -21,6 +21,7 @@ from dynident.fit.doctor import (
 )
 from dynident.recording.mend import Mending
 from dynident.regression.generalised import has_only_joint_torques
+from dynident.robot.loops import refuse_loops
 from dynident.study.study import (
     Study,
     build_study_idim,
@@ -61,6 +62,7 @@ def doctor(study: Study, progress: Progress = ignore_progress) -> tuple[Report, 
     run2.csv [...]
     """
     robot = load_study_robot(study).bare  # what sensors in the chain feel is not looked at
+    refuse_loops(robot, "the doctor")
     if robot.carrier is not None:
         raise InputError(
             f"{study.robot.file}: dynident doctor takes whole robots; leave out beyond = "

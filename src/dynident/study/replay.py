@@ -26,6 +26,7 @@ from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.report.fit import Fit
 from dynident.robot import load_robot
+from dynident.robot.loops import refuse_loops
 from dynident.robot.model import Robot
 from dynident.simulation.rollout import rollout
 from dynident.study.fits import (
@@ -242,6 +243,7 @@ def replay(
     """
     check_engine(engine)
     chosen = choose_player(source, robot)
+    refuse_loops(chosen[0].robot, "replay")
     if not isinstance(log, Samples | Recording):
         if isinstance(source, Fit):
             samples = read_fit_log(source, log, layout, torque=False)

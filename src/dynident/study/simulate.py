@@ -19,6 +19,7 @@ from dynident.excitation.prediction import join_nominal_parameters
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
 from dynident.regression.problem import refuse_sensors
+from dynident.robot.loops import refuse_loops
 from dynident.robot.model import Contact, Robot
 from dynident.simulation.afloat import collect_floating_signals, record_floating
 from dynident.simulation.record import record_rollout
@@ -92,6 +93,7 @@ def simulate_study(study: Study, progress: Progress = ignore_progress) -> Simula
         raise SectionError("a simulation needs a [controller] section")
     robot = load_study_robot(study)
     refuse_sensors(robot, "simulate writes")
+    refuse_loops(robot, "simulate")
     idim, theta = choose_simulated_model(study, robot)
     logs: tuple[Samples, ...] = ()
     if study.reference.kind in OF_LOGS:
