@@ -57,9 +57,9 @@ def follow_in_mujoco(path: Path, robot: Robot, motion, rate: float, steps: int, 
             late = k * step
             asked = q[t] + late * dq[t] + 0.5 * late**2 * ddq[t], dq[t] + late * ddq[t]
             u = kp * (asked[0] - data.qpos) + kd * (asked[1] - data.qvel)
+            if k == 0:  # what acts about the instant: each torque is held for a step
+                found[t], torque[t, driven] = data.qpos, 0.5 * (data.ctrl * (t > 0) + u[driven])
             data.ctrl[:] = u[driven]
-            if k == 0:
-                found[t], torque[t, driven] = data.qpos, u[driven]
             mujoco.mj_step(model, data)
     return found, torque
 

@@ -222,7 +222,7 @@ def test_what_mujoco_makes_is_recovered(palletiser, twins):
     problem = di.Problem(palletiser, samples, "viscous")
     truth = problem.base.matrix @ state_truth(problem.idim, values)
     fit = di.identify(problem, "wls", validation=[held_out])
-    std = np.sqrt(np.diag(fit.estimate.covariance))
+    std = fit.estimate.covariance.std
     z = (fit.estimate.beta - truth) / std
     assert np.abs(z).max() < 4.0  # of 22
     assert 0.6 < np.sqrt(np.mean(z**2)) < 1.5

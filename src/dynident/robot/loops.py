@@ -164,6 +164,8 @@ def assemble(robot: Robot, place: str | Path) -> Robot:
         raise InputError(f"{said}, and a coupled drive turns with {passive[0]}, which has no drive")
     if not len(passive):
         raise InputError(f"{said}; name its joints without a drive: [[loop]] passive = [...]")
+    if len(passive) == robot.n:
+        raise InputError(f"{said} and leaves none of its joints a drive")
     start = np.array(robot.assembled)
     q, gap = closure.correct(start[None])
     around = ", ".join(f"{n} = {x:.4g}" for n, x in zip(robot.joint_names, start, strict=True))

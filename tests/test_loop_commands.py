@@ -1,0 +1,138 @@
+"""Every command on a robot with a closed chain: it does its work, or says that it cannot."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from linkages import load_linkage
+from typer.testing import CliRunner
+
+from dynident.cli import app
+from dynident.dynamics.idim import build_idim
+from dynident.robot.closure import Closure
+
+STUDY = """[robot]
+file = "palletiser.xml"
+friction = "viscous"
+[[log]]
+files = "run.csv"
+[[log]]
+files = "other.csv"
+use = "validate"
+[prepare]
+bandwidth = 6.0
+"""
+LOOP = """[robot]
+file = "palletiser.xml"
+[controller]
+kind = "pd"
+kp = 100.0
+kd = 10.0
+rate = 500.0
+[reference]
+kind = "sinus"
+rate = 500.0
+"""
+
+
+def write_log(path, robot, seed):
+    """Torques of the model along a motion, with noise; columns of drives alone."""
+    from linkage_logs import plan_motion
+
+    idim, rng = build_idim(robot, "viscous"), np.random.default_rng(seed)
+    t, motion = plan_motion(robot, 3.0, 200.0, seed)
+    theta = idim.nominal
+    for k, each in enumerate(idim.drives, idim.inertial):
+        theta[k] = {"fv": 0.2, "Ia": 0.04}.get(each.symbol, 0.0)
+    tau = idim.torque(theta, *motion) + 0.02 * rng.normal(size=motion[0].shape)
+    own = np.flatnonzero(~robot.passive)
+    names = [robot.joint_names[k] for k in own]
+    head = ["time", *(f"q_{n}" for n in names), *(f"tau_{n}" for n in names)]
+    table = np.column_stack([t, motion[0][:, own], tau[:, own]])
+    np.savetxt(path, table, delimiter=",", header=",".join(head), comments="", fmt="%.9g")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    found = tmp_path_factory.mktemp("commands")
+    robot = load_linkage("palletiser.xml", found)
+    for seed, name in enumerate(("run.csv", "other.csv")):
+        write_log(found / name, robot, seed)
+    (found / "study.toml").write_text(STUDY)
+    (found / "loop.toml").write_text(LOOP)
+    (found / "track.toml").write_text(STUDY + "[track]\n")
+    assert call(found, "identify study.toml -o out").exit_code == 0
+    return found
+
+
+def call(folder, line):
+    """A command with the names of files in a folder."""
+    here = [
+        str(folder / word) if "." in word or word in ("out", "new") else word
+        for word in line.split()
+    ]
+    return CliRunner().invoke(app, here)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "validate out/result.json other.csv",
+        "base palletiser.xml",
+        "export out/result.json --mjcf again.xml",
+        "compare study.toml",
+        "identify study.toml --method rls -o new",
+        "init --robot palletiser.xml --log run.csv -o first.toml",
+        "collect study.toml -o new.col",
+    ],
+)
+def test_commands_that_take_closed_chains(line, folder):
+    found = call(folder, line)
+    assert found.exit_code == 0, found.output
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "export out/result.json --urdf model.urdf",
+        "export out/result.json --c model.c",
+        "export out/result.json --sdf model.sdf",
+        "simulate loop.toml -o made.csv",
+        "replay out/result.json run.csv",
+        "excite palletiser.xml -o new",
+        "protocol palletiser.xml -o new",
+        "track track.toml",
+        "doctor study.toml",
+        "select study.toml",
+        "payload out/result.json --log other.csv --link fore",
+        "identify study.toml --method ml -o new",
+        "identify study.toml --method static -o new",
+        "identify study.toml --method energy -o new",
+        "identify study.toml --method nls -o new",
+        "identify study.toml --friction load-dependent -o new",
+    ],
+)
+def test_commands_that_do_not_take_closed_chains_say_so(line, folder):
+    before = sorted(folder.rglob("*"))
+    found = call(folder, line)
+    assert found.exit_code == 2, found.output
+    said = found.stderr.strip().splitlines()
+    assert len(said) == 1, said
+    assert "takes trees alone, and the robot has a closed chain (bar)" in said[0]
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_a_result_says_which_joints_are_passive(folder):
+    held = json.loads((folder / "out" / "result.json").read_text())
+    assert held["robot"]["joints"] == ["turn", "shoulder", "elbow", "crank", "rod"]
+    rows = {each["name"]: each for each in held["joints"]}
+    assert rows["elbow"]["Ia"] is None
+    figure = held["fit"]["validation"][0]["entries"][0]
+    errors = {each["name"]: each["rmse"] for each in figure["joints"]}
+    assert errors["elbow"] is None
+    # the noise below the low-pass of the figures
+    assert errors["crank"] < 1.2 * 0.02 * np.sqrt(2.0 * figure["lowpass_hz"] / 200.0)
+    exported = load_linkage("palletiser.xml", folder)
+    assert np.abs(Closure(exported).measure(np.array([exported.assembled]))).max() < 1e-12
