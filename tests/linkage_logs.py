@@ -6,6 +6,8 @@ from pathlib import Path
 
 import mujoco
 import numpy as np
+import pandas as pd
+import pinocchio as pin
 
 import dynident as di
 from dynident.robot.closure import Closure
@@ -72,6 +74,41 @@ def make_log(robot: Robot, q, tau, rate: float, noise: float, seed: int, name: s
     joints = [n for n, own in zip(robot.joint_names, driven, strict=True) if own]
     columns = {f"q_{n}": q[:, robot.joint_names.index(n)] for n in joints}
     columns |= {f"tau_{n}": noisy[:, robot.joint_names.index(n)] for n in joints}
-    import pandas as pd
-
     return di.read_log(pd.DataFrame(columns), robot, rate=rate, name=name)
+
+
+def make_twin(robot, seed, noise=0.05, seconds=6.0):
+    """A log that MuJoCo made with friction and rotors, and the values that it was made with."""
+    _, motion = plan_motion(robot, seconds, 200.0, seed)
+    damping, armature = np.where(robot.passive, 0.02, 0.3), np.where(robot.passive, 0.0, 0.05)
+    q, tau = follow_in_mujoco(robot.source, robot, motion, 200.0, 5, (damping, armature))
+    return make_log(robot, q, tau, 200.0, noise, seed, f"made{seed}"), (damping, armature)
+
+
+def state_truth(idim, values):
+    theta = idim.join(idim.robot.nominal)
+    for k, each in enumerate(idim.parameters):
+        symbols = {"fv": values[0], "Ia": values[1]}
+        if each.symbol in symbols:
+            theta[k] = symbols[each.symbol][each.number - 1]
+    return theta
+
+
+def build_pinocchio(robot):
+    """The tree and its loops as Pinocchio has them."""
+    model, ids = pin.Model(), [0]
+    model.gravity.linear = np.array(robot.gravity)
+    for joint, phi in zip(robot.joints, robot.nominal, strict=True):
+        at = pin.SE3(joint.rotation, joint.translation)
+        turn = pin.JointModelRevoluteUnaligned(*joint.axis)
+        ids.append(model.addJoint(ids[joint.parent], turn, at, joint.name))
+        body = pin.Inertia.FromDynamicParameters(phi)
+        model.appendBodyToJoint(ids[-1], body, pin.SE3.Identity())
+    loops, found = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    for loop in robot.loops:
+        frames = [pin.SE3(loop.rotations[k], loop.translations[k]) for k in range(2)]
+        one, other = (ids[b] for b in loop.bodies)
+        ends = (one, frames[0], other, frames[1])
+        loops.append(pin.RigidConstraintModel(pin.ContactType.CONTACT_3D, model, *ends, pin.LOCAL))
+        found.append(loops[-1].createData())
+    return model, loops, found
