@@ -32,7 +32,7 @@ NOISES, MOTIONS = 40, (1, 2, 3)
 HEAD = """# Closed chains
 
 `benchmarks/loops.py`: logs of 6 s at 200 Hz that MuJoCo made, with torque noise of {noise} Nm,
-bandwidth 8 Hz, `viscous` friction in all joints, rotors in driven ones; [closed chains](../loops.md).
+bandwidth 8 Hz, `viscous` friction in all joints, rotors in driven ones.
 
 Equations of motion beside Pinocchio's `constraintDynamics` at 100 closed states, and processor time
 a state: inverse dynamics of ours along a motion, one call of Pinocchio's forward dynamics. The
