@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -10,13 +11,18 @@ import pandas as pd
 import pinocchio as pin
 
 import dynident as di
+from dynident.core.arrays import Array
+from dynident.dynamics.idim import Idim
 from dynident.robot.closure import Closure
 from dynident.robot.model import Robot
+
+Motion = tuple[Array, Array, Array]
+"""q, dq, ddq."""
 
 
 def plan_motion(
     robot: Robot, seconds: float, rate: float, seed: int, reach: float = 0.45, base: float = 0.25
-):
+) -> tuple[Array, Motion]:
     """Driven joints along a Fourier series about the assembled chain; all joints q, dq, ddq."""
     rng, t = np.random.default_rng(seed), np.arange(round(seconds * rate)) / rate
     closure = Closure(robot)
@@ -34,7 +40,9 @@ def plan_motion(
     return t, (q, *closure.move(q, dq, ddq))
 
 
-def follow_in_mujoco(path: Path, robot: Robot, motion, rate: float, steps: int, values=()):
+def follow_in_mujoco(
+    path: Path, robot: Robot, motion: Motion, rate: float, steps: int, values: tuple[Array, Array]
+) -> tuple[Array, Array]:
     """Logged q (all joints) and torque under stiff servos; stiff constraints hold the loops.
 
     ``values`` are MuJoCo's damping and frictionloss of all joints, armature of driven ones.
@@ -45,9 +53,7 @@ def follow_in_mujoco(path: Path, robot: Robot, motion, rate: float, steps: int, 
     # twice the step is the stiffest that MuJoCo takes
     model.eq_solref[:] = (2.0 * model.opt.timestep, 1.0)
     model.eq_solimp[:] = (0.999, 0.9999, 1e-4, 0.5, 2.0)
-    if len(values):
-        damping, armature = values
-        model.dof_damping[:], model.dof_armature[:] = damping, armature
+    model.dof_damping[:], model.dof_armature[:] = values
     data = mujoco.MjData(model)
     q, dq, ddq = motion
     driven = np.flatnonzero(~robot.passive)
@@ -66,7 +72,9 @@ def follow_in_mujoco(path: Path, robot: Robot, motion, rate: float, steps: int, 
     return found, torque
 
 
-def make_log(robot: Robot, q, tau, rate: float, noise: float, seed: int, name: str) -> di.Recording:
+def make_log(
+    robot: Robot, q: Array, tau: Array, rate: float, noise: float, seed: int, name: str
+) -> di.Recording:
     """A recording of driven joints alone, torques with white noise [Nm]."""
     rng = np.random.default_rng(seed)
     driven = ~robot.passive
@@ -77,15 +85,18 @@ def make_log(robot: Robot, q, tau, rate: float, noise: float, seed: int, name: s
     return di.read_log(pd.DataFrame(columns), robot, rate=rate, name=name)
 
 
-def make_twin(robot, seed, noise=0.05, seconds=6.0):
+def make_twin(
+    robot: Robot, seed: int, noise: float = 0.05, seconds: float = 6.0
+) -> tuple[di.Recording, tuple[Array, Array]]:
     """A log that MuJoCo made with friction and rotors, and the values that it was made with."""
     _, motion = plan_motion(robot, seconds, 200.0, seed)
     damping, armature = np.where(robot.passive, 0.02, 0.3), np.where(robot.passive, 0.0, 0.05)
+    assert robot.source is not None
     q, tau = follow_in_mujoco(robot.source, robot, motion, 200.0, 5, (damping, armature))
     return make_log(robot, q, tau, 200.0, noise, seed, f"made{seed}"), (damping, armature)
 
 
-def state_truth(idim, values):
+def state_truth(idim: Idim, values: tuple[Array, Array]) -> Array:
     theta = idim.join(idim.robot.nominal)
     for k, each in enumerate(idim.parameters):
         symbols = {"fv": values[0], "Ia": values[1]}
@@ -94,7 +105,7 @@ def state_truth(idim, values):
     return theta
 
 
-def build_pinocchio(robot):
+def build_pinocchio(robot: Robot) -> tuple[Any, Any, Any]:
     """The tree and its loops as Pinocchio has them."""
     model, ids = pin.Model(), [0]
     model.gravity.linear = np.array(robot.gravity)

@@ -28,12 +28,11 @@ LOOP = """[robot]
 file = "palletiser.xml"
 [controller]
 kind = "pd"
-kp = 100.0
-kd = 10.0
-rate = 500.0
+kp = 400.0
+kd = 20.0
 [reference]
 kind = "bang-bang"
-rate = 500.0
+rate = 200.0
 points = [[0.0, 0.0, 0.0, 0.0, 0.0], [0.2, 0.2, 0.2, 0.2, 0.2]]
 velocity = 1.0
 acceleration = 4.0
@@ -47,13 +46,15 @@ TAKE = (
     "identify study.toml --method rls -o new",
     "init --robot palletiser.xml --log run.csv -o first.toml",
     "collect study.toml -o new.col",
+    "simulate loop.toml -o again.csv",
+    "replay loop.toml made.csv",
 )
 REFUSE = (
     "export out/result.json --urdf model.urdf",
     "export out/result.json --c model.c",
     "export out/result.json --sdf model.sdf",
-    "simulate loop.toml -o made.csv",
-    "replay out/result.json run.csv",
+    "simulate heavy.toml -o new.csv",
+    "replay loop.toml made.csv --engine pinocchio",
     "excite palletiser.xml -o new",
     "protocol palletiser.xml -o new --acceleration 9",
     "track track.toml",
@@ -93,6 +94,10 @@ def folder(tmp_path_factory):
         write_log(found / name, robot, seed)
     (found / "study.toml").write_text(STUDY)
     (found / "loop.toml").write_text(LOOP)
+    (found / "heavy.toml").write_text(
+        LOOP.replace("kd = 20.0", "kd = 20.0\ncompensation = 'gravity'")
+    )
+    assert call(found, "simulate loop.toml -o made.csv") == 0
     (found / "track.toml").write_text(STUDY + "[track]\n")
     assert call(found, "identify study.toml -o out") == 0
     return found

@@ -11,6 +11,8 @@ from linkage_logs import build_pinocchio, make_twin, plan_motion, state_truth
 from linkages import FIVE_BAR, LINKAGES, SPATIAL, load_linkage, write_five_bar, write_spatial
 
 import dynident as di
+from dynident.control.controller import pd
+from dynident.control.reference import Reference
 from dynident.core.errors import InputError
 from dynident.dynamics.base import base_parameters, draw_random_states
 from dynident.dynamics.plain import make_base, put_base
@@ -179,7 +181,7 @@ def twins(palletiser):
 
 
 def test_intervals_cover_what_mujoco_make_twin(palletiser):
-    """Reduced form of benchmarks/loops.py: 22 intervals in each of ten noises."""
+    """Reduced form of benchmarks/closed_chains.py: 22 intervals in each of ten noises."""
     log, values = make_twin(palletiser, 1, noise=0.0)
     inside = []
     for seed in range(10):
@@ -303,3 +305,26 @@ def test_locked_joints_leave_the_rest_of_a_loop(tmp_path):
     q = Closure(robot).close(np.linspace(-0.6, -0.4, 10)[:, None] * [1.0, 0.0, 0.0])
     at = np.insert(q, 2, held["crank_r"], axis=1)
     assert np.abs(Closure(whole).measure(at)).max() < 1e-12
+
+
+# simulation
+
+
+def test_simulated_chains_obey_their_equations(palletiser):
+    """Torques are those of the model along the motion, and steps are of fourth order."""
+    idim = di.build_idim(palletiser, "viscous")
+    passive = palletiser.passive
+    theta = state_truth(idim, (np.where(passive, 0.02, 0.3), np.where(passive, 0.0, 0.05)))
+    _, motion = plan_motion(palletiser, 0.25, 100.0, 1)
+    reference = Reference(100.0, *motion)
+    ends = []
+    for substeps in (1, 2, 4):
+        loop = di.Loop(idim, pd(kp=[300.0] * 5, kd=[15.0] * 5), reference, substeps=substeps)
+        found = di.rollout(loop, theta)
+        again = idim.torque(theta, found.q, found.dq, found.ddq, loop.width)
+        np.testing.assert_allclose(again, found.tau, atol=1e-10)
+        assert np.abs(Closure(palletiser).measure(found.q)).max() < 1e-12
+        ends.append(found.q[-1])
+    # 16 in the limit
+    assert np.abs(ends[1] - ends[0]).max() > 8.0 * np.abs(ends[2] - ends[1]).max()
+    assert not found.tau[:, passive].any()

@@ -213,8 +213,7 @@ def close_logged_chain(
     logged = bool(np.any(q[:, closure.passive]))
     start = closure.start
     for a, b in piece.segments:
-        near, gap = closure.correct(q[a : a + 1])
-        start = near[0] if logged and gap[0] < ASIDE else start
+        start = closure.settle(q[a], name) if logged else start
         found[a:b] = closure.close(q[a:b], name, piece.rate, start)
         start = found[b - 1]
     if not logged:

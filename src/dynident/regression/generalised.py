@@ -281,8 +281,7 @@ def close_motion(closure: Closure, log: Samples) -> tuple[Array, Array, Array]:
     q, dq, ddq = (np.array(each) for each in (log.q, log.dq, log.ddq))
     for start, stop in log.runs:
         own = slice(start, stop)
-        first, gap = closure.correct(q[start : start + 1])
-        near = closure.start if gap[0] > 1e-6 else first[0]
+        near = closure.settle(q[start], log.name)
         q[own] = closure.close(q[own], log.name, log.rate, near)
         for a in range(start, stop, CHUNK):
             s = slice(a, min(a + CHUNK, stop))

@@ -243,7 +243,8 @@ def replay(
     """
     check_engine(engine)
     chosen = choose_player(source, robot)
-    refuse_loops(chosen[0].robot, "replay")
+    if engine != OURS:
+        refuse_loops(chosen[0].robot, f"replay in {engine}")
     if not isinstance(log, Samples | Recording):
         if isinstance(source, Fit):
             samples = read_fit_log(source, log, layout, torque=False)

@@ -19,7 +19,6 @@ from dynident.excitation.prediction import join_nominal_parameters
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
 from dynident.regression.problem import refuse_sensors
-from dynident.robot.loops import refuse_loops
 from dynident.robot.model import Contact, Robot
 from dynident.simulation.afloat import collect_floating_signals, record_floating
 from dynident.simulation.record import record_rollout
@@ -93,7 +92,6 @@ def simulate_study(study: Study, progress: Progress = ignore_progress) -> Simula
         raise SectionError("a simulation needs a [controller] section")
     robot = load_study_robot(study)
     refuse_sensors(robot, "simulate writes")
-    refuse_loops(robot, "simulate")
     idim, theta = choose_simulated_model(study, robot)
     logs: tuple[Samples, ...] = ()
     if study.reference.kind in OF_LOGS:
@@ -125,8 +123,9 @@ def simulate_study(study: Study, progress: Progress = ignore_progress) -> Simula
     if study.ground.model_fields_set:
         raise SectionError("[ground] is of a robot that is read as floating (floating = true)")
     with name_section_in_errors("[simulation]"):
-        check_integration(loop, theta)
-        check_loop(loop, theta)
+        if not robot.loops:
+            check_integration(loop, theta)
+            check_loop(loop, theta)
     found = record_rollout(loop, theta, sensors, progress=progress)
     return SimulatedLog(found.recording, robot.joint_names, robot.warnings)
 
