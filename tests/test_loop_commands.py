@@ -140,7 +140,7 @@ def test_a_result_says_which_joints_are_passive(folder):
     figure = next(each for each in entries if each["rows"] == "all samples")
     errors = {each["name"]: each["rmse"] for each in figure["joints"]}
     assert errors["elbow"] is None
-    # the noise below the low-pass of the figures
-    assert errors["crank"] < 1.2 * 0.02 * np.sqrt(2.0 * figure["lowpass_hz"] / 200.0)
+    # the noise below the low-pass of the figures, of some 70 independent values, and the fit's own
+    assert errors["crank"] < 1.4 * 0.02 * np.sqrt(2.0 * figure["lowpass_hz"] / 200.0)
     exported = load_linkage("palletiser.xml", folder)
     assert np.abs(Closure(exported).measure(np.array([exported.assembled]))).max() < 1e-12

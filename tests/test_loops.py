@@ -201,9 +201,10 @@ def test_held_out_errors_are_noise(palletiser, twins):
     problem = di.Problem(palletiser, samples, "viscous")
     fit = di.identify(problem, validation=[held_out])
     (figure,) = fit.validation
+    # of some 190 independent values a joint; the fit's own error comes beside
     noise = 0.05 * np.sqrt(2.0 * samples.filters[0].cutoff / samples.rate)
     for joint, passive in zip(figure.entries[0].joints, palletiser.passive, strict=True):
-        assert np.isnan(joint.rmse) if passive else joint.rmse < 1.15 * noise
+        assert np.isnan(joint.rmse) if passive else joint.rmse < 1.3 * noise
     assert fit.consistent
     assert fit.verdict.state == "trusted"
 

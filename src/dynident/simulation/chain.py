@@ -40,7 +40,7 @@ def refuse_unfollowed(loop: Loop) -> None:
     """Refuse loops of which more than a law without states has to be followed."""
     control, robot = loop.controller, loop.idim.robot
     for what, there in (
-        ("a controller with states or compensation", control.states),
+        ("a controller with states", control.states),
         ("a controller with compensation", control.compensation != "none"),
         ("a delay", control.delay),
         ("torques from outside", loop.external is not None),
