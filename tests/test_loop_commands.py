@@ -37,6 +37,8 @@ points = [[0.0, 0.0, 0.0, 0.0, 0.0], [0.2, 0.2, 0.2, 0.2, 0.2]]
 velocity = 1.0
 acceleration = 4.0
 smoothing = 0.5
+[noise]
+torque = 0.02
 """
 TAKE = (
     "validate out/result.json other.csv",
