@@ -417,8 +417,8 @@ class Closure:
     def draw(self, samples: int, rng: np.random.Generator) -> Array:
         """Closed chains at random, shape (samples, n): as far as straight ways from the start lead.
 
-        Within the joints' limits where these are finite; half of each way, so that none is at the
-        edge of what can be closed.
+        Within the limits of driven joints where these are finite; of ways that end before a part, so
+        that none is at the edge of what can be closed.
         """
         joints = [self.robot.joints[k] for k in self.driven]
         ends = np.array([
@@ -433,5 +433,4 @@ class Closure:
         targets[:, self.driven] = self.start[self.driven] + short * (
             far[:, self.driven] - self.start[self.driven]
         )
-        found, good = self._reach(self.start, targets, 5)
-        return np.asarray(found[good])
+        return self._reach(self.start, targets, 5)[0]
