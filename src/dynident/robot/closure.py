@@ -417,8 +417,8 @@ class Closure:
     def draw(self, samples: int, rng: np.random.Generator) -> Array:
         """Closed chains at random, shape (samples, n): as far as straight ways from the start lead.
 
-        Within the limits of driven joints where these are finite; of ways that end before a part, so
-        that none is at the edge of what can be closed.
+        Within the limits of driven joints where these are finite; of ways that end before a part,
+        so that none is at the edge of what can be closed.
         """
         joints = [self.robot.joints[k] for k in self.driven]
         ends = np.array([
