@@ -116,7 +116,10 @@ def test_every_command_is_asked():
     assert asked | OF_OTHERS == set(COMMANDS)
 
 
-@pytest.mark.parametrize("line", TAKE)
+@pytest.mark.parametrize(
+    "line",
+    [pytest.param(e, marks=pytest.mark.slow) if e.startswith("compare") else e for e in TAKE],
+)
 def test_commands_that_take_closed_chains(line, folder, capsys):
     code = call(folder, line)
     assert code == 0, capsys.readouterr()

@@ -180,7 +180,7 @@ def twins(palletiser):
     return [make_twin(palletiser, seed) for seed in (1, 2)]
 
 
-def test_intervals_cover_what_mujoco_make_twin(palletiser):
+def test_intervals_cover_what_mujoco_made(palletiser):
     """Reduced form of benchmarks/closed_chains.py: 22 intervals in each of ten noises."""
     log, values = make_twin(palletiser, 1, noise=0.0)
     inside = []
