@@ -318,7 +318,10 @@ def beside(section: str) -> str:
         (ARM.replace('name="b"', 'name="b" gravcomp="1"'), "body b has gravcomp"),
         (beside('<option density="1.2"/>'), "line 8: forces of a fluid"),
         (
-            beside('<equality><joint name="g" joint1="a1" joint2="b1"/></equality>'),
+            beside(
+                '<equality><joint name="g" joint1="a1" joint2="b1"/></equality>'
+                '<actuator><motor joint="a1"/></actuator>'
+            ),
             "joint 'g' .*line 8.: joint a1 follows b1; .* lock it: locked = { a1 = 0.0 }",
         ),
         (
@@ -460,7 +463,7 @@ def test_couplings_of_locked_joints_are_none(tmp_path: Path) -> None:
         (beside('<include file="/dev/zero"/>'), "line 8: there is no file /dev/zero"),
         (
             beside('<equality><weld body1="b"/></equality>'),
-            "line 8: <weld> closes a loop of bodies",
+            "weld closes a loop of bodies and leaves none of its joints a drive",
         ),
         (
             '<!DOCTYPE mujoco [<!ENTITY x SYSTEM "/etc/passwd">]>\n<mujoco>&x;</mujoco>',

@@ -24,6 +24,8 @@ SHAPE = "shape"
 KIND = "type"
 """Key that tells apart the types of a union."""
 
+ADDED = {"added": True}
+"""Metadata of a field that files of earlier versions do not have: it is as by default there."""
 
 ODD = (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError)
 """What makers raise of data that are not for them."""
@@ -131,10 +133,13 @@ def read_plain(kind: Any, data: Any, forms: Forms) -> Any:
     hints = list_hints(origin)
     if hints is not None:
         expect(data, isinstance(data, dict), "an object")
-        missing = [key for key in hints if key not in data]
+        own = fields(origin) if is_dataclass(origin) else ()
+        added = {each.name for each in own if "added" in each.metadata}
+        missing = [key for key in hints if key not in data and key not in added]
         if missing:
             raise Misfit("is missing; make it again with this version of dynident", missing[0])
-        found = {key: within(key, each, data[key], forms) for key, each in hints.items()}
+        here = {key: each for key, each in hints.items() if key in data}
+        found = {key: within(key, each, data[key], forms) for key, each in here.items()}
         return make(lambda given: origin(**given), found)
     if issubclass(origin, Mapping):
         expect(data, isinstance(data, dict), "an object")

@@ -62,6 +62,8 @@ def find_stretch_signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
     fast = find_fastest(samples)[-robot.n :]
     borders = np.cumsum([0, *(b - a for a, b in samples.runs)])
     for j, joint in enumerate(robot.joints):
+        if robot.passive[j]:
+            continue
         q = join_runs(samples.measured, samples.runs, j)
         tau = join_runs(samples.joint_torque, samples.runs, j - robot.n)
         found += [
@@ -194,7 +196,7 @@ def find_lost_rows(samples: Samples) -> Iterator[Sign]:
 def find_copied_columns(robot: Robot, samples: Samples) -> Iterator[Sign]:
     """Columns that are those of another joint."""
     for what, signal in (("position", samples.measured), ("torque", samples.joint_torque)):
-        for i, j in combinations(range(robot.n), 2):
+        for i, j in combinations(np.flatnonzero(~robot.passive).tolist(), 2):
             if signal[0, i] == signal[0, j] and np.array_equal(signal[:, i], signal[:, j]):
                 names = robot.joint_names
                 if np.ptp(signal[:, i]) > 0.0:

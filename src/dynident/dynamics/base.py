@@ -194,6 +194,10 @@ def draw_random_states(
         dq, ddq = CREEPING * np.sign(dq), 0.0 * ddq
     for joint, value in observed.locked:
         q[:, joint - n], dq[:, joint - n], ddq[:, joint - n] = value, 0.0, 0.0
+    closure = idim.structure.closure
+    if closure is not None:
+        q = closure.draw(samples, rng)
+        return (q, *closure.move(q, dq, ddq))
     return q, dq, ddq
 
 

@@ -79,6 +79,7 @@ class Observed:
             found[first : robot.dof] = False
         for joint, _ in self.locked:
             found[first + joint] = False
+        found[first : robot.dof][robot.passive] = False
         for gauge, rows in robot.sensed:
             if gauge.name in self.missing:
                 found[rows] = False

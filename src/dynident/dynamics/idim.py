@@ -41,6 +41,7 @@ from dynident.friction import DEFAULT_FRICTION
 from dynident.friction.kernel import VALUE
 from dynident.friction.model import Signals
 from dynident.friction.names import split_friction_names
+from dynident.robot.loops import refuse_loops
 from dynident.robot.model import Robot
 
 FRICTION = DEFAULT_FRICTION
@@ -470,6 +471,11 @@ class Idim:
 
     def fill_bodies(self, packing: Packing, q: Array, dq: Array, ddq: Array, out: Array) -> None:
         """The columns of bodies, as no friction under load bends them."""
+        if packing.tree is not None:
+            inner = np.zeros((len(q), packing.tree.width))
+            self.fill_bodies(packing.tree, q, dq, ddq, inner)
+            self._combine(packing.mixed[0], q, inner, out)
+            return
         if np.any(packing.slot >= 0):
             fill_regressor(self.tree, packing.slot, q, dq, ddq, out)
         for felt, own in zip(self.structure.felt, packing.felts, strict=True):
@@ -487,6 +493,11 @@ class Idim:
         conditions: Conditions = FREE,
     ) -> None:
         """The columns of drives beside those of bodies, and what they make of these; see `fill`."""
+        if packing.tree is not None:
+            inner = np.zeros((len(q), packing.tree.width))
+            self.fill_drives(packing.tree, q, dq, ddq, inner, width, conditions)
+            self._combine(packing.mixed[1], q, inner, out)
+            return
         out[:, packing.empty] = 0.0
         if conditions.bend is not None:
             self._bend(packing, out, conditions.bend)
@@ -529,6 +540,31 @@ class Idim:
         """Speeds and accelerations of the motors, as joints with a spring see them."""
         bent = conditions.deflection
         return (dq, ddq) if bent is None else (dq + bent[1], ddq + bent[2])
+
+    def _combine(
+        self,
+        mixed: tuple[tuple[int, int, Integers, Integers], ...],
+        q: Array,
+        inner: Array,
+        out: Array,
+    ) -> None:
+        """Some columns of rows ``G^T W`` by those of W."""
+        assert self.structure.closure is not None
+        G = self.structure.closure.find_null_space(q)
+        for _, _, here, _ in mixed:
+            out[:, here] = 0.0
+        for to, of, here, there in mixed:
+            out[:, here] += G[:, of, to, None] * inner[:, there]
+
+    def combine(self, q: Array, tau: Array) -> Array:
+        """Torques of a tree's rows as those of its drives, ``G^T tau``, shape (..., samples, rows).
+
+        Those of passive joints are zero; of a robot without loops nothing is changed.
+        """
+        closure = self.structure.closure
+        if closure is None:
+            return tau
+        return np.asarray(np.einsum("tij,...ti->...tj", closure.find_null_space(q), tau))
 
     def _bend(self, packing: Packing, out: Array, bend: Array) -> None:
         """What bodies do through loads, added to the packed columns of bodies."""
@@ -751,7 +787,7 @@ class Idim:
                 own = phi[:, felt.bodies]
                 every = evaluate_all_torques(felt.tree, own, along, turned[0], speeds, changes)
                 tau[:, s, felt.rows] = every[:, :, felt.taken]
-        return tau
+        return self.combine(q, tau)
 
     def drive_torque(
         self,
@@ -771,7 +807,7 @@ class Idim:
             s = slice(a, a + STRETCH)
             motion, here = (q[s], dq[s], ddq[s]), conditions.rows(s)
             self._add_drive_torques(theta, motion, width, here, tau[s])
-        return tau
+        return self.combine(q, tau)
 
     def _add_drive_torques(
         self,
@@ -868,4 +904,7 @@ def build_idim(
             )
     rotors = set(split_friction_names(friction)) != {"none"} if rotor is None else rotor
     values = tuple(float(value) for value in shape)
-    return Idim(Structure(robot, friction, rotors, tuple(elements)), values)
+    structure = Structure(robot, friction, rotors, tuple(elements))
+    if structure.loaded:
+        refuse_loops(robot, f"friction {friction!r}, which depends on the load of its drive,")
+    return Idim(structure, values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -91,10 +92,31 @@ def build_packing(
         [(column, column.turns[joint], at) for column, joint, at in simple]
     )
     special = tuple(each for each in drive if not structure.is_plain(each[0]))
-    return Packing(
+    found = Packing(
         slot, tuple(drive), plain, special, tuple(joints), width, tuple(bent),
         np.array(empty, dtype=np.int64), tuple(felts),
     )  # fmt: skip
+    return found if structure.closure is None else combine_rows(structure, found, columns)
+
+
+def combine_rows(structure: Structure, tree: Packing, columns: Sequence[int]) -> Packing:
+    """The layout of rows ``G^T W`` of a robot with loops, by that of its tree's rows W."""
+    assert structure.closure is not None
+    joints: list[tuple[slice, Integers]] = []
+    mixed: tuple[list[tuple[int, int, Integers, Integers]], ...] = ([], [])
+    width, of_drive = 0, np.array(columns, dtype=np.int64) >= structure.inertial
+    for to, rows in enumerate(structure.closure.acting):
+        own = [tree.joints[of][1] for of in rows]
+        union = np.unique(np.concatenate([*own, np.empty(0, dtype=np.int64)]))
+        joints.append((slice(width, width + len(union)), union))
+        for of in rows:
+            slots, there = tree.joints[of]
+            for part, chosen in zip(mixed, (~of_drive[there], of_drive[there]), strict=True):
+                here = width + np.searchsorted(union, there[chosen])
+                part.append((to, of, here, slots.start + np.flatnonzero(chosen)))
+        width += len(union)
+    both = tuple(tuple(part) for part in mixed)
+    return replace(tree, joints=tuple(joints), width=width, tree=tree, mixed=both)
 
 
 def pair_slots(

@@ -251,6 +251,10 @@ class Packing:
         Slots that bodies reach in no other way.
     felts : tuple of ndarray of int, shapes (a tree's bodies, longest path, 10)
         As `slot`, for the rows of each sensor in the chain.
+    tree : Packing or None
+        Of a robot with loops the layout of its tree's rows, which these combine.
+    mixed : tuple of tuple of (row, tree's row, slots, tree's slots)
+        Then how, of columns of bodies and of drives.
     """
 
     slot: Integers
@@ -262,3 +266,5 @@ class Packing:
     bent: tuple[tuple[int, int, Integers, Integers], ...]
     empty: Integers
     felts: tuple[Integers, ...] = ()
+    tree: Packing | None = None
+    mixed: tuple[tuple[tuple[int, int, Integers, Integers], ...], ...] = ()

@@ -28,6 +28,7 @@ from dynident.dynamics.springs import LINK, TERMS, TORQUE, SpringColumn
 from dynident.dynamics.tree import Tree
 from dynident.friction.model import FrictionModel, Signals
 from dynident.friction.names import build_friction, split_friction_names
+from dynident.robot.closure import Closure
 from dynident.robot.model import WRENCH, Contact, Robot
 
 ROTOR = "Ia"
@@ -54,6 +55,11 @@ class Structure:
     def tree(self) -> Tree:
         """The robot as the kernels read it."""
         return build_tree(self.robot)
+
+    @cached_property
+    def closure(self) -> Closure | None:
+        """What closes the robot's chains; None of a tree."""
+        return Closure(self.robot) if self.robot.loops else None
 
     @cached_property
     def felt(self) -> tuple[Felt, ...]:
@@ -84,9 +90,9 @@ class Structure:
     def frictions(self) -> tuple[DriveFriction, ...]:
         """The friction of each of the gears, then the elements.
 
-        A coupled drive's own friction lacks some terms.
+        A coupled drive's own friction lacks some terms, and so does that of a passive joint.
         """
-        found, shapes = [], 0
+        found, shapes, passive = [], 0, self.robot.passive
         models = list_friction_models(self.friction, self.robot)
         drives = [gear for gear, each in enumerate(self.gears) if each.drives]
         acting = [
@@ -100,7 +106,9 @@ class Structure:
         for gear, model, link in acting:
             each = self.gears[gear]
             terms = tuple(
-                k for k, p in enumerate(model.parameters) if p.coupled or not each.coupled
+                k
+                for k, p in enumerate(model.parameters)
+                if p.coupled or not (each.coupled or passive[each.number - 1])
             )
             if terms:
                 shape = slice(shapes, shapes + len(model.shape))
@@ -178,6 +186,7 @@ class Structure:
         """Rotor inertia and friction, joint by joint, a coupled drive's own last; then sensors'."""
         columns = []
         moved = {gear.number for gear in self.gears if gear.coupled}
+        moved |= {int(k) + 1 for k in np.flatnonzero(self.robot.passive)}  # which have no rotor
         for g, gear in sorted(enumerate(self.gears), key=lambda item: item[1].number):
             if self.rotor and gear.drives and (gear.coupled or gear.number not in moved):
                 rotor = Parameter(gear.symbol(ROTOR), gear.number, positive=True)

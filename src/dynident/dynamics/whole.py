@@ -13,15 +13,22 @@ import numpy.typing as npt
 
 from dynident.core.arrays import Array, to_kernel_arrays
 from dynident.core.errors import InputError
+from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.forward import compute_mass_matrix, solve_forward_dynamics
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.inverse import evaluate_inverse_dynamics
 from dynident.friction.model import SIGNALS
 
+OPEN = 1e-6
+"""Gap of a loop that is open, over the robot's length."""
+
 
 @dataclass(frozen=True, eq=False)
 class Model:
     """A model with the values of its parameters, at work.
+
+    Of a robot with loops all joints have to be in states of closed chains; the speeds of passive
+    joints are those that the driven ones give, their torques and rows zero.
 
     Attributes
     ----------
@@ -95,6 +102,8 @@ class Model:
         self.refuse_more_than_motion("inverse dynamics", ("load",))
         shape, states = self.stacked(q, dq, ddq)
         at, speed, rate = states
+        if self.idim.structure.closure is not None:
+            speed, rate = self.idim.structure.closure.move(at, speed, rate)
         smooth = self.widths(width)
         known = self.idim.settle(at, speed, smooth)
         tau = self.idim.torque(self.theta, at, speed, rate, smooth, known)
@@ -134,11 +143,26 @@ class Model:
         still = np.zeros_like(speed)
         smooth = self.widths(width)
         known = self.idim.settle(at, speed, smooth)
+        if self.idim.structure.closure is not None:
+            return self._accelerate(at, speed, drive, smooth, known).reshape(shape)
         friction = self.idim.drive_torque(self.theta, at, speed, still, smooth, known)
         ddq = solve_forward_dynamics(
             self.idim.tree, self.phi, at, speed, drive - friction, self.rotors
         )
         return ddq.reshape(shape)
+
+    def _accelerate(
+        self, q: Array, dq: Array, tau: Array, width: Array | None, known: Conditions
+    ) -> Array:
+        """Of closed chains: ``G^T M G ddq_a = tau_a - G^T (bias + M gamma)``, ``dq = G dq_a``."""
+        closure = self.idim.structure.closure
+        assert closure is not None
+        a, gamma = closure.driven, closure.find_drift(q, dq)
+        rest = tau - self.idim.torque(self.theta, q, dq, gamma, width, known)
+        M = self.mass_matrix(q)[:, a[:, None], a]
+        ddq = np.zeros_like(q)
+        ddq[:, a] = np.linalg.solve(M, rest[:, a, None])[:, :, 0]
+        return closure.move(q, dq, ddq)[1]
 
     def gravity(self, q: npt.ArrayLike) -> Array:
         """Torque that holds the bodies against gravity, without friction and offsets.
@@ -153,7 +177,8 @@ class Model:
             [Nm or N]
         """
         shape, (at, still) = self.stacked(q)
-        return evaluate_inverse_dynamics(self.idim.tree, self.phi, at, still, still).reshape(shape)
+        tau = evaluate_inverse_dynamics(self.idim.tree, self.phi, at, still, still)
+        return self.idim.combine(at, tau).reshape(shape)
 
     def mass_matrix(self, q: npt.ArrayLike) -> Array:
         """The mass matrix of bodies and rotors (armature), coupled ones included.
@@ -169,6 +194,9 @@ class Model:
         """
         shape, (at, _) = self.stacked(q)
         found = compute_mass_matrix(self.idim.tree, self.phi, at) + self.rotors
+        if self.idim.structure.closure is not None:
+            G = self.idim.structure.closure.find_null_space(at)
+            found = np.swapaxes(G, 1, 2) @ found @ G
         return np.asarray(found.reshape(*shape, shape[-1]))
 
     def stacked(
@@ -191,6 +219,14 @@ class Model:
             if not np.all(np.isfinite(array)):
                 raise InputError(f"{robot.name}: a state holds a value that is not finite")
         flat = to_kernel_arrays(*(array.reshape(-1, array.shape[-1]) for array in arrays))
+        closure = self.idim.structure.closure
+        if closure is not None:
+            gap = float(np.max(np.abs(closure.measure(flat[0])), initial=0.0))
+            if gap > OPEN * closure.length:
+                raise InputError(f"{robot.name}: a loop is open by {gap:.3g} m; close q first")
+            G = closure.find_null_space(flat[0])
+            speed = np.einsum("tij,tj->ti", G, flat[1])
+            flat = to_kernel_arrays(flat[0], speed, *flat[2:])
         return (*ahead, dof), flat
 
     def widths(self, width: npt.ArrayLike | None) -> Array | None:

@@ -22,6 +22,7 @@ from dynident.export.sdf import render_sdf
 from dynident.export.servo import Servo
 from dynident.export.urdf import render_standard_urdf
 from dynident.export.usd import render_usd
+from dynident.robot.loops import refuse_loops
 from dynident.robot.mjcf import is_mjcf
 from dynident.robot.model import Robot
 
@@ -81,7 +82,10 @@ class Format:
 
 def render_urdf_file(idim: Idim, theta: Array, *_: object) -> Rendered:
     """A URDF, in which a link that a sensor holds has its own inertial."""
-    return render_standard_urdf(idim, theta)
+    document, notes = render_standard_urdf(idim, theta)
+    loops = ", ".join(loop.name for loop in idim.robot.loops)
+    said = f"a URDF has trees alone: the loop {loops} stays in the study"
+    return document, (*notes, said) if loops else notes
 
 
 def render_c_file(idim: Idim, theta: Array, *_: object) -> Rendered:
@@ -125,10 +129,12 @@ EXPORTS = {
 """By name, which is that of the flag of ``dynident export``, too."""
 
 
-def find_format(name: str) -> Format:
-    """The one of a name."""
+def find_format(name: str, robot: Robot | None = None) -> Format:
+    """The one of a name; refused where it cannot hold the robot's loops, as its own MJCF can."""
     if name not in EXPORTS:
         raise InputError(f"format {name!r} is not known{suggest_nearest(name, EXPORTS)}")
+    if robot is not None and name != choose_own_format(robot):
+        refuse_loops(robot, EXPORTS[name].what)
     return EXPORTS[name]
 
 

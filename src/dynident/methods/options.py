@@ -27,6 +27,7 @@ from dynident.estimators.estimate import Estimate, Rough, embed_estimate
 from dynident.methods import ESTIMATORS, OWN_SHAPES, REDUCIBLE, ROUGHLY
 from dynident.regression.essential import Elimination, choose_base_parameters
 from dynident.regression.problem import Problem
+from dynident.robot.loops import refuse_loops
 
 SIMULATION = "simulation"
 """The option that holds a whole `Simulation`."""
@@ -126,6 +127,10 @@ def check_options(method: str, given: Mapping[str, object]) -> None:
         )
 
 
+LOOPED = ("ols", "wls", "irls", "pc-idim-ls", "rls", "kf")
+"""Methods that take robots with loops: those of rows alone."""
+
+
 def fits_positions(problem: Problem, method: str, given: Mapping[str, Any]) -> bool:
     """Whether a method fits drives and loop to positions, the links as the robot file has them."""
     return method == "cloe" and fits_drives(problem, build_options(Fitting, given))
@@ -177,6 +182,8 @@ def estimate(
     """
     check_options(method, options)
     refuse_loads(problem, method, options)
+    if method not in LOOPED:
+        refuse_loops(problem.robot, f"method {method}")
     given = {name: value for name, value in options.items() if value is not None}
     elimination = build_options(Elimination, given)
     if elimination.acts:

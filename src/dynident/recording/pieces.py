@@ -28,6 +28,7 @@ def sample_in_pieces(places: Places, request: Request) -> Piece | None:
         or table.topic is not None
         or any(other is not table for other, _ in spots)
         or places.absent
+        or (request.robot is not None and request.robot.loops)
         or request.floating.locked
         or not {*places.signals} <= {*PER_JOINT}
         or not {"tau", "current"} & {*places.signals}

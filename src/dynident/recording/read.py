@@ -276,7 +276,8 @@ def _locate_in_files(paths: Sequence[Path | Frame], log: _Log) -> Places:
         times = _list_time_columns(tables)
     used = dict.fromkeys(table for chosen in spots.values() for table, _ in chosen)
     names = log.robot.joint_names
-    absent = tuple(names.index(j) for j in list_absent_joints(log) if j in names)
+    passive = [j for j, own in zip(names, log.robot.passive, strict=True) if own]
+    absent = tuple(names.index(j) for j in (*list_absent_joints(log), *passive) if j in names)
     notes = (*notes, *(note for table in used for note in table.notes))
     return Places(times, spots, notes, absent)
 
@@ -319,11 +320,14 @@ def _locate_signals(log: _Log, time: Spot | None) -> tuple[dict[str, list[Spot]]
     warnings = []
     if torque == "tau" and {"tau", "current"} <= columns.keys():
         warnings.append(f"{name}: columns names tau and current; current is not used")
-    here = [j for j in robot.joint_names if j not in list_absent_joints(log)]
+    moved = [j for j in robot.joint_names if j not in list_absent_joints(log)]
+    driven = {j for j, own in zip(robot.joint_names, robot.passive, strict=True) if not own}
     found: dict[str, list[Spot]] = {}
-    driven = log.torque or torque in columns or known & {*defaults[torque]}
-    for signal in ("q", *((torque,) if driven else ()), *OPTIONAL):
+    borne = log.torque or torque in columns or known & {*defaults[torque]}
+    for signal in ("q", *((torque,) if borne else ()), *OPTIONAL):
         within, wanted = tables, _to_list(columns.get(signal, ()))
+        every = signal not in columns and {f"{signal}_{joint}" for joint in moved} <= known
+        here = moved if every else [j for j in moved if j in driven]
         if signal not in columns:
             wanted = [c for c, j in zip(defaults[signal], robot.joint_names) if j in here]
             # of topics that speak of the same joints the one of the positions is meant
@@ -346,7 +350,7 @@ def _locate_signals(log: _Log, time: Spot | None) -> tuple[dict[str, list[Spot]]
                 )
                 continue
             warnings.append(f"{name}: currents taken as torques, because every drive's gain is 1")
-        if len(spots) != len(here):
+        if len(spots) not in (len(here), len(moved)):
             told = f"the robot has {len(here)} joints ({', '.join(here)})"
             told += _explain_missing_joints(robot, spots)
             raise InputError(f"{log.called}: columns.{signal} names {len(spots)} columns, {told}")

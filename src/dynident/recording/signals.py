@@ -38,6 +38,7 @@ from dynident.recording.orientation import (
     drop_repeated_orientations,
 )
 from dynident.recording.recording import Recording, Torque
+from dynident.robot.closure import Closure
 from dynident.robot.model import Robot
 from dynident.robot.rotations import remove_sign_flips
 
@@ -58,6 +59,8 @@ LENGTHS = {"m": 1.0, "mm": 1e-3}
 TEMPERATURES = {"degC": 0.0, "K": 273.15}
 """What a temperature of 0 deg C is in a unit."""
 TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+OFF_LOOP = 2e-3
+"""Rms by which a passive joint may be logged beside its loop unsaid [rad or m]."""
 ASIDE = 0.02
 """A joint that is farther from where it is said to be is not locked [rad or m]."""
 
@@ -120,7 +123,7 @@ class Places:
     signals : mapping of str to sequence of (table, column)
         For ``q``, ``tau`` or ``current`` and what else there is, a column a joint.
     absent : tuple of int
-        Joints without columns, which were locked.
+        Joints without columns, which were locked, or whose positions loops give.
     """
 
     times: Sequence[Spot]
@@ -147,12 +150,19 @@ def build_recording(pieces: Sequence[Piece], request: Request) -> Recording:
     torque: Torque = "measured" if "tau" in piece.signals else "none"
     tau = piece.signals["tau"] if torque == "measured" else np.zeros_like(q)
     checks.refuse_short_log(label, len(q))
+    said: tuple[str, ...] = ()
+    if robot is not None and robot.loops:
+        q, said = close_logged_chain(label, robot, q, piece)
     moved, borne = (find_extremes(signal) for signal in (q, tau))
-    warnings = [*piece.warnings, *checks.warn_of_still_joints(label, request.joints, moved)]
+    warnings = [*piece.warnings, *said]
+    warnings += checks.warn_of_still_joints(label, request.joints, moved)
     if robot is not None:
         warnings += checks.check_positions(label, robot, moved, stated="q" in request.units)
     if torque == "measured":
-        warnings += checks.warn_of_dead_channels(label, request.joints, borne)
+        driven = slice(None) if robot is None else ~robot.passive
+        joints = np.array(request.joints)[driven]
+        own = (borne[0][driven], borne[1][driven])
+        warnings += checks.warn_of_dead_channels(label, joints.tolist(), own)
     if robot is not None:
         warnings += checks.warn_of_excessive_torques(label, robot, borne)
     dq, ddq, qref, dqref, temp, known = (piece.signals.get(signal) for signal in OPTIONAL)
@@ -190,6 +200,35 @@ def build_recording(pieces: Sequence[Piece], request: Request) -> Recording:
         locked=check_locked_positions(label, q, request),
         size=request.size,
     )
+
+
+def close_logged_chain(
+    name: str, robot: Robot, q: Array, piece: Piece
+) -> tuple[Array, tuple[str, ...]]:
+    """Positions of a robot with loops: those of passive joints as logged, or as its loops give.
+
+    What was logged of them is held against the loops, and said where it is off.
+    """
+    closure, found = Closure(robot), np.array(q)
+    logged = bool(np.any(q[:, closure.passive]))
+    start = closure.start
+    for a, b in piece.segments:
+        start = closure.settle(q[a], name) if logged else start
+        found[a:b] = closure.close(q[a:b], name, piece.rate, start)
+        start = found[b - 1]
+    if not logged:
+        return found, ()
+    warnings = []
+    for k in closure.passive:
+        off = np.concatenate([(q - found)[a:b, k] for a, b in piece.segments])
+        rms, mean = float(np.sqrt(np.mean(off**2))), float(np.mean(off))
+        if rms > OFF_LOOP:
+            warnings.append(
+                f"{name}: {robot.joint_names[k]} is logged {rms:.3g} (rms, mean {mean:.3g}) beside "
+                "where the loop has it: check zeros of encoders and lengths of the loop; the fit "
+                "takes the loop"
+            )
+    return q, tuple(warnings)
 
 
 def insert_absent_joints(values: Array, absent: Sequence[int]) -> Array:
@@ -231,12 +270,15 @@ def sample_signals(places: Places, request: Request) -> Piece:
         if signal in QUATERNIONS:
             values = remove_sign_flips(values)  # between q and -q lies no rotation
         values = resample_to_clock(values, clock)
-        if signal in PER_JOINT and places.absent:
-            values = insert_absent_joints(values, places.absent)
+        absent = places.absent if signal in PER_JOINT else ()
+        if absent and values.shape[1] < len(request.joints):
+            values = insert_absent_joints(values, absent)
+        else:
+            absent = ()
         values = convert_to_si(values, signal, request)
-        for j in places.absent if signal in PER_JOINT else ():
+        for j in absent:  # loops give the positions of passive ones
             locked = request.floating.locked or {}
-            values[:, j] = locked[request.joints[j]] if signal in ("q", "qref") else 0.0
+            values[:, j] = locked.get(request.joints[j], 0.0) if signal in ("q", "qref") else 0.0
         signals["tau" if signal == "current" else signal] = values
     return Piece(clock.rate, signals, clock.segments, (*notes, *clock.warnings))
 

@@ -45,6 +45,7 @@ from dynident.regression.springs import (
     put_spring_torques,
     step_springs,
 )
+from dynident.robot.closure import Closure
 from dynident.robot.drives import Drives, find_moving_joints
 from dynident.robot.model import Contact, Equations, Robot
 
@@ -267,6 +268,8 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
         )
         log = replace(log, warnings=(*log.warnings, words))
     tau = log.tau
+    if idim.structure.closure is not None:
+        q, dq, ddq = close_motion(idim.structure.closure, log)
     if robot.equations > robot.n or log.wrenches:
         tau = np.zeros((len(q), robot.equations))
         tau[:, first : robot.dof] = log.tau
@@ -305,6 +308,9 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
         everywhere = np.ones(len(q), dtype=bool) if log.kept is None else log.kept
         moving = np.repeat(everywhere[:, None], robot.equations, axis=1)
         moving[:, first : robot.dof] = log.moving
+    if idim.structure.closure is not None:  # what rubs in passive joints acts on their drives
+        every = [list(rows) or [k] for k, rows in enumerate(idim.structure.closure.acting)]
+        moving = np.column_stack([log.moving[:, rows].all(axis=1) for rows in every])
     left_out = log.left_out
     if left_out is not None:
         left_out = np.zeros(moving.shape, dtype=bool)
@@ -340,6 +346,32 @@ def add_deflection(
     for each, bent in zip(found, deflection, strict=False):
         each[:, each.shape[1] - bent.shape[1] :] += bent
     return found[0], found[1], found[2]
+
+
+def close_motion(closure: Closure, log: Samples) -> tuple[Array, Array, Array]:
+    """The motion of a log of driven joints, with that of passive ones which closes the loops.
+
+    The chain is assembled as the log's first sample has it.
+    """
+    if log.locked:
+        raise InputError(f"{log.name}: a robot with loops has its joints locked in [robot]")
+    name = closure.robot.joint_names
+    for k in closure.passive:
+        peak = float(np.max(np.abs(log.tau[:, k])))
+        if peak > 0.0:
+            raise InputError(
+                f"{log.name}: tau of {name[k]} reaches {peak:.4g}, but it is passive: a loop gives "
+                "its position; take it out of passive, or its torque out of the log"
+            )
+    q, dq, ddq = (np.array(each) for each in (log.q, log.dq, log.ddq))
+    for start, stop in log.runs:
+        own = slice(start, stop)
+        near = closure.settle(q[start], log.name)
+        q[own] = closure.close(q[own], log.name, log.rate, near)
+        for a in range(start, stop, CHUNK):
+            s = slice(a, min(a + CHUNK, stop))
+            dq[s], ddq[s] = closure.move(q[s], dq[s], ddq[s])
+    return q, dq, ddq
 
 
 def put_base_before(tau: Array, first: int) -> Array:

@@ -19,7 +19,7 @@ from dynident.core.text import suggest_nearest
 from dynident.core.words import format_entry
 from dynident.dynamics.base import BaseParameters
 from dynident.estimators.closed_loop import Simulation
-from dynident.export.formats import EXPORTS, Format, choose_own_format, list_model_formats
+from dynident.export.formats import Format, choose_own_format, find_format, list_model_formats
 
 BAND = (0.025, 0.975)
 """Quantiles between which 95 % of the draws lie."""
@@ -121,7 +121,9 @@ class Draws:
         if chosen in FORMATS:
             found, notes = FORMATS[chosen](self)
         else:
-            found, notes = convert_draws_to_models(self, folder, EXPORTS[chosen])
+            found, notes = convert_draws_to_models(
+                self, folder, find_format(chosen, self.base.idim.robot)
+            )
         contents = {HEAD: self.describe(tuple(found)).encode(), **found}
         write_files({folder / name: content for name, content in contents.items()}, is_draw_file)
         return notes

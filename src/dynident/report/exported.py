@@ -65,7 +65,7 @@ class Exportable(Result):
         InputError
             For links that cannot exist, where the format has any; for what it cannot express.
         """
-        form = find_format(format)
+        form = find_format(format, self.robot)
         springs = list_joint_springs(self.idim, self.theta)
         names = ", ".join(own.joint for own in springs)
         stiff: tuple[str, ...] = ()

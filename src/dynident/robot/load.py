@@ -19,9 +19,10 @@ from dynident.core.text import suggest_nearest
 from dynident.robot.dh import BASE, UNIT, build_dh_joints, read_dh_inertials
 from dynident.robot.drives import Drives
 from dynident.robot.geometry import freeze_placement
+from dynident.robot.loops import add_loops, assemble, lock_loops
 from dynident.robot.mjcf import load_mjcf
 from dynident.robot.model import HUGE, Gauge, Joint, Robot
-from dynident.robot.spec import DHJointSpec, DriveSpec, RobotSpec, TransmissionSpec
+from dynident.robot.spec import DHJointSpec, DriveSpec, LoopSpec, RobotSpec, TransmissionSpec
 from dynident.robot.urdf import load_urdf, make_xacro_error, refuse_many_joints
 
 
@@ -33,6 +34,7 @@ def load_robot(
     drives: Sequence[DriveSpec] = (),
     transmission: TransmissionSpec | None = None,
     locked: Mapping[str, float] | None = None,
+    loops: Sequence[LoopSpec] = (),
 ) -> Robot:
     """Read a robot from a URDF (.urdf), an MJCF (.xml) or a robot file (.toml, see `RobotSpec`).
 
@@ -52,6 +54,8 @@ def load_robot(
         Instead of the file's.
     locked : mapping of str to float, optional
         Joints that stay at a value, besides the file's [rad or m].
+    loops : sequence of LoopSpec
+        What closes chains of its tree, besides the file's.
 
     Returns
     -------
@@ -85,7 +89,8 @@ def load_robot(
         if vector.shape != (3,) or not np.all(np.abs(vector) < HUGE):
             raise InputError(f"{path}: gravity is {gravity!r} but has to be 3 finite numbers")
         robot = replace(robot, gravity=freeze_array(vector))
-    return replace_drives(robot, drives, transmission, path)
+    robot = replace_drives(robot, drives, transmission, path)
+    return assemble(add_loops(robot, loops, path), path)
 
 
 def _load_from_toml(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
@@ -110,7 +115,8 @@ def _load_from_toml(path: Path, floating: bool, locked: dict[str, float]) -> Rob
         robot = _set_base_gravity(load(source, floating, locked), spec)
     if spec.name is not None:
         robot = replace(robot, name=spec.name)
-    return replace_drives(lock_joints(robot, locked, path), spec.drive, spec.transmission, path)
+    robot = add_loops(lock_joints(robot, locked, path), spec.loop, path)
+    return replace_drives(robot, spec.drive, spec.transmission, path)
 
 
 Loader = Callable[[Path, bool, dict[str, float]], Robot]
@@ -245,12 +251,15 @@ def lock_joints(robot: Robot, locked: Mapping[str, float], place: str | Path) ->
     drives, left = robot.drives, [i for i in range(robot.n) if i not in values]
     pairs = np.ix_(left, left)
     kept = (drives.turns[pairs], drives.reduction[pairs], drives.zero[left], drives.gain[left])
+    loops, assembled = lock_loops(robot, values, where)
     return replace(
         robot,
         joints=tuple(joints),
         nominal=freeze_array(nominal),
         drives=Drives(*map(freeze_array, kept)),
         locked={names[i]: v for i, v in values.items()},
+        loops=loops,
+        assembled=assembled,
     )
 
 

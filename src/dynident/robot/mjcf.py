@@ -13,6 +13,7 @@ from dynident.core.arrays import Array, freeze_array
 from dynident.core.errors import InputError
 from dynident.core.inertia import transform_body
 from dynident.core.text import suggest_nearest
+from dynident.robot.closure import COUPLING
 from dynident.robot.drives import Drives
 from dynident.robot.mjcf_actuators import read_actuators
 from dynident.robot.mjcf_document import (
@@ -24,6 +25,7 @@ from dynident.robot.mjcf_document import (
     read_document,
 )
 from dynident.robot.mjcf_inertia import read_body_inertia
+from dynident.robot.mjcf_loops import find_followers, list_equalities, read_loops
 from dynident.robot.model import GRAVITY, Joint, Robot
 from dynident.robot.urdf import parse_xml, refuse_many_joints
 
@@ -93,7 +95,7 @@ class Body:
     axes: list[Axis] = field(default_factory=list)
     free: Element | None = None
     geoms: list[tuple[Attributes, pin.SE3]] = field(default_factory=list)
-    sites: list[str | None] = field(default_factory=list)
+    sites: dict[str, pin.SE3] = field(default_factory=dict)
     inertial: Attributes | None = None
     hidden: Element | None = None
 
@@ -138,7 +140,7 @@ def load_mjcf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
     """
     model = read_model(path)
     document = model.document
-    warnings = list(_list_unread_effects(model, set(locked)))
+    warnings = list(_list_unread_effects(model, set(locked), floating))
     root = model.root
     if floating and root.axes:
         raise InputError(
@@ -161,7 +163,7 @@ def load_mjcf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
     refuse_many_joints(len(joints) - len(locked), path)
     driven = read_actuators(document)
     gears = [driven[each.name].gear if each.name in driven else 1.0 for each in joints]
-    return Robot(
+    robot = Robot(
         name=document.root.own.get("model") or path.stem,
         joints=tuple(joints),
         nominal=freeze_array(nominal[0 if floating else 1 :]),
@@ -172,6 +174,31 @@ def load_mjcf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
         source=path,
         warnings=tuple(warnings),
     )
+    return _close_loops(model, robot, placed)
+
+
+def _close_loops(model: Model, robot: Robot, placed: list[Placed]) -> Robot:
+    """The robot with the loops of its file, assembled as the file places its bodies."""
+    angle = model.document.compiler.angle
+    kinds = {joint.name: joint.kind for joint in robot.joints}
+    references = [
+        angle(value) if kinds[axis.name] == "revolute" else value
+        for body in model.bodies
+        for axis in body.axes
+        for value in (axis.own.number("ref"),)
+    ]
+    bodies = {b.name: at for b, at in zip(model.bodies, placed, strict=True)}
+    still = (0, pin.SE3.Identity())
+    bodies |= {WORLD: still, "": still} | {b.name: (0, b.placement) for b in model.static}
+    sites = {
+        name: (number, at * site)
+        for b, (number, at) in zip(model.bodies, placed, strict=True)
+        for name, site in b.sites.items()
+    }
+    loops = read_loops(model.document, robot, bodies, sites, references)
+    if robot.floating:  # of which couplings alone are read, as joints of their own
+        loops = tuple(loop for loop in loops if loop.kind != COUPLING)
+    return replace(robot, loops=loops, assembled=tuple(references) if loops else ())
 
 
 def assemble_joints(model: Model, floating: bool) -> tuple[list[Joint], list[Placed]]:
@@ -344,7 +371,7 @@ def _gather_parts(
         elif child.tag == "inertial":
             body.inertial = own
         elif child.tag == "site":
-            body.sites.append(child.own.get("name"))
+            body.sites[child.own.get("name", "")] = around * document.placement(own)
         elif child.tag in ("composite", "attach", "flexcomp", "replicate"):
             _refuse_hidden(child)
             body.hidden = child
@@ -418,7 +445,7 @@ def _find_free_name(name: str, taken: set[str]) -> str:
     return found
 
 
-def _list_unread_effects(model: Model, locked: set[str]) -> Iterator[str]:
+def _list_unread_effects(model: Model, locked: set[str], floating: bool) -> Iterator[str]:
     """What acts on the robot in MuJoCo and has no place in a `Robot`, one line each."""
     document = model.document
     for body in model.bodies:
@@ -438,40 +465,26 @@ def _list_unread_effects(model: Model, locked: set[str]) -> Iterator[str]:
         own = Attributes(section, section.own)
         if own.number("density") or own.number("viscosity"):
             yield f"{section.place}: forces of a fluid (density, viscosity) are not read"
-    yield from _list_couplings(model, locked)
+    yield from _list_couplings(model, locked, floating)
 
 
-def _list_couplings(model: Model, locked: set[str]) -> Iterator[str]:
+def _list_couplings(model: Model, locked: set[str], floating: bool) -> Iterator[str]:
     """What couples joints beside the tree."""
     document = model.document
     names = {axis.name for body in model.bodies for axis in body.axes} - locked
-    carried = _find_carrying_joints(model, locked)
-    for section in document.sections("equality"):
-        for each in section.children:
-            own = document.attributes(each, kind="equality")
-            if not own.flag("active", True):
-                continue
-            ends = [own.text(f"{kind}{k}") for kind in ("joint", "body") for k in (1, 2)]
-            if each.tag == "joint" and ends[0] in names:
-                follows = f"joint {ends[0]} follows {ends[1]}" if ends[1] else f"holds {ends[0]}"
-                yield (
-                    f"{each.name} ({each.place}): {follows}; it is taken as a joint of its own, "
-                    f"so its motion must be in the log, or lock it: locked = {{ {ends[0]} = 0.0 }}"
-                )
-            elif each.tag in ("connect", "weld"):
-                bodies = [carried.get(name, 0) for name in ends[2:]]
-                if "site1" in own:
-                    of_sites = {n: carried[body.name] for body in model.bodies for n in body.sites}
-                    bodies = [of_sites.get(own.text(f"site{k}"), 0) for k in (1, 2)]
-                if bodies[0] != bodies[1]:
-                    raise InputError(
-                        f"{each.place}: {each.name} closes a loop of bodies, which no tree has; "
-                        "take it out, or lock the joints in the loop"
-                    )
-            elif each.tag == "tendon":
-                yield f"{each.name} ({each.place}): couples joints by tendons, which are not read"
-            elif each.tag in ("flex", "flexvert", "flexstrain", "distance"):
-                raise InputError(f"{each.place}: {each.name} cannot be read; take it out")
+    followers = {} if floating else find_followers(document, names)
+    for each, own in list_equalities(document, "joint"):
+        follows, leads = own.text("joint1"), own.text("joint2")
+        if follows in names and follows not in followers:
+            words = f"joint {follows} follows {leads}" if leads else f"joint holds {follows}"
+            yield (
+                f"{each.name} ({each.place}): {words}; it is taken as a joint of its own, "
+                f"so its motion must be in the log, or lock it: locked = {{ {follows} = 0.0 }}"
+            )
+    for each, _ in list_equalities(document, "tendon"):
+        yield f"{each.name} ({each.place}): couples joints by tendons, which are not read"
+    for each, _ in list_equalities(document, "flex", "flexvert", "flexstrain", "distance"):
+        raise InputError(f"{each.place}: {each.name} cannot be read; take it out")
     for section in document.sections("tendon"):
         for each in section.children:
             joints = {part.own.get("joint", "") for part in each.every("joint")}
@@ -495,21 +508,6 @@ def _list_couplings(model: Model, locked: set[str]) -> Iterator[str]:
     for section in document.sections("deformable"):
         for each in section.every("flex"):
             raise InputError(f"{each.place}: {each.name} is no rigid body; take it out")
-
-
-def _find_carrying_joints(model: Model, locked: set[str]) -> dict[str, int]:
-    """For each body the last moving joint that carries it, counted from 1; 0 is the base."""
-    found: dict[str, int] = {WORLD: 0, "": 0}
-    numbers: list[int] = []
-    count = 0
-    for body in model.bodies:
-        number = numbers[body.parent] if body.parent >= 0 else 0
-        for axis in body.axes:
-            count += 1
-            number = number if axis.name in locked else count
-        numbers.append(number)
-        found[body.name] = number
-    return found
 
 
 def is_mjcf(robot: Robot) -> bool:

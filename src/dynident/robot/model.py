@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Booleans
+from dynident.core.plain import ADDED
 from dynident.robot.drives import Drives
 
 GRAVITY = (0.0, 0.0, -9.81)
@@ -168,6 +169,35 @@ class Gauge:
 
 
 @dataclass(frozen=True)
+class Loop:
+    """What closes a kinematic chain: two frames that meet, or a joint that follows another.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        Name in `KINDS` of `robot/closure.py`: what of the frames meets; ``joint``, a coupling.
+    passive : tuple of str
+        Joints without a drive, whose positions the loop gives.
+    bodies : tuple of (int, int)
+        1-based numbers of the joints that move the frames; 0 is the base. Of a coupling the joint
+        that follows, and that which leads.
+    rotations, translations : ndarray, shapes (2, 3, 3) and (2, 3)
+        Placements of the frames in the bodies' [m].
+    polynomial : tuple of float
+        Of a coupling: ``q_follows = sum_k polynomial[k] q_leads^k``.
+    """
+
+    name: str
+    kind: str
+    passive: tuple[str, ...]
+    bodies: tuple[int, int]
+    rotations: Array
+    translations: Array
+    polynomial: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
 class Robot:
     """A tree of rigid bodies on a fixed or free-flying base.
 
@@ -207,6 +237,10 @@ class Robot:
         `carrier` of each is this robot. `nominal` has their `parts` behind the bodies.
     gauges : tuple of Gauge
         Other sensors in the chain.
+    loops : tuple of Loop
+        What closes chains of the tree.
+    assembled : tuple of float
+        Positions of all joints with which the loops are closed; none without [rad or m].
     """
 
     name: str
@@ -224,6 +258,8 @@ class Robot:
     seat: Contact | None = None
     limbs: tuple[Robot, ...] = ()
     gauges: tuple[Gauge, ...] = ()
+    loops: tuple[Loop, ...] = field(default=(), metadata=ADDED)
+    assembled: tuple[float, ...] = field(default=(), metadata=ADDED)
 
     def __repr__(self) -> str:
         """One line, for a prompt."""
@@ -266,6 +302,12 @@ class Robot:
         return tuple(
             (rows.start, first + gauge.place) for gauge, rows in self.sensed if "K" in gauge.terms
         )
+
+    @property
+    def passive(self) -> Booleans:
+        """Which joints have no drive, as loops give their positions, shape (n,)."""
+        given = {name for loop in self.loops for name in loop.passive}
+        return np.array([name in given for name in self.joint_names], dtype=bool)
 
     @property
     def bodies(self) -> int:

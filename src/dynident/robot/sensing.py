@@ -12,6 +12,7 @@ from dynident.core.arrays import freeze_array
 from dynident.core.errors import InputError
 from dynident.robot.contacts import ContactSpec, add_contacts
 from dynident.robot.cut import add_sensor, cut_off_limb
+from dynident.robot.loops import refuse_loops
 from dynident.robot.model import Robot
 from dynident.robot.rotations import convert_rpy
 
@@ -28,6 +29,8 @@ def add_sensors(
             f"{robot.name}: robot.beyond is the limb alone, and robot.sensor the robot with it; "
             "give one of them"
         )
+    if contacts or beyond or sensors:
+        refuse_loops(robot, "a contact or a sensor in the chain")
     held = (beyond,) if beyond is not None else tuple(sensors)
     whole = add_contacts(robot, [c for c in contacts if (c.frame or c.name) not in held])
     limbs = [describe_sensor(whole, frame, contacts) for frame in held]

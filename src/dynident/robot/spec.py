@@ -130,6 +130,51 @@ class BaseSpec(Spec):
     rpy: Sizes3 = (0.0, 0.0, 0.0)
 
 
+class LoopSpec(Spec):
+    """What closes a chain of the tree: two frames that meet, or a joint that follows another.
+
+    Attributes
+    ----------
+    name : str, optional
+        The names of its links or joints when left out.
+    kind : {"point", "axis", "planar", "weld", "joint"}, optional
+        What meets: points (a ball joint); points and axes (a hinge); points in the plane across the
+        axis; all; or `joints` that are coupled. Left out of a loop that the MJCF has: `passive` and
+        `start` are then its own.
+    links : tuple of 2 str
+        Links of the URDF, those fixed to the base included.
+    at, axis : tuple of 2 tuples of 3 floats
+        The points and the axes in the links' frames; origins and z when left out [m].
+    joints : tuple of 2 str
+        Of a coupling: the joint that follows, and the one that leads.
+    polynomial : tuple of float
+        Of a coupling: ``q_follows = c0 + c1 q_leads + c2 q_leads^2 ...``.
+    passive : tuple of str
+        Joints without a drive; of a coupling the one that follows.
+    start : dict of str to float
+        Joint positions near a closed chain, zero when left out [rad or m].
+    """
+
+    name: Name | None = None
+    kind: Literal["point", "axis", "planar", "weld", "joint"] | None = None
+    links: tuple[Name, ...] = ()
+    at: tuple[Sizes3, Sizes3] = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+    axis: tuple[Sizes3, Sizes3] = ((0.0, 0.0, 1.0), (0.0, 0.0, 1.0))
+    joints: tuple[Name, ...] = ()
+    polynomial: tuple[Size, ...] = (0.0, 1.0)
+    passive: tuple[Name, ...] = ()
+    start: dict[str, Size] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _two_ends(self) -> Self:
+        ends = {None: (0, 0), "joint": (0, 2)}.get(self.kind, (2, 0))
+        if (len(self.links), len(self.joints)) != ends:
+            raise ValueError("a loop has two links, a coupling (kind = 'joint') two joints")
+        if self.kind is None and self.name is None:
+            raise ValueError("has neither kind nor the name of a loop of the MJCF")
+        return self
+
+
 class RobotSpec(Spec):
     """A robot file: a URDF or an MJCF with what it lacks, or a DH table.
 
@@ -151,6 +196,8 @@ class RobotSpec(Spec):
         In the world [m/s^2].
     locked : dict of str to float
         Joints that stay at a value [rad or m]; their bodies merge into their parents.
+    loop : tuple of LoopSpec
+        What closes chains of the URDF's tree.
     """
 
     name: Name | None = None
@@ -165,6 +212,7 @@ class RobotSpec(Spec):
     transmission: TransmissionSpec | None = None
     drive: tuple[DriveSpec, ...] = ()
     locked: dict[str, Size] = Field(default_factory=dict)
+    loop: tuple[LoopSpec, ...] = ()
 
     @model_validator(mode="after")
     def _one_description(self) -> Self:

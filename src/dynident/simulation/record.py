@@ -43,6 +43,8 @@ def record_rollout(
     motion = rollout(seen, theta, progress)
     joints = motion.q[:, motion.q.shape[1] - loop.idim.robot.n :]
     q, tau = logged(sensors, loop.rate, motion.measured, motion.tau, joints)
+    if loop.idim.robot.loops:  # joints without a drive have no sensor of its torque
+        tau = np.where(loop.idim.robot.passive, 0.0, tau)
     reference, drives = loop.reference, loop.idim.robot.drives
     qref, dqref = reference.q, reference.dq
     recording = Recording(name, loop.rate, q=q, tau=tau, qref=qref, dqref=dqref, drives=drives)

@@ -13,11 +13,13 @@ from dynident.core.beside import compile_beside
 from dynident.core.bundle import Bundle, keep_bundle
 from dynident.core.compiled import is_compiled
 from dynident.core.errors import InputError, RolloutError
+from dynident.core.progress import ignore_progress
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import Idim
 from dynident.plant.plant import Plant, build_plant
 from dynident.plant.state import DIVERGED, DONE, LOCKED, NOT_POSITIVE
 from dynident.simulation.adaptive import advance_paced
+from dynident.simulation.chain import roll_out_chain
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.kernel import advance_rollout
 from dynident.simulation.law import (
@@ -152,9 +154,13 @@ def rollout(
 
     Raises
     ------
+    InputError
+        For what is not followed along closed chains.
     RolloutError
         When the mass matrix ceases to be positive definite or the motion diverges.
     """
+    if loop.idim.robot.loops:
+        return Motion(loop.rate, **vars(roll_out_chain(loop, theta, progress or ignore_progress)))
     parts = []
     for part in sensitive_rollout(loop, theta):
         parts.append(part.motion)

@@ -61,7 +61,7 @@ from dynident.robot.load import LOADERS
 from dynident.robot.mjcf import list_model_files
 from dynident.robot.model import Robot
 from dynident.robot.sensing import add_sensors
-from dynident.robot.spec import DriveSpec, RobotSpec, TransmissionSpec
+from dynident.robot.spec import DriveSpec, LoopSpec, RobotSpec, TransmissionSpec
 from dynident.study.constraints import ConstraintSection, build_constraints
 from dynident.study.elements import ElementSection, build_elements
 from dynident.study.excitation import ExcitationSection, ObstacleSection
@@ -262,6 +262,8 @@ class Study(Spec):
     log : tuple of LogSection
     contact : tuple of ContactSpec
         Where the world acts on the robot.
+    loop : tuple of LoopSpec
+        What closes chains of the robot's tree.
     prepare : PrepareSection
     identify : IdentifySection
     element : tuple of ElementSection
@@ -289,6 +291,7 @@ class Study(Spec):
     robot: RobotSection
     log: Annotated[tuple[LogSection, ...], AfterValidator(tell_logs_apart)] = ()
     contact: tuple[ContactSpec, ...] = ()
+    loop: tuple[LoopSpec, ...] = ()
     prepare: PrepareSection = PrepareSection.model_construct()
     identify: IdentifySection = IdentifySection.model_construct()
     element: tuple[ElementSection, ...] = ()
@@ -444,6 +447,7 @@ def load_study_robot(study: Study) -> Robot:
         drives=section.drive,
         transmission=section.transmission,
         locked=section.locked or None,
+        loops=study.loop,
     )
     return add_sensors(robot, study.contact, section.beyond, section.sensor)
 
