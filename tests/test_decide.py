@@ -18,13 +18,8 @@ from dynident.cli import run
 from dynident.core.errors import ComputationError, InputError
 from dynident.decide.decision import ALL, DECISIONS, NOTHING, Deciding, Decision, Left
 from dynident.decide.folds import Change, Folds
-from dynident.decide.friction import (
-    choose_drives,
-    choose_law,
-    extend_all_laws,
-    list_joints_within_a_turn,
-)
-from dynident.decide.laws import LOAD, MEMORY, Column, build_menu, drop_load, extend_law
+from dynident.decide.friction import choose_drives, choose_law, list_joints_within_a_turn
+from dynident.decide.laws import LOAD, MEMORY, Column, build_menu, drop_load
 from dynident.decide.outliers import count_huber
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import attach
@@ -181,8 +176,8 @@ def test_laws_are_within_the_bounds_of_their_models():
         menu = build_menu(fastest)
         for law in (law for tier in menu.tiers for law in tier):
             build_friction(law.name)
-            build_friction(extend_law(law, 1).name)
-            assert drop_load(extend_law(law, 1).name) == law.name
+            build_friction(law.extend(1).name)
+            assert drop_load(law.extend(1).name) == law.name
         assert len(build_friction(menu.wide)) == len(menu.parts)
 
 
@@ -249,6 +244,17 @@ def test_the_prior_is_trusted_less_where_the_file_is_wrong(place, tmp_path):
     (decision,) = (d for d in fit.settings["decided"] if d["what"] == "prior_weight")
     assert float(decision["value"]) <= 1.0
     assert fit.settings["prior_weight"] == float(decision["value"])
+
+
+@pytest.mark.parametrize(("samples", "decides"), [(1000, False), (1100, True)])
+def test_a_fifth_of_a_log_is_two_windows_of_its_filter_at_least(place, samples, decides):
+    """At 500 Hz and 10 Hz of bandwidth a window has 105 samples: 1050 are the least."""
+    study = read_study(place / "root.toml")
+    first, *rest = study.log
+    logs = (first.model_copy(update={"rows": (0, samples)}), *rest)
+    identify = study.identify.model_copy(update={"decide": "friction", "doctor": False})
+    fit = run_study(study.model_copy(update={"log": logs, "identify": identify}))
+    assert bool(fit.settings["decided"]) == decides
 
 
 @pytest.mark.parametrize("name", ["root", "smooth", "loaded", "elastic"])
@@ -626,16 +632,11 @@ def test_what_no_joint_shows_clearly_all_joints_may(size, part):
     ]
     wide = SimpleNamespace(columns=columns, find=lambda column: column.place)
     menu = build_menu(1.0)
-    alone = [
-        choose_law(
-            Change.of(folds, folds.fit(np.arange(joints)), np.array([c.place for c in own])),
-            own,
-            menu,
-        )
-        for own in columns
-    ]
-    assert alone == [menu.usual] * joints  # of itself a tenth is asked of each
-    laws, standing = extend_all_laws(wide, folds, alone, set(range(joints)))
-    wanted = f"coulomb-viscous + {part}" if part else "coulomb-viscous"
-    assert [law.name for law in laws] == [wanted] * 4 + ["coulomb-viscous"]
-    assert len(standing) == joints + (4 if part else 0)
+    given = [menu.usual] * joints, frozenset(range(joints))
+    for j in range(joints):  # of itself a tenth is asked of each
+        assert choose_law(wide, folds, [j], menu.tiers[1:], *given) == given
+    for tiers in ((), menu.plain):
+        laws, standing = choose_law(wide, folds, range(joints), tiers, *given)
+        wanted = f"coulomb-viscous + {part}" if part else "coulomb-viscous"
+        assert [law.name for law in laws] == [wanted] * 4 + ["coulomb-viscous"]
+        assert len(standing) == joints + (4 if part else 0)

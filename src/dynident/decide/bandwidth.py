@@ -49,6 +49,8 @@ def choose_bandwidth(
         alike = own.on([replace(log, filters=filters) for log, filters in pairs])
         fits = Folds.of(factor_blocks(own, BLOCKS), admitted, sigma).fit(chosen)
         after = Folds.of(factor_blocks(alike, BLOCKS), admitted, sigma).leave(fits)
+        if np.sum(after.squares) > np.sum(held.squares):
+            break  # a lower one is worse still
         if held.pays(after):
             held, value = after, share * assumed
     if value == assumed:

@@ -16,6 +16,8 @@ BLOCKS = 5
 """Runs of time that are left out in turn."""
 WORTH = 0.9
 """Share of the squared error of what a decision is about that it may leave at most."""
+FREE = 0.97
+"""Likewise, where it costs no parameters."""
 
 BANDWIDTH, ELEMENTS, FRICTION = "bandwidth", "elements", "friction"
 STANDSTILL, PRIOR_WEIGHT, OUTLIERS = "standstill", "prior_weight", "outliers"

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dposv
 
 from dynident.consistency.feasible_set import FeasibleSet
 from dynident.core.arrays import Array, Booleans, Integers
@@ -117,6 +118,30 @@ class Fitted:
 
 
 @dataclass(frozen=True, eq=False)
+class Squares:
+    """The squared error of some rows as what coefficients of further columns make of it."""
+
+    none: float
+    linear: Array
+    square: Array
+
+    @classmethod
+    def of(
+        cls, rows: Array, fit: Fitted, columns: Integers, lengths: Array, shift: Array
+    ) -> Squares:
+        """Of columns in units of their lengths, each of which moves what stands by its `shift`."""
+        standing = rows[:, fit.chosen]
+        error = rows[:, -1] - standing @ fit.x
+        effect = standing @ shift - rows[:, columns] / lengths
+        return cls(float(error @ error), effect.T @ error, effect.T @ effect)
+
+    def sum(self, places: Integers, c: Array) -> float:
+        """With coefficients of some of the columns."""
+        own = self.square[places[:, None], places]
+        return max(0.0, self.none + float((2.0 * self.linear[places] + own @ c) @ c))
+
+
+@dataclass(frozen=True, eq=False)
 class Change:
     """What further columns do to the rows that were left out, of each block.
 
@@ -125,45 +150,41 @@ class Change:
     normal : tuple of (ndarray, ndarray)
         What is left of the columns beside those that stand, ``E^T E`` and ``E^T e``, of columns
         of unit length.
-    errors, effects : tuple of ndarray
-        Of the rows that were left out: their errors, and how these change with the columns.
-    own : tuple of ndarray of bool
-        Which of these rows are of the groups in which the columns act.
+    every, own : tuple of Squares
+        Of the rows that were left out: all, and those of the groups in which the columns act.
     """
 
     normal: tuple[tuple[Array, Array], ...]
-    errors: tuple[Array, ...]
-    effects: tuple[Array, ...]
-    own: tuple[Booleans, ...]
+    every: tuple[Squares, ...]
+    own: tuple[Squares, ...]
 
     @classmethod
     def of(cls, folds: Folds, fits: Sequence[Fitted], columns: Integers) -> Change:
         """What columns do that do not stand yet."""
-        acting = [
-            g
-            for g in range(len(folds.rows[0]))
-            if any(np.any(block[g][:, columns]) for block in folds.rows)
-        ]
-        normal, errors, effects, own = [], [], [], []
+        groups = range(len(folds.rows[0]))
+        acting = [g for g in groups if any(np.any(block[g][:, columns]) for block in folds.rows)]
+        whole = len(acting) == len(groups)
+        none = np.zeros((0, folds.columns + 1))
+        parts = (
+            folds.triangles
+            if whole
+            else tuple(np.vstack([none, *(block[g] for g in acting)]) for block in folds.rows)
+        )
+        normal, every, own = [], [], []
         for out, fit in enumerate(fits):
-            fitted = [block for k, block in enumerate(folds.rows) if k != out]
-            parts = [block[g] for block in fitted for g in acting]
-            rows = np.vstack([*parts, np.zeros((0, folds.columns + 1))])
+            rows = np.vstack([part for k, part in enumerate(parts) if k != out])
             E = rows[:, columns]
             lengths = np.linalg.norm(E, axis=0)
-            E = E / np.where(lengths > 0.0, lengths, 1.0)
+            lengths[lengths == 0.0] = 1.0
+            E /= lengths
             standing = rows[:, fit.chosen]
             # the columns are zero in all other rows: their projection takes these rows alone
             G = solve_triangular(fit.R, standing.T @ E, trans="T")
             normal.append((E.T @ E - G.T @ G, E.T @ (rows[:, -1] - standing @ fit.x)))
-            left = folds.rows[out]
-            every = np.vstack(left)
-            scaled = every[:, columns] / np.where(lengths > 0.0, lengths, 1.0)
-            effects.append(every[:, fit.chosen] @ solve_triangular(fit.R, G) - scaled)
-            errors.append(every[:, -1] - every[:, fit.chosen] @ fit.x)
-            member = [np.full(len(block), g in acting) for g, block in enumerate(left)]
-            own.append(np.concatenate(member))
-        return cls(tuple(normal), tuple(errors), tuple(effects), tuple(own))
+            shift = solve_triangular(fit.R, G)
+            every.append(Squares.of(folds.triangles[out], fit, columns, lengths, shift))
+            own.append(every[-1] if whole else Squares.of(parts[out], fit, columns, lengths, shift))
+        return cls(tuple(normal), tuple(every), tuple(own))
 
     def measure(self, some: Sequence[int], positive: Booleans, spare: Booleans) -> Left | None:
         """Errors of the rows that were left out with some of the columns.
@@ -171,38 +192,36 @@ class Change:
         None where these tell nothing new, or would have the wrong sign; a column that is `spare`
         is left out instead.
         """
-        squares, acting = np.zeros(len(self.errors)), 0.0
+        squares, acting = np.zeros(len(self.normal)), 0.0
         for k in range(len(self.normal)):
             found = self.solve(k, some, positive, spare)
             if found is None:
                 return None
             places, c = found
-            e = self.errors[k] + self.effects[k][:, places] @ c
-            squares[k] = float(e @ e)
-            acting += float(np.sum(e[self.own[k]] ** 2))
+            squares[k] = self.every[k].sum(places, c)
+            acting += self.own[k].sum(places, c)
         return Left(squares, acting)
 
     def select(self, some: Sequence[int], positive: Booleans, spare: Booleans) -> list[int]:
         """Those of some columns that are not left out in most of the fits."""
         fits = (self.solve(k, some, positive, spare) for k in range(len(self.normal)))
-        kept = [place for found in fits if found is not None for place in found[0]]
+        kept = [place for found in fits if found is not None for place in found[0].tolist()]
         return [place for place in some if 2 * kept.count(place) > len(self.normal)]
 
     def solve(
         self, out: int, some: Sequence[int], positive: Booleans, spare: Booleans
-    ) -> tuple[list[int], Array] | None:
+    ) -> tuple[Integers, Array] | None:
         """Which of some columns have a place in a fit, and their coefficients; see `measure`."""
         S, right = self.normal[out]
-        places = list(some)
-        while places:
-            own = S[np.ix_(places, places)]
-            if np.linalg.eigvalsh(own)[0] < SAME:
+        places = np.array(some, dtype=int)
+        while len(places):
+            factor, c, failed = dposv(S[places[:, None], places], right[places])
+            if failed or np.min(factor.diagonal()) ** 2 < SAME:
                 return None
-            c = np.asarray(np.linalg.solve(own, right[places]), dtype=np.float64)
             wrong = positive[places] & (c < 0.0)
-            if not np.any(wrong):
+            if not wrong.any():
                 return places, c
-            if not np.all(spare[places][wrong]):
+            if not spare[places[wrong]].all():
                 return None
-            del places[int(np.argmin(np.where(wrong, c, np.inf)))]
+            places = np.delete(places, np.argmin(np.where(wrong, c, np.inf)))
         return places, np.zeros(0)

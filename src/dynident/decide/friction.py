@@ -13,17 +13,18 @@ from dynident.decide.decision import (
     BLOCKS,
     ELEMENTS,
     FRICTION,
+    WORTH,
     Decision,
     Left,
     compute_gain_percent,
 )
 from dynident.decide.folds import Change, Folds
 from dynident.decide.laws import (
+    PLAIN,
     Column,
     Law,
     Menu,
     build_menu,
-    extend_law,
     list_columns,
 )
 from dynident.decide.prior import choose_weight, weigh_prior
@@ -46,7 +47,7 @@ from dynident.regression.problem import Problem
 SURE = {1: 2.0, 2: 1.0}
 """Standard errors by which `FURTHER` parts have to pay: load is extrapolated to other loads."""
 TOGETHER = 0.97
-"""Share of the squared error of all joints that load or bristles on all of them may leave."""
+"""Share of the squared error of all joints that what all of them have may leave."""
 
 
 def choose_drives(
@@ -134,114 +135,92 @@ class Laws:
 
 
 def choose_laws(wide: Wide, folds: Folds, usual: Collection[int]) -> Laws:
-    """The friction of each joint that has a menu, beside the columns of the usual model."""
-    menus, standing = wide.menus, set(usual)
-    fits = folds.fit(np.array(sorted(standing)))
-    first = folds.measure(fits)
-    chosen = [menu.usual for menu in menus]
+    """The friction of each joint that has a menu, beside the columns of the usual model.
+
+    Joints have laws of their own, or all the same one, without shapes: what predicts better.
+    """
+    menus = wide.menus
+    first = folds.measure(folds.fit(np.array(sorted(usual))))
+    begin = [menu.usual for menu in menus], frozenset(usual)
+    every = [*range(len(menus))]
     # joints whose errors are largest first: what is wrong there disturbs the others
     worst = -np.sum(first, axis=0)[first.shape[1] - len(menus) :]
+    own = begin
     for j in np.argsort(worst, kind="stable").tolist():
-        columns = wide.columns[j]
-        places = np.array([wide.find(column) for column in columns])
-        held = {int(place) for place in places} & standing
-        rest = np.array(sorted(standing - held))
-        own = folds.fit(rest) if held else fits
-        change = Change.of(folds, own, places)
-        law = choose_law(change, columns, menus[j])
-        if law is menus[j].usual:
-            continue
-        chosen[j] = law
-        # bristles that would push stay out of all further fits
-        members = change.select(find_members(law, columns), *describe_columns(columns))
-        standing = {*rest.tolist(), *places[members].tolist()}
-        fits = folds.fit(np.array(sorted(standing)))
-    laws, standing = extend_all_laws(wide, folds, chosen, standing)
-    if laws != chosen:
-        chosen, fits = laws, folds.fit(np.array(sorted(standing)))
+        own = choose_law(wide, folds, [j], menus[j].tiers[1:], *own)
+    ways = [choose_law(wide, folds, every, (), *own) if menus else begin]
+    if len(menus) > 1:
+        ways.append(choose_law(wide, folds, every, menus[0].plain, *begin))
+    errors = [folds.measure(folds.fit(np.array(sorted(held)))) for _, held in ways]
+    best = int(np.argmin([np.sum(each) for each in errors]))
+    (chosen, standing), last = ways[best], errors[best]
     names = [law.name for law in chosen]
     value = ", ".join(names if len(set(names)) > 1 else names[:1])
-    last = folds.measure(fits)
     gain = compute_gain_percent(np.sum(first, axis=1), np.sum(last, axis=1))
-    paid = sum(law is not menu.usual for law, menu in zip(chosen, menus, strict=True))
+    paid = sum(law != menu.usual for law, menu in zip(chosen, menus, strict=True))
     words = (
         f"another model than {DEFAULT_FRICTION} is clearly better on {paid} of {len(menus)} joints"
     )
-    return Laws(Decision(FRICTION, value, gain, words), frozenset(standing), last)
+    return Laws(Decision(FRICTION, value, gain, words), standing, last)
 
 
-def extend_all_laws(
-    wide: Wide, folds: Folds, laws: list[Law], standing: set[int]
-) -> tuple[list[Law], set[int]]:
-    """Load and bristles on all joints that lack them, where that pays of all together.
+def choose_law(
+    wide: Wide,
+    folds: Folds,
+    joints: Sequence[int],
+    tiers: Sequence[Sequence[Law]],
+    laws: Sequence[Law],
+    standing: frozenset[int],
+) -> tuple[list[Law], frozenset[int]]:
+    """The laws of all joints, of which some may have another that pays, all of them the same.
 
-    A robot's drives are built alike: what no joint shows clearly by itself, all may. Columns of the
-    model with the laws are `standing`.
+    One with more parameters has to pay beside that which was chosen of those with fewer. Of
+    several joints, load and bristles are not with those that would be pushed by them: what no joint
+    shows clearly by itself, all together may. Columns of the model with the laws are `standing`.
     """
+    owned = [(j, c) for j in joints for c in wide.columns[j] if c.part in PLAIN or len(joints) == 1]
+    places = np.array([wide.find(column) for _, column in owned])
+    positive, spare = describe_columns([column for _, column in owned])
+    worth = WORTH
+    if len(joints) > 1:
+        began = np.array([int(place) in standing for place in places], dtype=bool)
+        worth, positive, spare = TOGETHER, positive & ~began, ~began
+    rest = standing - {int(place) for place in places}
+    change = Change.of(folds, folds.fit(np.array(sorted(rest))), places)
+
+    def find(some: Mapping[int, Law]) -> list[int]:
+        return [k for k, (j, column) in enumerate(owned) if column.part in some[j]]
+
+    def measure(some: Mapping[int, Law]) -> Left | None:
+        return change.measure(find(some), positive, spare)
+
+    own = {j: laws[j] for j in joints}
+    left = measure(own)
+    if left is None:
+        return [*laws], standing
+    for tier in tiers:
+        options = [{j: law.beside(own[j]) for j in joints} for law in tier]
+        measured = [(each, measure(each)) for each in options]
+        tried = [(each, other) for each, other in measured if other is not None]
+        best = min(tried, key=lambda each: float(np.sum(each[1].squares)), default=None)
+        if best is not None and left.pays(best[1], worth=worth):
+            own, left = best
     for part, sure in SURE.items():
-        lacking = [
-            (j, column, wide.find(column))
-            for j, law in enumerate(laws)
-            if part not in law.parts
-            for column in wide.columns[j]
-            if column.part == part
-        ]
-        if not lacking:
-            continue
-        fits = folds.fit(np.array(sorted(standing)))
-        change = Change.of(folds, fits, np.array([place for *_, place in lacking]))
-        positive, _ = describe_columns([column for _, column, _ in lacking])
-        all_of = range(len(lacking)), positive, np.ones(len(lacking), dtype=bool)
-        left = change.measure(*all_of)
-        if left is None or not folds.leave(fits).pays(left, sure, TOGETHER):
-            continue
-        members = [lacking[k] for k in change.select(*all_of)]
-        joints = {j for j, *_ in members}
-        laws = [extend_law(law, part) if j in joints else law for j, law in enumerate(laws)]
-        standing = standing | {place for *_, place in members}
-    return laws, standing
-
-
-def choose_law(change: Change, columns: Sequence[Column], menu: Menu) -> Law:
-    """The law of a joint that pays.
-
-    A law with more parameters has to pay beside the one that was chosen of those with fewer.
-    """
-    signs = describe_columns(columns)
-
-    def measure(laws: Sequence[Law]) -> list[tuple[Law, Left]]:
-        members = ((law, find_members(law, columns)) for law in laws)
-        measured = ((law, change.measure(own, *signs)) for law, own in members)
-        return [(law, left) for law, left in measured if left is not None]
-
-    found = measure(menu.tiers[0])
-    if not found:
-        return menu.usual
-    law, left = found[0]
-    for tier in menu.tiers[1:]:
-        best = min(measure(tier), key=lambda each: float(np.sum(each[1].squares)), default=None)
-        if best is not None and left.pays(best[1]):
-            law, left = best
-    for part, sure in SURE.items():
-        for more, other in measure([extend_law(law, part)]):
-            if left.pays(other, sure):
-                law, left = more, other
-    return law
+        further = {j: law.extend(part) for j, law in own.items()}
+        other = measure(further)
+        if other is not None and left.pays(other, sure, worth):
+            own, left = further, other
+    members = change.select(find(own), positive, spare)
+    held = {(owned[k][0], owned[k][1].part) for k in members}
+    gone = {j: {c.part for i, c in owned if i == j and (j, c.part) not in held} for j in joints}
+    settled = [own[j].without(gone[j]) if j in own else law for j, law in enumerate(laws)]
+    return settled, rest | {int(place) for place in places[members]}
 
 
 def describe_columns(columns: Sequence[Column]) -> tuple[Booleans, Booleans]:
     """Which columns are positive, and which are left out where they would not be."""
     positive = np.array([column.positive for column in columns], dtype=bool)
     return positive, np.array([column.spare for column in columns], dtype=bool)
-
-
-def find_members(law: Law, columns: Sequence[Column]) -> list[int]:
-    """Which of a joint's columns a law has."""
-    return [
-        k
-        for k, column in enumerate(columns)
-        if (law.coulomb if column.part == 0 else column.part in law.parts)
-    ]
 
 
 def find_fastest_speeds(problem: Problem) -> list[float]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.parameters import Gear
@@ -19,6 +19,8 @@ FALL_AT = (0.03, 0.1, 0.3)
 COULOMB, LOAD, MEMORY = "fc", "load", "dahl-spectrum"
 FURTHER = {1: LOAD, 2: MEMORY}
 """Parts of a menu that any law may have beside it: load, and bristles of many lengths."""
+PLAIN = range(4)
+"""Parts of a menu without shapes."""
 
 
 @dataclass(frozen=True)
@@ -27,17 +29,41 @@ class Law:
 
     Attributes
     ----------
-    name : str
-        As a study has it.
-    parts : tuple of int
-        Which parts of the wide model it is the sum of.
-    coulomb : bool
-        Whether it has the Coulomb friction of the first part.
+    speed : str
+        What the speed makes of it, as a study has it.
+    own : tuple of int
+        Which parts of the wide model that has.
+    further : tuple of int
+        Which of `FURTHER` it has beside.
     """
 
-    name: str
-    parts: tuple[int, ...]
-    coulomb: bool = True
+    speed: str
+    own: tuple[int, ...]
+    further: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """As a study has it."""
+        return " + ".join([self.speed, *(FURTHER[part] for part in self.further)])
+
+    def __contains__(self, part: int) -> bool:
+        """Whether it has the columns of a part; of the first, Coulomb friction is meant."""
+        return part in self.own or part in self.further
+
+    def extend(self, part: int) -> Law:
+        """The same with one of `FURTHER` beside it."""
+        return replace(self, further=tuple(sorted({*self.further, part})))
+
+    def beside(self, other: Law) -> Law:
+        """The same with what another has beside it."""
+        return replace(self, further=other.further)
+
+    def without(self, parts: Collection[int]) -> Law:
+        """The same without some parts; the usual law, without what a sum with that is of."""
+        further = tuple(part for part in self.further if part not in parts)
+        if len(self.own) > 1 and self.own[-1] in parts:
+            return Law(DEFAULT_FRICTION, self.own[:1], further)
+        return replace(self, further=further)
 
 
 @dataclass(frozen=True)
@@ -56,6 +82,11 @@ class Menu:
         return self.tiers[0][0]
 
     @property
+    def plain(self) -> tuple[tuple[Law, ...], ...]:
+        """Tiers of laws without shapes, but for the first."""
+        return (self.tiers[1][:1],)
+
+    @property
     def wide(self) -> str:
         """The sum of all parts."""
         return " + ".join(self.parts)
@@ -64,22 +95,17 @@ class Menu:
 def build_menu(fastest: float) -> Menu:
     """The laws of a drive whose largest speed this is [rad/s or m/s]."""
     parts = [DEFAULT_FRICTION, LOAD, MEMORY, "cube-root"]
-    one, two = [Law("cube-root", (3,))], []
+    one, two = [Law("cube-root", (0, 3))], []
     for share in STRIBECK_AT:
         name = name_shaped("stribeck", vs=share * fastest)
-        one.append(Law(name, (len(parts),)))
+        one.append(Law(name, (0, len(parts))))
         parts.append(name)
     for rise in RISE_AT:
         for fall in FALL_AT:
             name = name_shaped("tanh-sech", w3=1.0 / (fall * fastest), w4=1.0 / (rise * fastest))
-            two.append(Law(name, (len(parts),), coulomb=False))
+            two.append(Law(name, (len(parts),)))
             parts.append(name)
-    return Menu(tuple(parts), ((Law(DEFAULT_FRICTION, ()),), tuple(one), tuple(two)))
-
-
-def extend_law(law: Law, part: int) -> Law:
-    """A law with one of `FURTHER` beside it."""
-    return Law(f"{law.name} + {FURTHER[part]}", (*law.parts, part), law.coulomb)
+    return Menu(tuple(parts), ((Law(DEFAULT_FRICTION, (0,)),), tuple(one), tuple(two)))
 
 
 def drop_load(name: str) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from dynident.consistency.feasible_set import FeasibleSet
 from dynident.core.arrays import Array, Integers
-from dynident.decide.decision import BLOCKS, STANDSTILL, Decision, compute_gain_percent
+from dynident.decide.decision import BLOCKS, FREE, STANDSTILL, Decision, compute_gain_percent
 from dynident.decide.folds import Folds
 from dynident.regression.blocks import factor_parts, label_blocks
 from dynident.regression.factors import Factors, GroupFactor
@@ -41,7 +41,7 @@ def choose_standstill(problem: Problem, admitted: FeasibleSet, sigma: Array) -> 
         if np.any(np.sum([block.counts > 0 for block in moving], axis=0) < LEAST):
             break  # of some joint next to nothing would be left
         after = folds.leave(Folds.of(moving, admitted, sigma).fit(chosen))
-        if held.pays(after):
+        if held.pays(after, worth=FREE):
             held, value = after, gate
     if value is None:
         return nothing

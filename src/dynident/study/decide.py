@@ -17,6 +17,7 @@ from dynident.core.text import format_one_line
 from dynident.decide.bandwidth import choose_bandwidth
 from dynident.decide.decision import (
     BANDWIDTH,
+    BLOCKS,
     ELEMENTS,
     FRICTION,
     NOTHING,
@@ -289,8 +290,12 @@ def simplify_friction(name: str) -> str:
 def tells_enough(problem: Problem) -> bool:
     """Whether logs can decide anything: measured torques of equations that nothing combines.
 
-    They have to excite the usual model, so that all that differs is what is decided.
+    They have to excite the usual model, so that all that differs is what is decided, and to be so
+    long that most rows of a block share no filter's window with the next.
     """
+    windows = sum(2 * max(own.half for own in log.filters) + 1 for log in problem.samples)
+    if 2 * BLOCKS * windows > sum(len(log.q) for log in problem.samples):
+        return False
     if any(lacks_torque(log) for log in problem.samples):
         return False
     if len(problem.groups) > problem.robot.equations or problem.idim.nonlinear:

@@ -493,11 +493,26 @@ def read_study_logs(
     )
 
 
+OF_ROWS = ("rows", "use", "name", "keep", "period", "warmup")
+"""Keys of a log that are of rows of its files, not of these."""
+
+
 def read_study_recordings(
     study: Study, robot: Robot, torque: bool = True, progress: Progress = ignore_progress
 ) -> list[Recording]:
-    """Read all of a study's logs."""
-    return read_each_log(study.log, lambda own: read_study_recording(own, robot, torque), progress)
+    """Read all of a study's logs: files of which one has other rows than the last, once."""
+    last: tuple[dict[str, Any], Recording] | None = None
+
+    def read(section: LogSection) -> Recording:
+        nonlocal last
+        files = section.model_dump(exclude={*OF_ROWS}) | {"named": section.name is not None}
+        if last is None or last[0] != files or last[1].warnings:  # which say the log's name
+            last = files, read_whole_recording(section, robot, torque)
+        elif section.name is not None:
+            last = files, replace(last[1], name=section.name)
+        return take_rows(section, last[1])
+
+    return read_each_log(study.log, read, progress)
 
 
 def read_each_log(
@@ -539,6 +554,18 @@ def read_study_recording(
     section: LogSection, robot: Robot, torque: bool = True, pieces: bool = False
 ) -> Recording:
     """Read and repair one log of a study; without torque only where that may be."""
+    return take_rows(section, read_whole_recording(section, robot, torque, pieces))
+
+
+def take_rows(section: LogSection, recording: Recording) -> Recording:
+    """The rows of its files that a section asks for."""
+    return recording if section.rows is None else recording.rows(*section.rows)
+
+
+def read_whole_recording(
+    section: LogSection, robot: Robot, torque: bool = True, pieces: bool = False
+) -> Recording:
+    """Read and repair the files of a section."""
     if section.preset is not None:
         raise InputError(
             f"{','.join(section.files)}: its preset is filled in by dynident.read_study, or "
@@ -561,7 +588,4 @@ def read_study_recording(
         pieces=pieces,
         **asdict(read_options(CLOCKING, section)),
     )
-    recording = command_torque(mend(recording, read_options(Mending, section)), law)
-    if section.rows is not None:
-        recording = recording.rows(*section.rows)
-    return recording
+    return command_torque(mend(recording, read_options(Mending, section)), law)
