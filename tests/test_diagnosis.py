@@ -36,6 +36,7 @@ from dynident.diagnosis.suspicion import Reading, Suspicion, fit_consistent_mode
 from dynident.diagnosis.thresholds import BLUR, SURE
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
+from dynident.estimators.closed_loop import Simulation
 from dynident.fit.verdict import DOUBTFUL, REFUTED, TRUSTED, list_sign_reasons
 from dynident.recording.mend import Mending, mend
 from dynident.recording.prepare import prepare
@@ -197,6 +198,24 @@ def test_the_law_of_a_controller_tells_clocks_and_scales(base, sound, name):
         assert found.after < 0.2 * found.before
         assert found.suspicion.rate in (None, sound.rate)
         assert find_by_law(s, controller.pd([1.0] * N, [kd] * N)) is None  # of another robot
+    held = {"rate": sound.rate, "velocity": "differences", "lag": 2}
+    sampled = controller.pd([kp] * N, [kd] * N, velocity_reference=False, **held)
+    again = find_by_law(s, sampled)
+    assert (found is None) == (again is None)
+    assert again is None or again.suspicion.what == found.suspicion.what
+
+
+def test_a_verdict_uses_the_law_that_it_is_told(sound):
+    kp, kd = 2000.0, 200.0
+    speed = np.gradient(sound.q, 1.0 / sound.rate, axis=0)
+    asked = replace(sound, qref=sound.q + (sound.tau + kd * speed) / kp, tau=2.0 * sound.tau)
+    problem = Problem(toy.arm(N, nominal=False), prepare(asked, 10.0))
+    law = Simulation(controller.pd([kp] * N, [kd] * N, velocity_reference=False))
+    fit = identify(problem, bootstrap=0, law=law)
+    assert fit.verdict.state == REFUTED
+    assert "2 times what the controller asks for" in fit.verdict.reasons[0].words
+    assert "law" not in fit.settings
+    assert identify(problem, bootstrap=0).verdict.state == TRUSTED  # no log shows it by itself
 
 
 def test_a_joint_that_no_model_explains_hides_no_other():

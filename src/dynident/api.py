@@ -158,6 +158,7 @@ def identify(
     given, common = split_options(options)
     kind, scoring = build_options(RowKind, common), build_options(Scoring, common)
     doctor = build_options(Doctor, common)
+    common.pop("law", None)  # tells what is wrong, and shapes no result
     check_options(method, given)
     if SIMULATION in given:
         hint = "dynident.Simulation(controller) makes one"
@@ -206,7 +207,8 @@ def identify(
 
     if examined:
         progress("doctor", 0.0)
-    loop = choose_fitted_loop(given[SIMULATION], found) if blind else given.get(SIMULATION)
+    loop = given.get(SIMULATION, doctor.law)
+    loop = choose_fitted_loop(given[SIMULATION], found) if blind else loop
     usual = "friction" in decided
     findings = find_faults(problem, held_out, theta, usual, loop, blind) if examined else ()
     if examined:
