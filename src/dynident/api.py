@@ -43,7 +43,7 @@ from dynident.fit.figures import (
 from dynident.fit.floor import measure_floor
 from dynident.fit.logs import LogsAtHand, put_logs_into_words
 from dynident.fit.provenance import hash_log, record_provenance
-from dynident.fit.reasons import list_position_reasons
+from dynident.fit.reasons import list_position_reasons, list_smoothing_reasons
 from dynident.fit.residuals import summarise_residuals
 from dynident.fit.result import ValidationFigures
 from dynident.fit.warnings import (
@@ -227,6 +227,7 @@ def identify(
         )
         if positions
         else None,
+        foreign=[] if blind else list_smoothing_reasons(problem, theta),
         rest="standstill" not in decided,
         logs_apart=len(logs) - len(twins),
         noticed=[

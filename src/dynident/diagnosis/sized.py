@@ -203,7 +203,9 @@ def suspect_families(case: Case, families: Sequence[Family]) -> Iterator[Suspici
     places = [range(end - family.count, end) for family, end in zip(families, last, strict=True)]
     for family, own in zip(families, places, strict=True):
         start = np.zeros(family.count)
-        hopeful = found.share(own) < limit.PROMISING
+        # one number may be a finding that explains no more
+        most = limit.WORTH_SURE**2 if family.count == 1 else limit.PROMISING
+        hopeful = found.share(own) < most
         if family.starts:
             reads = [family.read(brief, np.array([each])).problem for each in family.starts]
             errors = [r.free() if r.as_many_as(brief.problem) else np.inf for r in reads]
