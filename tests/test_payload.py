@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from itertools import pairwise
 
 import loads
 import numpy as np
@@ -311,8 +312,7 @@ def hold_poses(own: loads.Arm, count: int, seed: int) -> tuple[np.ndarray, np.nd
     way = [*way, 2 * np.pi * np.sin(2 * np.pi * t)]
     still = np.zeros((rate, n))
     parts = [
-        [start + way[0][:, None] * (end - start), still + end]
-        for start, end in zip(poses[:-1], poses[1:], strict=True)
+        [start + way[0][:, None] * (end - start), still + end] for start, end in pairwise(poses)
     ]
     steps = np.repeat(np.diff(poses, axis=0), 2 * rate, axis=0)
     dq, ddq = (np.tile(np.append(own, np.zeros(rate)), count - 1)[:, None] for own in way[1:])

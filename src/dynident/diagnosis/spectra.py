@@ -33,7 +33,7 @@ def measure_smoothing(idim: Idim, theta: Array, logs: Sequence[Samples]) -> Octa
 
     Least squares of the torques' spectrum there by that of the model's bodies and rotors, and of
     speeds and their signs. Joints tell whose bodies have some of their spectrum in the octave, and
-    much less than in the octave below: more is noise.
+    much less than in the octave below: more is noise, and so is what torques have nothing of.
     """
     hz = 0.5 * min(f.cutoff for log in logs for f in log.filters)
     spectra = [
@@ -89,7 +89,7 @@ def combine_joints(low: float, spectra: np.ndarray) -> Octave | None:
         rest = np.sum(np.abs(torque - X @ size) ** 2) / (len(X) - rank)
         inverse = np.linalg.inv(X.conj().T @ X)
         error = float(np.sqrt(inverse[0, 0].real * rest))
-        if error < limit.VAGUE:
+        if error < limit.VAGUE and abs(size[0]) > limit.NOISE_SHARE:
             shares.append(abs(size[0]))
             errors.append(np.hypot(error, limit.BLUR))
     if not shares:
