@@ -356,7 +356,9 @@ def build_delay_family(groups: Array) -> Family:
 
     def tell(s: Scene, size: Array, error: Array) -> Suspicion | None:
         delay = np.clip(groups @ size, -limit.LATEST, limit.LATEST)
-        largest, most = float(delay[np.argmax(np.abs(delay))]), float(np.max(error))
+        # where within its sample a torque stands, no log says
+        largest = float(delay[np.argmax(np.abs(delay))])
+        most = float(np.hypot(np.max(error), 1.0 / (np.sqrt(12.0) * s.log.rate)))
         if abs(largest) * s.log.rate < limit.SHORTEST_DELAY:
             return None
         names, moved = s.robot.joint_names, np.flatnonzero(delay)
