@@ -59,8 +59,8 @@ from dynident.robot.model import Robot
 from dynident.study.study import (
     LogSection,
     Study,
+    build_study_law,
     build_study_problem,
-    build_study_simulation,
     load_study_robot,
     prepare_study_recording,
     read_study_recordings,
@@ -86,21 +86,15 @@ class Case:
     def identify(self, robot: Robot, log: Recording, alone: bool = False) -> Fit:
         """By the default method; nothing is decided."""
         problem, held = self.prepare(robot, log, alone)
-        return di.identify(problem, validation=held, bootstrap=0)
+        law = build_study_law(self.study, robot, problem.samples)
+        return di.identify(problem, validation=held, bootstrap=0, law=law)
 
     def examine(self, robot: Robot, log: Recording, alone: bool = False) -> tuple[Finding, ...]:
         """What the doctor finds in the first log where no model comes out."""
         problem, held = self.prepare(robot, log, alone)
-        law = None
-        if self.study.controller is not None:
-            law = build_study_simulation(self.study, robot, problem.samples).controller
-        return examine(problem.base, problem.samples, held, law=law)[0]
-
-    def findings(self, fit: Fit, robot: Robot, log: Recording, alone: bool) -> tuple[Finding, ...]:
-        """Of all logs; by the law of the study's controller, if it has one, in the first."""
-        if self.study.controller is None:
-            return fit.findings
-        return self.examine(robot, log, alone)
+        law = build_study_law(self.study, robot, problem.samples)
+        controller = None if law is None else law.controller
+        return examine(problem.base, problem.samples, held, law=controller)[0]
 
     def prepare(self, robot: Robot, log: Recording, alone: bool) -> tuple[Problem, list[Samples]]:
         """The problem with a damaged log, and the held-out logs."""
@@ -126,13 +120,11 @@ def emps() -> Study:
         for name, use in (("DATA_EMPS.mat", "identify"), ("DATA_EMPS_PULSES.mat", "validate"))
     ]
     assert given.controller is not None
-    sampled = {"rate", "velocity", "lag"}  # the law at an instant
-    law = given.controller.model_dump(exclude_none=True, exclude=sampled)
     return Study.model_validate(
         {
             "robot": {"file": str(given.robot.file)},
             "log": logs,
-            "controller": law,
+            "controller": given.controller.model_dump(exclude_none=True),
             "prepare": given.prepare.model_dump(exclude_none=True),
         }
     )
@@ -446,8 +438,7 @@ def list_outcomes(case: Case, kinds: dict[str, Damage], alone: bool) -> Iterator
     error = held_out_error(sound)
     known = frozenset(list_signs(sound, ""))
     for without, fit in ((False, sound), (True, case.identify(s.robot, s.fit, alone=True))):
-        said = case.findings(fit, s.robot, s.fit, without)
-        yield tell(s, "undamaged", 0.0, fit, said, error, error, without)
+        yield tell(s, "undamaged", 0.0, fit, fit.findings, error, error, without)
     for kind, damage in kinds.items():
         for size in damage.sizes if fits(kind, s.robot) else ():
             state = [int(1000 * abs(size)), *kind.encode(), *s.name.encode()]
@@ -472,7 +463,7 @@ def list_outcomes(case: Case, kinds: dict[str, Damage], alone: bool) -> Iterator
                     continue
                 if not without:
                     held = held_out_error(fit)
-                said = case.findings(fit, robot, log, without)
+                said = fit.findings
                 own, mended = 0.0, np.nan
                 if damage.measured:
                     own = measure_own_size(case, robot, damage.measured, without)
@@ -580,8 +571,7 @@ def page(outcomes: Sequence[Outcome]) -> str:
         "of the undamaged log (the TX40's torques lead by 1.7 to 1.9 ms, those of both of the "
         "EMPS's logs by 0.7 ms), which models err by alike. "
         "After repair: what findings say of the log was undone, and the log fitted again. Of the "
-        "EMPS the doctor knows the controller, as `dynident doctor` does from a study with a "
-        "`[controller]`; the verdict does not.",
+        "EMPS the controller is known, as it is in a study with a `[controller]`.",
         "",
     ]
     for alone, title in ((False, "with a held-out log"), (True, "by one log alone")):

@@ -49,6 +49,7 @@ TYPES: dict[Any, str] = {
 OBJECTS = {
     "constraints": "Sequence[Constraint]",
     "simulation": "Simulation",
+    "law": "Simulation",
     "loop": "str | Sequence[str]",
     "mount": "str | Sequence[str]",
     "only": "str | Sequence[str]",
@@ -344,6 +345,7 @@ def page() -> str:
         "Given as objects in Python, in sections of a study:",
         "",
         "- `simulation`: a `Simulation`, from `[controller]`, `[reference]` and `[simulation]`",
+        "- `law`: the same of methods that do not simulate, whose torques the doctor asks about",
         "- `constraints`: see [consistency](consistency.md#what-else-is-known), from",
         "  `[[constraint]]`",
         "",

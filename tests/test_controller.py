@@ -252,8 +252,15 @@ def test_differences_replace_the_velocity(make):
         past = np.concatenate([np.zeros(lag), w[:-lag, j, 3]])
         fed[:, j, 4] = (w[:, j, 3] - past) * rate / lag
     maker = CONTROLLERS[make]
-    ours = respond(maker(**gains, rate=rate, velocity="differences", lag=lags), w)
-    np.testing.assert_allclose(ours, respond(maker(**gains, rate=rate, n=2), fed), atol=1e-9)
+    sampled = maker(**gains, rate=rate, velocity="differences", lag=lags)
+    ours, plain = respond(sampled, w), maker(**gains, rate=rate, n=2)
+    np.testing.assert_allclose(ours, respond(plain, fed), atol=1e-9)
+    slow = sampled.of_an_instant
+    if plain.states:  # an integral remembers all that was
+        assert slow is None
+    else:
+        assert slow.states == 0
+        np.testing.assert_allclose(slow.D, plain.D, atol=1e-9)
 
 
 def test_scaling_multiplies_the_gain_only():

@@ -27,6 +27,7 @@ from dynident.diagnosis.examine import examine
 from dynident.diagnosis.scene import take_scene
 from dynident.diagnosis.screening import evaluate_free_errors, is_clearly_better
 from dynident.diagnosis.signs import Sign, estimate_smallest_step, find_signs
+from dynident.diagnosis.spectra import measure_smoothing
 from dynident.diagnosis.springs import (
     build_spring_family,
     find_sure_spring,
@@ -36,11 +37,14 @@ from dynident.diagnosis.suspicion import Reading, Suspicion, fit_consistent_mode
 from dynident.diagnosis.thresholds import BLUR, SURE
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
+from dynident.estimators.closed_loop import Simulation
+from dynident.fit.reasons import expect_percent, list_smoothing_reasons
 from dynident.fit.verdict import DOUBTFUL, REFUTED, TRUSTED, list_sign_reasons
 from dynident.recording.mend import Mending, mend
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
+from dynident.regression.weighted import solve_wls
 
 N = 4
 
@@ -197,6 +201,61 @@ def test_the_law_of_a_controller_tells_clocks_and_scales(base, sound, name):
         assert found.after < 0.2 * found.before
         assert found.suspicion.rate in (None, sound.rate)
         assert find_by_law(s, controller.pd([1.0] * N, [kd] * N)) is None  # of another robot
+    held = {"rate": sound.rate, "velocity": "differences", "lag": 2}
+    sampled = controller.pd([kp] * N, [kd] * N, velocity_reference=False, **held)
+    again = find_by_law(s, sampled)
+    assert (found is None) == (again is None)
+    assert again is None or again.suspicion.what == found.suspicion.what
+
+
+def test_a_verdict_uses_the_law_that_it_is_told(sound):
+    kp, kd = 2000.0, 200.0
+    speed = np.gradient(sound.q, 1.0 / sound.rate, axis=0)
+    asked = replace(sound, qref=sound.q + (sound.tau + kd * speed) / kp, tau=2.0 * sound.tau)
+    problem = Problem(toy.arm(N, nominal=False), prepare(asked, 10.0))
+    law = Simulation(controller.pd([kp] * N, [kd] * N, velocity_reference=False))
+    fit = identify(problem, bootstrap=0, law=law)
+    assert fit.verdict.state == REFUTED
+    assert "2 times what the controller asks for" in fit.verdict.reasons[0].words
+    assert "law" not in fit.settings
+    assert identify(problem, bootstrap=0).verdict.state == TRUSTED  # no log shows it by itself
+
+
+def test_torques_that_were_smoothed_lack_what_quick_motion_asks_for(sound):
+    robot = toy.arm(N)
+    mean = np.ones(151) / 151.0
+    smooth = replace(
+        sound, tau=np.column_stack([np.convolve(x, mean, "same") for x in sound.tau.T])
+    )
+    said = []
+    for log in (sound, smooth):
+        problem = Problem(robot, prepare(log, 10.0))
+        beta, _, _ = solve_wls(problem.factors)
+        found = measure_smoothing(problem.idim, problem.base.standard(beta), problem.samples)
+        reasons = list_smoothing_reasons(problem, problem.base.standard(beta))
+        said.append((found, [each.words for each in reasons]))
+    (whole, nothing), (less, (words,)) = said
+    assert abs(whole.share - 1.0) < 3.0 * whole.error
+    assert nothing == []
+    assert less.share < 0.9
+    assert "they were smoothed" in words
+
+
+def test_what_other_motions_may_err_by_is_that_of_draws(sound):
+    """Errors of parameters that are drawn from the covariance, along the rows that were fitted."""
+    problem = Problem(toy.arm(N), prepare(sound, 10.0))
+    found = identify(problem, "wls").estimate
+    said = expect_percent(problem.factors, found, 0.0)
+    rng = np.random.default_rng(0)
+    drawn = rng.multivariate_normal(0.0 * found.beta, found.covariance.matrix, 4000)
+    squares, torque = np.zeros(len(drawn)), 0.0
+    for rows in problem.rows():
+        for X, y, columns in zip(rows.X, rows.y, problem.columns, strict=True):
+            squares += np.sum((X @ drawn[:, columns].T) ** 2, axis=0)
+            torque += float(y @ y)
+    # of 4000 squares, each of as many degrees as there are parameters at least one
+    assert said == pytest.approx(100.0 * np.sqrt(np.mean(squares) / torque), rel=0.07)
+    assert expect_percent(problem.factors, found, 3.0) == pytest.approx(np.hypot(3.0, said))
 
 
 def test_a_joint_that_no_model_explains_hides_no_other():
@@ -872,7 +931,7 @@ def test_a_sound_result_is_trusted_and_says_nothing_against_itself(sound):
 def test_trust_in_one_log_alone_says_so(sound):
     found = verdict_of(sound)
     assert found.verdict.state == TRUSTED
-    assert "give a held-out log" in found.verdict.reserve
+    assert "give a held-out log; torques of other motions like it may" in found.verdict.reserve
     assert "\n\nverdict     trusted on the evidence of one log, in which" in found.summary()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from itertools import pairwise
 
 import loads
 import numpy as np
@@ -299,6 +300,43 @@ def test_the_command_prints_and_writes_json(tmp_path, capsys):
     assert "gains       true torque over that of the log" in text
     assert run([*arguments, "--gains", "some"]) == 2
     assert "gains 'some' is not known; choose from all, joint" in capsys.readouterr().err
+
+
+def hold_poses(own: loads.Arm, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and torques with the load on: a second of moving and one of holding, in turn."""
+    rng = np.random.default_rng(seed)
+    n, rate, idim = own.robot.n, round(loads.RATE), di.build_idim(own.robot)
+    poses = rng.uniform(-1.0, 1.0, (count, n))
+    t = np.arange(rate) / rate
+    way = np.array([t - np.sin(2 * np.pi * t) / (2 * np.pi), 1 - np.cos(2 * np.pi * t)])
+    way = [*way, 2 * np.pi * np.sin(2 * np.pi * t)]
+    still = np.zeros((rate, n))
+    parts = [
+        [start + way[0][:, None] * (end - start), still + end] for start, end in pairwise(poses)
+    ]
+    steps = np.repeat(np.diff(poses, axis=0), 2 * rate, axis=0)
+    dq, ddq = (np.tile(np.append(own, np.zeros(rate)), count - 1)[:, None] for own in way[1:])
+    q = np.vstack([each for part in parts for each in part])
+    theta = own.theta.copy()
+    theta[idim.inertial - 10 : idim.inertial] += KILOGRAM
+    tau = idim.torque(theta, q, dq * steps, ddq * steps)
+    fc = np.array([theta[idim.names.index(f"fc{j + 1}")] for j in range(n)])
+    tau += fc * np.sign(steps) * (dq == 0.0)  # friction that a pose was approached with
+    return q, tau + 0.02 * rng.normal(size=tau.shape)
+
+
+def test_poses_that_are_held_weigh_a_load(tmp_path, capsys):
+    own = loads.arm("ur10")
+    path = tmp_path / "held.csv"
+    ur10()[1].save(tmp_path / "out", report=False)
+    q, tau = hold_poses(own, 16, 0)
+    write_joints(path, own.robot.joint_names, loads.RATE, q=q, tau=tau)
+    call = ["payload", str(tmp_path / "out" / "result.json"), "--log", str(path), "--rests", "0.5"]
+    found = ask(capsys, call)
+    assert found["mass"] == pytest.approx(1.0, rel=0.05)
+    low, high = found["interval_95"]["mass"]
+    assert low < 1.0 < high
+    assert "hold poses longer" in tell(capsys, [*call[:-1], "5"], 2).err
 
 
 def test_what_gains_do_to_the_mass_is_in_its_interval():

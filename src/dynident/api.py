@@ -43,7 +43,7 @@ from dynident.fit.figures import (
 from dynident.fit.floor import measure_floor
 from dynident.fit.logs import LogsAtHand, put_logs_into_words
 from dynident.fit.provenance import hash_log, record_provenance
-from dynident.fit.reasons import list_position_reasons
+from dynident.fit.reasons import list_position_reasons, list_smoothing_reasons
 from dynident.fit.residuals import summarise_residuals
 from dynident.fit.result import ValidationFigures
 from dynident.fit.springs import weigh_springs
@@ -162,6 +162,7 @@ def identify(
     given, common = split_options(options)
     kind, scoring = build_options(RowKind, common), build_options(Scoring, common)
     doctor = build_options(Doctor, common)
+    common.pop("law", None)  # tells what is wrong, and shapes no result
     check_options(method, given)
     if SIMULATION in given:
         hint = "dynident.Simulation(controller) makes one"
@@ -204,7 +205,8 @@ def identify(
 
     if examined:
         progress("doctor", 0.0)
-    loop = choose_fitted_loop(given[SIMULATION], found) if blind else given.get(SIMULATION)
+    loop = given.get(SIMULATION, doctor.law)
+    loop = choose_fitted_loop(given[SIMULATION], found) if blind else loop
     usual = "friction" in decided
     findings = find_faults(problem, held_out, theta, usual, loop, blind) if examined else ()
     if examined:
@@ -224,6 +226,7 @@ def identify(
         )
         if positions
         else None,
+        foreign=[] if blind else list_smoothing_reasons(problem, theta),
         rest="standstill" not in decided,
         logs_apart=len(logs) - len(twins),
         noticed=[

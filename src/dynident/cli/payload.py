@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,6 +35,12 @@ def payload(
             help="The load as endeffector-config.json of Franka's Desk; --frame is the flange.",
         ),
     ] = None,
+    rests: Annotated[
+        float | None,
+        typer.Option(
+            "--rests", metavar="S", help="Take the log's poses that are held for S seconds or more."
+        ),
+    ] = None,
     anyway: AnywayFlag = False,
     page: PageOption = None,
     json: JsonFlag = False,
@@ -55,8 +62,11 @@ def payload(
     refuse_outputs(outputs)
     fit = read_result(result)
     refuse_outputs([*outputs, *pages], [result, *log.split(","), *list_fit_inputs(fit)])
+    layout = told.layout
+    if rests is not None:
+        layout = replace(layout, prepare={**layout.prepare, "rests": rests})
     with name_study_in_errors(None):
-        samples = read_fit_log(fit, log.split(","), told.layout)
+        samples = read_fit_log(fit, log.split(","), layout)
     found = payload(fit, samples, anyway=anyway, **options)
     if franka is not None:
         name = f"dynident {fit.robot.name}"

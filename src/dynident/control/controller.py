@@ -132,6 +132,31 @@ class Controller:
             return None
         return self.gain * D[:, QREF], -self.gain * D[:, DQ]
 
+    @property
+    def of_an_instant(self) -> Controller | None:
+        """The law of slow motions, by positions and speeds alone; None of states that last.
+
+        Sampled states that forget, as those of differenced positions, make it
+        ``H(z) = D + C (z I - A)^-1 B``; about z = 1 a signal counts ``H(1)``, its speed
+        ``H'(1) / rate``.
+        """
+        n, m = self.C.shape
+        if not m:
+            return self
+        if self.rate is None or np.any(np.linalg.matrix_power(self.A, m)):
+            return None
+        once = np.linalg.solve(np.eye(m) - self.A, self.B)
+        twice = np.linalg.solve(np.eye(m) - self.A, once)
+        D = self.D + np.einsum("jm,jmw->jw", self.C, once)
+        slope = np.einsum("jm,jmw->jw", self.C, twice) / -self.rate
+        for signal, speed in ((QREF, DQREF), (Q, DQ), (DQREF, DDQREF)):
+            D[:, speed] += slope[:, signal]
+        none, w = np.zeros((n, 0)), len(INPUTS)
+        return replace(
+            self, A=np.zeros((n, 0, 0)), B=np.zeros((n, 0, w)), C=none, D=D, antiwindup=none,
+            band=none,
+        )  # fmt: skip
+
     def scaled(self, factor: npt.ArrayLike) -> Controller:
         """The same controllers with gains multiplied by `factor`, a number or shape (n,)."""
         return replace(self, gain=self.gain * _spread_over_joints("factor", factor, self.n))

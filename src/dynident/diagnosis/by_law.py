@@ -24,13 +24,13 @@ from dynident.recording.mend import shift_in_time
 
 def find_by_law(s: Scene, law: Controller) -> Told | None:
     """Another clock or scale of the torques, if the law explains them then, and not before."""
-    log = s.log
-    if log.qref is None or law.states or law.compensation != "none" or law.n != s.n:
+    log, own = s.log, law.of_an_instant
+    if log.qref is None or own is None or law.compensation != "none" or law.n != s.n:
         return None
     case = Case(s, np.zeros(s.base.count), np.zeros(s.n), frozenset())
     clocks = [*DIAGNOSES["rate"].suspect(case)]
     factors = [1.0, *((each.rate or log.rate) / log.rate for each in clocks)]
-    asked = ask_for_torques(s, law, factors)
+    asked = ask_for_torques(s, own, factors)
     told = np.concatenate([np.arange(a, b) for a, b in log.segments])
     tau = log.joint_torque[told]
     size = np.sqrt(np.sum(tau**2, axis=0)) + TINY

@@ -424,7 +424,7 @@ def find_best_explanation(
     if best is None:
         return None
     s, quiet = best.suspicion, has_only_quiet_gains(scene, errors, best.errors)
-    if quiet and not leaves_only_noise(s.reading.of(scene)):
+    if quiet and s.sure <= limit.SURE_QUIETLY and not leaves_only_noise(s.reading.of(scene)):
         return None  # so little torque has much in it that no model has
     others = (
         f"{each.suspicion.what} ({100.0 * average_errors(each.errors):.3g} %)"
@@ -466,12 +466,13 @@ def fit_suspects(case: Case, thorough: bool, apart: float | None) -> list[Explai
     )[:most]:
         if found and average_errors(free) > hopeless * min(each.cost for each in found):
             break  # consistent bodies leave no less than any
-        if has_only_quiet_gains(scene, errors, free) and not leaves_only_noise(
+        vague = has_only_quiet_gains(scene, errors, free) and not leaves_only_noise(
             raw.reading.of(scene)
-        ):
+        )
+        if vague and raw.measure is None:
             continue
         suspicion = raw if raw.measure is None else raw.measure(scene)
-        if suspicion is None:
+        if suspicion is None or (vague and suspicion.sure <= limit.SURE_QUIETLY):
             continue
         read = build_problem(scene, suspicion.reading)
         if not read.as_many_as(problem):

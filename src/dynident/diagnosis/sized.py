@@ -203,7 +203,9 @@ def suspect_families(case: Case, families: Sequence[Family]) -> Iterator[Suspici
     places = [range(end - family.count, end) for family, end in zip(families, last, strict=True)]
     for family, own in zip(families, places, strict=True):
         start = np.zeros(family.count)
-        hopeful = found.share(own) < limit.PROMISING
+        # one number may be a finding that explains no more
+        most = limit.WORTH_SURE**2 if family.count == 1 else limit.PROMISING
+        hopeful = found.share(own) < most
         if family.starts:
             reads = [family.read(brief, np.array([each])).problem for each in family.starts]
             errors = [r.free() if r.as_many_as(brief.problem) else np.inf for r in reads]
@@ -354,7 +356,9 @@ def build_delay_family(groups: Array) -> Family:
 
     def tell(s: Scene, size: Array, error: Array) -> Suspicion | None:
         delay = np.clip(groups @ size, -limit.LATEST, limit.LATEST)
-        largest, most = float(delay[np.argmax(np.abs(delay))]), float(np.max(error))
+        # where within its sample a torque stands, no log says
+        largest = float(delay[np.argmax(np.abs(delay))])
+        most = float(np.hypot(np.max(error), 1.0 / (np.sqrt(12.0) * s.log.rate)))
         if abs(largest) * s.log.rate < limit.SHORTEST_DELAY:
             return None
         names, moved = s.robot.joint_names, np.flatnonzero(delay)

@@ -47,6 +47,7 @@ UNSETTLED_FITTED = 0.05  # the same of one that has numbers fitted for it
 
 QUIET = 0.01  # share of a drive's effort limit below which what is left tells little
 DROWNED = 0.2  # share of a torque that any model leaves, from which little is told by a small gain
+SURE_QUIETLY = 12.0  # standard errors of one number that tells even so: 9.9 measured
 LOUDLY = 0.3  # share of the error of such a torque that is left by what tells something
 AT_WORK = 0.05  # share of its limit that some drive uses, if limits and torques have one unit
 BLUR = 0.03  # share of its torque that any model leaves of a joint: TX40, KR300, LWR4+, Panda
@@ -105,6 +106,17 @@ SLOWEST_RATE = 5.0  # at which a robot may be logged [Hz]
 FASTEST_RATE = 2e4  # [Hz]
 OTHER = 0.1  # by how much a torque is off those that other logs ask for
 SCALE_ROUNDS = 3  # rounds after which factors of torques are settled
+
+# ---- torques that were smoothed
+
+OCTAVES = 5  # below half of the torques' cutoff that are looked at
+LIVELY = 0.01  # share of its inertia's spectrum that a joint has in an octave, to tell there
+FADING = 0.7  # and over that in the octave below at most: noise of accelerations has more
+VAGUE = 0.15  # standard error of a joint's share from which it tells nothing
+NOISE_SHARE = 0.3  # of what is moved, not noise, torques have more; 0.03 to 0.07 measured, LWR4+
+SMOOTHED = 0.97  # share of what bodies ask for that torques have: 0.96 +- 0.03 measured
+SMOOTHED_SURE = 4.0  # by so many standard errors less: 0.65 +- 0.09 of a sound log that was made
+LONGEST_SPECTRUM = 2**16  # samples of a stretch
 
 # ---- raw signals
 

@@ -348,7 +348,8 @@ STEPS: dict[str, Step] = {
         ),
         (
             "dynident identify {rests}/study.toml --method static -o {rests}/out",
-            "in Python: di.payload(fit, di.prepare(log, 10.0, rests=1.0), mass={mass})",
+            "dynident payload {series}/out/result.json --log {rests}/log.csv --rests 1 "
+            "--mass {mass}",
         ),
         {"rests": 1.0},
     ),

@@ -10,7 +10,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.options import Options
+from dynident.core.options import InPython, Options
 from dynident.core.schema import Flag
 from dynident.diagnosis.encoders import examine_encoders, follows_law
 from dynident.diagnosis.examine import USUAL, Finding, examine
@@ -35,6 +35,11 @@ class Doctor(Options):
     doctor: Annotated[
         Flag, "look for another reading of each log that explains it better; nothing is repaired"
     ] = True
+    law: Annotated[
+        Simulation | None,
+        InPython(),
+        "the closed loop whose law torques of logs with targets have to obey, for the doctor",
+    ] = None
 
 
 @dataclass(frozen=True)

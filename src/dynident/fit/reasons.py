@@ -9,12 +9,15 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.diagnosis.examine import Finding
 from dynident.diagnosis.scene import TINY, measure_unexplained_effort
+from dynident.diagnosis.spectra import measure_smoothing
 from dynident.diagnosis.thresholds import (
     ASTRAY_SHARE,
     LOST_SHARE,
     MUCH_WORSE,
     NO_BETTER,
     SMALL_SHARE,
+    SMOOTHED,
+    SMOOTHED_SURE,
     STRETCHES,
     UNEVEN_TIME,
     UNLIKE,
@@ -49,7 +52,8 @@ from dynident.fit.verdict import (
     list_standstill_reasons,
 )
 from dynident.recording.prepare import Samples
-from dynident.regression.factors import System
+from dynident.regression.factors import Factors, System
+from dynident.regression.generalised import has_only_joint_torques
 from dynident.regression.problem import Problem
 from dynident.regression.rests import find_standstill_speeds, rests_long
 from dynident.robot.drives import find_moving_joints
@@ -108,6 +112,34 @@ def list_torque_reasons(
         *list_drive_reasons(problem, found),
         *(list_rest_friction_reasons(problem, found) if rest else ()),
     ]
+
+
+def expect_percent(factors: Factors, found: Estimate, percent: float) -> float:
+    """Error along other motions of the kind that was fitted [%].
+
+    ``sqrt(e^2 + sum tr(X Sigma X^T) / sum y^T y)``: the error e of the fit, which the parameters
+    make as small as they can there, and what the covariance says that they err by.
+    """
+    X = factors.stacked[0][:, :-1]
+    spread = float(np.sum((X @ found.covariance.matrix) * X))
+    torque = float(np.sum(factors.squared_torques))
+    return float(np.hypot(percent, 100.0 * np.sqrt(max(spread, 0.0) / max(torque, TINY))))
+
+
+def list_smoothing_reasons(problem: Problem, theta: Array) -> list[Reason]:
+    """Torques of joints that have too little of what bodies ask for where these move quickly."""
+    plain = all(has_only_joint_torques(problem.robot, log) for log in problem.samples)
+    if not plain or any(log.rests is not None for log in problem.samples):
+        return []
+    found = measure_smoothing(problem.idim, theta, problem.samples)
+    if found is None or found.share + SMOOTHED_SURE * found.error > SMOOTHED:
+        return []
+    words = (
+        f"torques hold {100.0 * found.share:.0f} ± {100.0 * found.error:.0f} % of what bodies ask "
+        f"for from {found.low:.2g} to {2.0 * found.low:.2g} Hz: they were smoothed"
+    )
+    advice = "log torques as they are measured, or smooth positions as much"
+    return [Reason(DOUBTFUL, words, advice=advice)]
 
 
 def list_figure_reasons(

@@ -113,13 +113,21 @@ class Verdict:
         return f"{self.state} {self.reserve}".rstrip()
 
 
-def reach_verdict(reasons: Sequence[Reason], logs: int) -> Verdict:
-    """The gravest of some reasons, from so many logs, held-out ones included."""
+def reach_verdict(
+    reasons: Sequence[Reason], logs: int, expected_percent: float | None = None
+) -> Verdict:
+    """The gravest of some reasons, from so many logs, held-out ones included.
+
+    Of one log the reserve says what error of torques is expected along others; None of positions.
+    """
     ordered = sorted(reasons, key=lambda reason: (-STATES.index(reason.state), -reason.size))
     state = ordered[0].state if ordered else TRUSTED
     told = tuple(reason for reason in ordered if reason.state != TRUSTED)
     remarks = tuple(reason.words for reason in ordered[len(told) :])
-    return Verdict(state, told, ONE_LOG if logs == 1 else SEVERAL_LOGS, remarks)
+    reserve = ONE_LOG if logs == 1 else SEVERAL_LOGS
+    if logs == 1 and expected_percent is not None and np.isfinite(expected_percent):
+        reserve += f"; torques of other motions like it may err by {expected_percent:.2g} %"
+    return Verdict(state, told, reserve, remarks)
 
 
 def list_error_reasons(

@@ -21,7 +21,7 @@ from dynident.fit.facts import LogFacts
 from dynident.fit.json import serialise_result, serialise_state
 from dynident.fit.logs import Logs
 from dynident.fit.provenance import Provenance, carry_robot_files, restore_robot_files
-from dynident.fit.reasons import list_torque_reasons
+from dynident.fit.reasons import expect_percent, list_torque_reasons
 from dynident.fit.result import Result
 from dynident.fit.state import FORMS
 from dynident.fit.tables import (
@@ -304,6 +304,10 @@ def conclude_fit(
     factors, kept = fitted.factors, None if found.essential is None else found.essential.kept
     system = (factors if kept is None else factors.select(kept)).weighted(found.sigma)
     condition, rank, _ = system.condition()
+    expected = None
+    if found.fitted is None:
+        percent = measured["identification"][-1].overall_percent
+        expected = expect_percent(factors, found, percent)
     if against is None:
         against = list_torque_reasons(
             problem, found, system, facts, measured["findings"], measured["identification"],
@@ -326,7 +330,7 @@ def conclude_fit(
         condition_number=condition,
         rank=rank,
         warnings=tuple(dict.fromkeys(warnings)),
-        verdict=reach_verdict([*against, *foreign], logs_apart),
+        verdict=reach_verdict([*against, *foreign], logs_apart, expected),
         robot_files=carry_robot_files(problem.robot),
         **measured,
     )

@@ -21,6 +21,7 @@ from dynident.study.decide import decide_study, list_open_decisions, prepare_fit
 from dynident.study.late import find_law_delay
 from dynident.study.study import (
     Study,
+    build_study_law,
     build_study_problem,
     build_study_simulation,
     load_study_robot,
@@ -79,11 +80,12 @@ def run_study(study: Study, progress: Progress = ignore_progress) -> Fit:
         watch.lap("preparation")
         problem = build_study_problem(study, robot, fitted, progress)
     watch.lap("base parameters")
+    build = build_study_simulation if simulates else build_study_law
+    options[SIMULATION if simulates else "law"] = build(study, robot, problem.samples)
     result = identify(
         problem,
         chosen.method,
         **options,
-        simulation=build_study_simulation(study, robot, problem.samples) if simulates else None,
         validation=held_out,
         decided=[decision.what for decision in decisions],
         progress=progress,

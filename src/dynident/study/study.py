@@ -479,6 +479,14 @@ def build_study_simulation(study: Study, robot: Robot, logs: Sequence[Samples]) 
     return build_simulation(study.controller, study.reference, study.simulation, robot, tuple(logs))
 
 
+def build_study_law(study: Study, robot: Robot, logs: Sequence[Samples]) -> Simulation | None:
+    """The loop whose law torques of logs with targets have to obey, where its gains are stated."""
+    section = study.controller
+    if section is None or section.gains == "identify" or all(log.qref is None for log in logs):
+        return None
+    return build_study_simulation(study, robot, logs)
+
+
 def read_study_logs(
     study: Study,
     robot: Robot,

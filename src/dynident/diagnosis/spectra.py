@@ -1,0 +1,100 @@
+"""How much of what bodies and rotors ask for is in the torques, octave by octave of the frequency.
+
+Torques that were smoothed, and positions that were not, lack it where the motion is quick. Bodies
+make up for that where most of the motion is, and so no fit shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dynident.core.arrays import Array
+from dynident.diagnosis import thresholds as limit
+from dynident.dynamics.idim import Idim
+from dynident.recording.prepare import Samples
+
+
+class Octave(NamedTuple):
+    """Share of what bodies and rotors ask for that torques have, and its standard error.
+
+    Of frequencies from `low` to twice that [Hz].
+    """
+
+    low: float
+    share: float
+    error: float
+
+
+def measure_smoothing(idim: Idim, theta: Array, logs: Sequence[Samples]) -> Octave | None:
+    """The highest octave below half of the torques' cutoff in which joints tell, if any does.
+
+    Least squares of the torques' spectrum there by that of the model's bodies and rotors, and of
+    speeds and their signs. Joints tell whose bodies have some of their spectrum in the octave, and
+    much less than in the octave below: more is noise, and so is what torques have nothing of.
+    """
+    hz = 0.5 * min(f.cutoff for log in logs for f in log.filters)
+    spectra = [
+        each
+        for log in logs
+        for run in log.segments
+        if (run[1] - run[0]) * hz > limit.CUTOFF_PERIODS * log.rate
+        for each in [take_spectra(idim, theta, log, *run)]
+    ]
+    if not spectra:
+        return None
+    f = np.concatenate([own for own, _ in spectra])
+    every = np.concatenate([own for _, own in spectra], axis=1)
+    every /= np.sqrt(np.sum(np.abs(every[1]) ** 2, axis=0)) + np.finfo(float).tiny
+    below = np.zeros(idim.robot.n)
+    found = None
+    for low in hz * 2.0 ** np.arange(-limit.OCTAVES, 0):
+        own = every[:, (low <= f) & (f < 2.0 * low)]
+        there = np.sqrt(np.sum(np.abs(own[1]) ** 2, axis=0))
+        tells = (there > limit.LIVELY) & (there < limit.FADING * below)
+        below = there
+        if own.shape[1] > len(own):
+            found = combine_joints(low, own[:, :, tells]) or found
+    return found
+
+
+def take_spectra(
+    idim: Idim, theta: Array, log: Samples, start: int, stop: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Frequencies, and spectra of torques, of what bodies and rotors ask for, of speeds and signs.
+
+    Spectra have the shape (4, frequencies, n).
+    """
+    own = slice(start, min(stop, start + limit.LONGEST_SPECTRUM))
+    q, dq, ddq = log.q[own], log.dq[own], log.ddq[own]
+    (body,) = idim.rigid_torques(idim.split(theta)[0][None], (0,), q, dq[None], ddq[None])
+    is_rotor = [each.symbol.startswith("Ia") for each in idim.parameters]
+    rotors = idim.drive_torque(np.where(is_rotor, theta, 0.0), q, dq, ddq)
+    signals = np.array([log.tau[own], body + rotors, dq, np.sign(dq)])
+    window = np.hanning(len(q))[:, None]
+    centred = signals - np.mean(signals, axis=1, keepdims=True)
+    return np.fft.rfftfreq(len(q), 1.0 / log.rate), np.fft.rfft(window * centred, axis=1)
+
+
+def combine_joints(low: float, spectra: np.ndarray) -> Octave | None:
+    """The mean share of some joints; its error counts by how much they disagree, too."""
+    shares, errors = [], []
+    for torque, *model in spectra.transpose(2, 0, 1):
+        X = np.array(model).T
+        size, _, rank, _ = np.linalg.lstsq(X, torque, rcond=limit.UNSEEN)
+        if rank < X.shape[1]:
+            continue
+        rest = np.sum(np.abs(torque - X @ size) ** 2) / (len(X) - rank)
+        inverse = np.linalg.inv(X.conj().T @ X)
+        error = float(np.sqrt(inverse[0, 0].real * rest))
+        if error < limit.VAGUE and abs(size[0]) > limit.NOISE_SHARE:
+            shares.append(abs(size[0]))
+            errors.append(np.hypot(error, limit.BLUR))
+    if not shares:
+        return None
+    weights = 1.0 / np.square(errors)
+    share = float(weights @ shares / np.sum(weights))
+    scatter = float(weights @ np.square(np.array(shares) - share)) / max(1, len(shares) - 1)
+    return Octave(low, share, float(np.sqrt(max(1.0, scatter) / np.sum(weights))))
