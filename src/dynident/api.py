@@ -226,7 +226,6 @@ def identify(
         )
         if positions
         else None,
-        foreign=[] if blind else list_smoothing_reasons(problem, theta),
         rest="standstill" not in decided,
         logs_apart=len(logs) - len(twins),
         noticed=[
@@ -269,7 +268,7 @@ def identify(
         ),
         findings=findings,
         floor=floor,
-        foreign=untold,
+        foreign=[*untold, *([] if blind else list_smoothing_reasons(problem, theta))],
         springs=springs,
         simulation=build_free_loop(given.get(SIMULATION), found),
     )
