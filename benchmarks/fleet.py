@@ -202,15 +202,11 @@ def count_small_changes(fleets: int) -> list[str]:
     return [words, "", *markdown(["sessions", "found", "false alarms"], rows)]
 
 
-def cover(fleets: int) -> list[str]:
-    """Intervals of the type's and of each robot's parameters, of sound robots."""
-    rows, every = [], []
-    for robots, share in COVERED.items():
-        number = max(2, round(share * fleets))
-        hits = [count_covered(2000 * robots + seed, robots) for seed in range(number)]
-        rows.append([str(number), str(robots), *describe_shares(hits)])
-        every += hits
-    rows.append([str(len(every)), "all", *describe_shares(every)])
+def describe_cover(hits: dict[int, list[list[Array]]]) -> list[str]:
+    """Intervals of the type's and of each robot's parameters, of sound robots, by the fleet."""
+    every = [each for own in hits.values() for each in own]
+    rows = [[f"{len(own)}", f"{robots}", *describe_shares(own)] for robots, own in hits.items()]
+    rows.append([f"{len(every)}", "all", *describe_shares(every)])
     head = ["fleets", "robots", "type", "deviations of drives", "each robot"]
     words = (
         "Intervals of 95 % cover the truth, counted over base parameters of the type, deviations "
@@ -337,20 +333,29 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="two fleets, printed only")
     chosen = parser.parse_args()
     fleets = 2 if chosen.quick else chosen.fleets
+    seeds = [
+        (2000 * robots + seed, robots)
+        for robots, share in COVERED.items()
+        for seed in range(max(2, round(share * fleets)))
+    ]
     sections = [
-        ("Intervals", cover, fleets),
         ("Large fleets", measure_large, 12 if chosen.quick else LARGE),
         ("A new robot", tenth, fleets),
         ("Small changes", count_small_changes, fleets),
         ("What is named", count_named, fleets),
     ]
-    with ProcessPoolExecutor(chosen.workers) as pool:
+    with ProcessPoolExecutor(chosen.workers) as pool:  # the longest first
         running = [(title, pool.submit(make_part, size)) for title, make_part, size in sections]
+        covered = [(robots, pool.submit(count_covered, seed, robots)) for seed, robots in seeds]
+        hits: dict[int, list[list[Array]]] = {robots: [] for robots in COVERED}
+        for robots, each in covered:
+            hits[robots].append(each.result())
         parts = [(title, each.result()) for title, each in reversed(running)]
+    parts.append(("Intervals", describe_cover(hits)))
     lines = [
         "# Fleets that are made",
         "",
-        f"`python benchmarks/fleet.py --fleets {chosen.fleets}`, in one run; robots as of "
+        f"`python benchmarks/fleet.py --fleets {fleets}`, in one run; robots as of "
         "`examples/fleet/make.py`.",
     ]
     for title, body in parts:

@@ -278,7 +278,7 @@ class Comparison:
         return float(column @ (A.T @ values)) / length, 1.0 / float(np.sqrt(length))
 
     def count_chance(self, factor: float, freedom: float) -> float:
-        """Share of contrasts of no change whose Bayes factor is as large.
+        """Share of contrasts of no change whose Bayes factor has a logarithm as large.
 
         So many are drawn as that takes (Besag and Clifford 1991), with a scatter that is estimated.
         """
@@ -287,8 +287,10 @@ class Comparison:
         while drawn < DRAWS and beyond < ENOUGH:
             normal = rng.normal(size=(self.frame[0].shape[1], BLOCK))
             scatter = np.sqrt(rng.chisquare(freedom, BLOCK) / freedom)
-            factors = logsumexp(self.weigh(normal / scatter), axis=(0, 1))
-            drawn, beyond = drawn + BLOCK, beyond + int(np.sum(factors >= factor))
+            # one shape as likely as all of them together is enough
+            shares = np.exp(np.minimum(self.weigh(normal / scatter) - factor, 0.0))
+            drawn += BLOCK
+            beyond += int(np.sum(np.sum(shares, axis=(0, 1)) >= 1.0))
         return (beyond + 1) / (drawn + 1)
 
 
