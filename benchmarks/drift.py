@@ -49,13 +49,14 @@ def draw_robot(rng: np.random.Generator, sessions: int, change: Array | None = N
 def draw_change(rng: np.random.Generator, kind: str, size: float, sessions: int) -> Array:
     """Of a size from first to last session, or in its standard deviation."""
     since = np.arange(sessions)
-    if kind == "shift":
-        return size * (since >= rng.integers(2, sessions - 1))
-    if kind == "outlier":
-        return size * (since == rng.integers(sessions))
-    if kind == "slope":
-        return size * since / (sessions - 1.0)
-    return size * np.cumsum(np.append(0.0, rng.normal(size=sessions - 1))) / np.sqrt(sessions - 1.0)
+    steps = np.append(0.0, rng.normal(size=sessions - 1))
+    shapes = {
+        "shift": since >= rng.integers(2, sessions - 1),
+        "outlier": since == rng.integers(sessions),
+        "slope": since / (sessions - 1.0),
+        "walk": np.cumsum(steps) / np.sqrt(sessions - 1.0),
+    }
+    return np.asarray(size * shapes[kind], dtype=np.float64)
 
 
 def learn_series(rng: np.random.Generator, sessions: int) -> Series:
