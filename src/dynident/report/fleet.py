@@ -277,9 +277,9 @@ def render_fleet_page(fleet: Fleet) -> str:
     said = [*(f"Left out: {words}" for words in fleet.left), *fleet.tools]
     left = "".join(map(render_caption, said))
     friction = (
-        "Lines, a robot each, by the sessions without their scatter; in per cent of all sessions. "
-        "Red: a change, its sessions as dots and its band of 95 % dashed; blue: a robot that does "
-        "not belong."
+        "Lines, a robot each, by the sessions without their scatter, beside what all sessions of "
+        "the robot tell. Red: a change, its sessions as dots and its band of 95 % dashed; blue: a "
+        "robot that does not belong."
     )
     spread = (
         "Mean and spread, a standard deviation, of the robots that belong; and the spread of one "
