@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import dask
 import numpy as np
 import pytest
 from clusters import start_processes, start_threads
@@ -167,8 +166,7 @@ def test_processes_that_are_killed_lose_nothing(place):
 @pytest.mark.long
 def test_workers_of_a_cluster_that_are_killed_lose_nothing(place):
     folder = place / "killed-there"
-    patient = dask.config.set({"distributed.comm.timeouts.connect": "120s"})
-    with patient, start_processes() as cluster:
+    with start_processes() as cluster:
 
         def list_workers() -> list[int]:
             return [each.pid for each in cluster.workers.values() if each.pid]

@@ -8,6 +8,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ import toy
 
 import dynident as di
 from dynident.cli import run
-from dynident.collection.changes import estimate_scatter, find_changes, measure_levels
+from dynident.collection.drift import list_series, list_times, measure_sessions
 from dynident.collection.fleet import find_own_parameters
 from dynident.collection.folder import read_sources, read_statement
 from dynident.collection.member import Site, weigh_members
@@ -183,23 +184,6 @@ def test_robots_are_compared_with_all_others():
         assert compare_triangles([moved, own])[0] > 100.0
 
 
-def test_changes_are_found_at_the_stated_rate_of_false_alarms():
-    rng = np.random.default_rng(0)
-    joints, sessions = ("a", "b", "c"), tuple(f"s{k}" for k in range(8))
-    levels = 1.0 + 0.015 * rng.normal(size=(2000, 8, 3))
-    scatter = estimate_scatter(levels)
-    np.testing.assert_allclose(scatter, 0.015, rtol=0.05)
-    false = sum(bool(find_changes(each, scatter, joints, sessions)) for each in levels)
-    assert 5 < false < 40  # of 2 000, at 1 %
-    levels[:100, 5:, 1] *= 0.95
-    found = [find_changes(each, scatter, joints, sessions) for each in levels[:100]]
-    right = [steps for steps in found if any(step.joint == "b" for step in steps)]
-    assert len(right) > 70
-    shares = [step.share for steps in right for step in steps if step.joint == "b"]
-    assert np.median(shares) == pytest.approx(-0.05, abs=0.01)
-    assert not find_changes(levels[0, :3], scatter, joints, sessions)
-
-
 def write_robot(folder: Path, seed: int, heavier: float, worn: float, later: float) -> None:
     """Logs of an arm with drives of its own, whose elbow may carry more and rub otherwise."""
     robot = di.load_robot(ARM)
@@ -241,17 +225,23 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def list_changes(robot: dict[str, Any]) -> list[dict[str, Any]]:
+    """What drifted or changed of a robot of fleet.json."""
+    return [course for course in robot["courses"] if course["kind"]]
+
+
 def test_odd_robots_and_changes_are_named(made: Path):
     told = json.loads((made / "out" / "fleet.json").read_text())
     robots = {robot["name"]: robot for robot in told["robots"]}
     assert robots["arm1"]["odd"].startswith("fore differs by +0.")
     assert robots["arm2"]["odd"].startswith("friction of elbow differs by +")
-    (change,) = robots["arm3"]["changes"]
-    assert (change["joint"], change["session"]) == ("shoulder", f"day{SESSIONS // 2}.npz")
-    assert change["share"] == pytest.approx(-0.2, abs=0.04)
+    (change,) = list_changes(robots["arm3"])
+    assert (change["what"], change["kind"]) == ("friction of shoulder", "shift")
+    assert change["session"] == f"day{SESSIONS // 2}.npz"
+    assert change["size"] == pytest.approx(-0.2, abs=0.04)
     for k in (0, 4, 5, 6, 7):
         assert not robots[f"arm{k}"]["odd"]
-        assert not robots[f"arm{k}"]["changes"]
+        assert not list_changes(robots[f"arm{k}"])
     page = (made / "out" / "fleet.html").read_text()
     assert "arm3" in page
     assert "http" not in page.replace("http://www.w3.org", "")
@@ -354,11 +344,14 @@ def test_friction_over_temperature_is_no_scatter_of_sessions():
     for friction, robots in found.items():
         team = weigh_members(di.build_idim(robot, friction), robots)
         fitted = fit_fleet(team)
-        levels = [
-            measure_levels(each, find_own_parameters(team, fitted, k))
-            for k, each in enumerate(team.members)
+        times, clock = list_times(team.members)
+        assert clock == "session"
+        followed = [
+            measure_sessions(each, find_own_parameters(team, fitted, k), own)._replace(warmth=None)
+            for k, (each, own) in enumerate(zip(team.members, times, strict=True))
         ]
-        scatter[friction] = estimate_scatter(levels)
+        series = list_series(followed, robot.joint_names)
+        scatter[friction] = np.array([each.scatter for each in series if each.unit == "%"])
         names = [parameter.symbol for parameter in team.base.idim.drives]
         if friction == warm:  # a slope of each drive, with a spread of its own
             spread = fitted.population.spread[[name == "fw" for name in names]]

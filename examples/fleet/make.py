@@ -7,8 +7,9 @@ examples/tx40. Coulomb and viscous friction differ by 15 % from robot to robot, 
 3 %, offsets by 4 % of Coulomb friction; friction differs by 1.5 % from session to session, as
 drives warm up. What no model here has: a ripple of 1.5 % of Coulomb friction over the position, and
 white noise of the torques. Of every twelve robots one carries a tool of 0.5 kg, one has a zero of
-joint 2 that is 3 deg off, one has twice the friction in joint 4, and one loses 10 % of joint 3's
-friction after half of the sessions.
+joint 2 that is 3 deg off, one has twice the friction in joint 4, one loses 10 % of joint 3's
+friction after half of the sessions, and in one that of joint 5 grows by 15 % from the first to the
+last.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ COUPLED = {"fvm": 0.6, "fcm": 1.5, "Iam": 0.011}
 SPREAD = {"fv": 0.15, "fc": 0.15, "Ia": 0.03, "fvm": 0.15, "fcm": 0.15, "Iam": 0.03}
 OFFSET, SESSION, RIPPLE, NOISE = 0.04, 0.015, 0.015, 0.03
 """Shares of Coulomb friction; the noise is of every sample."""
-TOOL, SLIP, WORN, LOSS, GAIN = 0.5, np.radians(3.0), 2.0, 0.10, 1.03
-CULPRITS = {3: "tool", 6: "slipped", 9: "worn", 11: "changed"}
+TOOL, SLIP, WORN, LOSS, GAIN, DRIFT = 0.5, np.radians(3.0), 2.0, 0.10, 1.03, 0.15
+CULPRITS = {3: "tool", 6: "slipped", 8: "drifting", 9: "worn", 11: "changed"}
 """Of every twelve robots, by their number."""
 
 STUDY = """[robot]
@@ -108,6 +109,8 @@ def make_robot(
         factor = 1.0 + SESSION * rng.normal(size=6)
         if culprit == "changed" and session >= sessions // 2:
             factor[2] *= 1.0 - loss
+        if culprit == "drifting":
+            factor[4] *= 1.0 + DRIFT * session / (sessions - 1)
         now = {
             symbol: values * (factor if symbol.startswith("f") else 1.0)
             for symbol, values in own.items()

@@ -9,7 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from dynident.collection.changes import estimate_scatter, find_changes, measure_levels
+from dynident.collection.drift import (
+    LONG,
+    follow_sessions,
+    list_series,
+    list_times,
+    measure_sessions,
+)
 from dynident.collection.folder import (
     Statement,
     choose_sources,
@@ -181,16 +187,17 @@ def describe_fleet(robots: Opened, fit: Fit) -> Fleet:
     team, fitted, base = robots.team, robots.fitted, fit.base
     members = team.members
     betas = [find_own_parameters(team, fitted, k) for k in range(len(members))]
-    levels = [measure_levels(each, beta) for each, beta in zip(members, betas, strict=True)]
-    scatter = estimate_scatter(levels)
+    times, clock = list_times(members)
+    followed = [measure_sessions(*each) for each in zip(members, betas, times, strict=True)]
+    series = list_series(followed, base.idim.robot.joint_names)
     names = [base.idim.parameters[k].name for k in team.drives.places]
     shared = fitted.population.found.beta.copy()
     shared[: base.count] = fit.estimate.beta
-    joints = base.idim.robot.joint_names
     rows = []
     for k, (member, beta) in enumerate(zip(members, betas, strict=True)):
         deviation, error = find_own_deviation(team, fitted, k)
         sessions = [source.name for source in member.sources]
+        own = series if len(sessions) >= LONG else []
         rows.append(
             FleetRobot(
                 member.name,
@@ -201,11 +208,11 @@ def describe_fleet(robots: Opened, fit: Fit) -> Fleet:
                     member.problem.factors, team.map_robot(k) @ shared
                 ).overall_percent,
                 fitted.odd[k],
-                find_changes(levels[k], scatter, joints, sessions),
+                tuple(follow_sessions(followed[k], each, sessions) for each in own),
                 tuple(dict.fromkeys(f.what for s in member.sources for f in s.about.findings)),
                 tuple(deviation.tolist()),
                 tuple(error.tolist()),
-                tuple(map(tuple, levels[k].tolist())),
+                tuple(times[k].tolist()),
             )
         )
     mean = dict(zip(base.names, fit.estimate.beta.tolist(), strict=True))
@@ -216,9 +223,7 @@ def describe_fleet(robots: Opened, fit: Fit) -> Fleet:
         )
     )
     tools = tuple(describe_site_tools(team, fitted))
-    return Fleet(
-        fit, tuple(rows), drives, tuple(joints), tuple(scatter.tolist()), robots.left, tools
-    )
+    return Fleet(fit, tuple(rows), drives, clock, robots.left, tools)
 
 
 def find_own_deviation(team: Team, fitted: Fitted, number: int) -> tuple[Array, Array]:

@@ -7,8 +7,10 @@ Robots of a site may carry a tool: what its link differs by are parameters that 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from fnmatch import fnmatchcase
 from functools import cached_property
 
@@ -39,6 +41,8 @@ SMALLEST = 0.1
 CLOSER = 0.1
 """Spread between sessions over that between robots, to begin with."""
 BODY = 10
+DATE = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T_ ](\d\d)[-:.]?(\d\d))?")
+"""In names of sessions; and the time of the day."""
 ROUNDS = 2
 """Of spreads between sessions and the inflation, which hardly move each other."""
 
@@ -50,7 +54,7 @@ class Member:
     Attributes
     ----------
     sources : tuple of Source
-        Its sessions, ordered by name.
+        Its sessions, ordered by the dates in their names, else by these.
     problem : Problem
         Of all of them.
     parts : tuple of Factors
@@ -248,6 +252,22 @@ def describe_tools(
     return tuple(found)
 
 
+def find_date(name: str) -> datetime | None:
+    """The date in the name of a session, and the time if one follows; None where there is none."""
+    found = DATE.search(name)
+    if found is None:
+        return None
+    try:
+        return datetime.fromisoformat(f"{found[1]}T{found[2] or '00'}:{found[3] or '00'}")
+    except ValueError:
+        return None
+
+
+def order_sessions(source: Source) -> tuple[datetime, str]:
+    """By the date in its name, and by that."""
+    return find_date(source.name) or datetime.min, source.name
+
+
 def whiten_factors(part: Factors, sigma: Array, inflation: float) -> Array:
     """``[R z]`` of unit variance."""
     return np.asarray(stack_weighted_groups(part.groups, sigma) / np.sqrt(inflation))
@@ -269,7 +289,7 @@ def weigh_members(
         For robots whose logs determine other base parameters than those of the first.
     """
     names = [name for name, _ in robots]
-    ordered = [sorted(sources, key=lambda source: source.name) for _, sources in robots]
+    ordered = [sorted(sources, key=order_sessions) for _, sources in robots]
     merged = [merge_sources(model, sources) for sources in ordered]
     problems = [problem for problem, _ in merged]
     base = problems[0].base

@@ -34,7 +34,7 @@ R = TypeVar("R")
 
 RETRIES = 3
 """How often a task is begun again whose process ended."""
-BATCH = 4.0
+BATCH = 8.0
 """What a batch of short tasks takes about, long beside what it costs to hand one out [s]."""
 SHARES = 2
 """Of what is left a worker has a batch at most of so many: all end at about the same time."""

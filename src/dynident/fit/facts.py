@@ -10,7 +10,7 @@ import numpy as np
 from dynident.diagnosis.signs import find_signs
 from dynident.dynamics.equations import Observed
 from dynident.dynamics.idim import Idim
-from dynident.filters.blocks import find_run_extremes
+from dynident.filters.blocks import cut_into_blocks, find_run_extremes
 from dynident.fit.figures import collect_log_settings
 from dynident.fit.logs import LogWords, put_logs_into_words
 from dynident.fit.provenance import hash_log
@@ -48,6 +48,8 @@ class LogFacts:
     warnings : tuple of str
     reasons : tuple of Reason
         What its signals say against any model of it.
+    temperature : tuple of float, or None
+        Mean of each drive, where it has any [deg C].
     """
 
     name: str
@@ -63,6 +65,7 @@ class LogFacts:
     rough: bool
     warnings: tuple[str, ...]
     reasons: tuple[Reason, ...]
+    temperature: tuple[float, ...] | None = None
 
 
 def gather_log_facts(idim: Idim, log: GeneralisedSamples) -> LogFacts:
@@ -87,7 +90,16 @@ def gather_log_facts(idim: Idim, log: GeneralisedSamples) -> LogFacts:
         log.rough,
         log.warnings,
         tuple(list_log_reasons(idim.robot, log)),
+        measure_temperature(log),
     )
+
+
+def measure_temperature(log: GeneralisedSamples) -> tuple[float, ...] | None:
+    """Mean temperature of each drive, block by block."""
+    if log.temp is None:
+        return None
+    sums = [np.sum(log.temp[own], axis=0) for own, _, _ in cut_into_blocks(log.runs, 0)]
+    return tuple((np.sum(sums, axis=0) / sum(b - a for a, b in log.runs)).tolist())
 
 
 def list_log_reasons(robot: Robot, log: GeneralisedSamples) -> list[Reason]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from dynident.core.text import format_count
 from dynident.core.words import WIDTH, format_entry, format_number, format_percent, format_table
-from dynident.plots.charts import BLUE, PALE, RED, Chart, Curve, Panel
+from dynident.plots.charts import BLUE, PALE, RED, Chart, Curve, Dots, Panel
 from dynident.plots.document import (
     Part,
     Row,
@@ -32,26 +32,49 @@ LEGEND = (
 
 
 @dataclass(frozen=True)
-class Change:
-    """A joint whose friction is another from some session on.
+class Course:
+    """Friction of a joint, as a share of that of all sessions, or its offset, over the sessions.
 
     Attributes
     ----------
-    joint, session : str
-        The first session after it.
+    what : str
+    unit : {"%", "Nm"}
+        In which it is told; shares are of one all the same.
+    kind : {"", "drift", "shift", "outlier"}
+        Whether it drifts, is another from a session on, or in one session alone; empty for none.
+    session : str
+        From which on, or which.
     share : float
-        By which friction grew.
-    error : float
-        Standard error of the share.
+        Probability of this kind, given that there is any.
+    size, error : float
+        Of a shift or an outlier; else from the first to the last session; with its standard error.
     chance : float
         Of as much in a robot without any.
+    walk : float
+        Standard deviation of a random walk from the first to the last session, by restricted
+        maximum likelihood; 0 for none.
+    scatter : float
+        Of a session about the line, a standard deviation.
+    values, errors : tuple of float
+        Of each session, and what its log leaves open: a standard error.
+    line, band : tuple of float
+        What it is without the scatter of sessions, and standard errors of that.
     """
 
-    joint: str
+    what: str
+    unit: str
+    kind: str
     session: str
     share: float
+    size: float
     error: float
     chance: float
+    walk: float
+    scatter: float
+    values: tuple[float, ...]
+    errors: tuple[float, ...]
+    line: tuple[float, ...]
+    band: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -64,14 +87,14 @@ class FleetRobot:
         Torque error of its rows under its own parameters and under the type's [%].
     odd : str
         In what it differs from the others; empty for a robot that belongs.
-    changes : tuple of Change
-        Joints whose friction changed from some session on.
+    courses : tuple of Course
+        Friction of each joint and its offset over the sessions.
     findings : tuple of str
         What the doctor found in its logs.
     deviations, errors : tuple of float
         Of its drives' parameters from the type's, and their standard errors.
-    levels : tuple of tuple of float
-        Friction of each joint in each session, over that of all its sessions.
+    times : tuple of float
+        Of its sessions.
     """
 
     name: str
@@ -80,11 +103,17 @@ class FleetRobot:
     own_percent: float
     type_percent: float
     odd: str
-    changes: tuple[Change, ...]
+    courses: tuple[Course, ...]
     findings: tuple[str, ...]
     deviations: tuple[float, ...]
     errors: tuple[float, ...]
-    levels: tuple[tuple[float, ...], ...]
+    times: tuple[float, ...]
+
+    @property
+    def changes(self) -> tuple[Course, ...]:
+        """What drifts or changed, the clearest first."""
+        changed = [course for course in self.courses if course.kind]
+        return tuple(sorted(changed, key=lambda each: -abs(each.size) / each.error))
 
     @property
     def words(self) -> str:
@@ -122,9 +151,8 @@ class Fleet:
         The type: links that all share, and the mean of the drives.
     robots : tuple of FleetRobot
     drives : tuple of DriveSpread
-    joints : tuple of str
-    scatter : tuple of float
-        Of each joint's friction from session to session, as a share.
+    clock : {"week", "session"}
+        In what times of sessions are.
     left, tools : tuple of str
         Logs that do not count, with the reasons; by what the tools of sites differ.
     """
@@ -132,16 +160,15 @@ class Fleet:
     fit: Fit
     robots: tuple[FleetRobot, ...]
     drives: tuple[DriveSpread, ...]
-    joints: tuple[str, ...]
-    scatter: tuple[float, ...]
+    clock: str
     left: tuple[str, ...]
     tools: tuple[str, ...] = ()
 
     @property
     def inspected(self) -> tuple[FleetRobot, ...]:
-        """Robots of which there is something to say, those that do not belong first."""
+        """Robots of which there is something to say: those that do not belong, clearest changes."""
         named = [robot for robot in self.robots if robot.words]
-        return tuple(sorted(named, key=lambda robot: (not robot.odd, not robot.changes)))
+        return tuple(sorted(named, key=order_inspected))
 
     def summary(self) -> str:
         """Plain text of at most 80 columns."""
@@ -153,8 +180,7 @@ class Fleet:
             "schema": SCHEMA,
             "robots": [asdict(robot) for robot in self.robots],
             "drives": [asdict(drive) for drive in self.drives],
-            "joints": list(self.joints),
-            "scatter": list(self.scatter),
+            "clock": self.clock,
             "left_out": list(self.left),
             "tools": list(self.tools),
             "verdict": self.fit.verdict.state,
@@ -165,11 +191,21 @@ class Fleet:
         return render_fleet_page(self)
 
 
-def describe_change(change: Change) -> str:
+def order_inspected(robot: FleetRobot) -> tuple[bool, float]:
+    """What is to be looked at first."""
+    clearest = max((abs(each.size) / each.error for each in robot.changes), default=0.0)
+    return not robot.odd, -clearest
+
+
+def describe_change(course: Course) -> str:
     """A change in words."""
+    scale = 100.0 if course.unit == "%" else 1.0
+    digits = 1 if course.unit == "%" else 3
+    ends = {"drift": "from first to last", "shift": "from {} on", "outlier": "in {} alone"}
+    size = f"{scale * course.size:+.{digits}f} ± {1.96 * scale * course.error:.{digits}f}"
     return (
-        f"friction of {change.joint} {100.0 * change.share:+.1f} ± {196.0 * change.error:.1f} % "
-        f"from {change.session} on"
+        f"{course.what} {size} {course.unit} {ends[course.kind].format(course.session)}"
+        f" ({course.kind})"
     )
 
 
@@ -240,10 +276,10 @@ def render_fleet_page(fleet: Fleet) -> str:
     none = Statement("good", "No robot", "is to be inspected: all belong, and none changes")
     said = [*(f"Left out: {words}" for words in fleet.left), *fleet.tools]
     left = "".join(map(render_caption, said))
-    chart = render_chart(chart_levels(fleet), "Friction of each joint, session by session")
     friction = (
-        "Coulomb and viscous friction of each joint, a line a robot, in per cent of that of all "
-        "its sessions. Red: a change; blue: a robot that does not belong."
+        "Lines, a robot each, by the sessions without their scatter, beside what all sessions of "
+        "the robot tell. Red: a change, its sessions as dots and its band of 95 % dashed; blue: a "
+        "robot that does not belong."
     )
     spread = (
         "Mean and spread, a standard deviation, of the robots that belong; and the spread of one "
@@ -255,7 +291,10 @@ def render_fleet_page(fleet: Fleet) -> str:
         inspected or [none],
         [
             Part("robots", "Robots", own + left),
-            Part("sessions", "Friction from session to session", render_caption(friction) + chart),
+            *(
+                Part(name, title, render_caption(friction) + render_chart(chart, title))
+                for name, title, chart in list_courses(fleet)
+            ),
             Part("drives", "Drives", render_table(build_fleet_table("drive", *drives), spread)),
         ],
         f"Verdict of the type: {fleet.fit.verdict.words}.",
@@ -270,21 +309,31 @@ def build_fleet_table(stub: str, names: list[str], columns: list[tuple[str, list
     )
 
 
-def chart_levels(fleet: Fleet) -> Chart:
-    """A panel a joint, a line a robot: those that change are coloured."""
-    panels = []
-    for j, joint in enumerate(fleet.joints):
-        curves = []
-        for robot in sorted(fleet.robots, key=lambda each: bool(each.changes)):
-            changed = any(change.joint == joint for change in robot.changes)
-            curves.append(
-                Curve(
-                    np.arange(1.0, robot.sessions + 1.0),
-                    100.0 * np.array([level[j] for level in robot.levels]),
-                    RED if changed else BLUE if robot.odd else PALE,
-                    2.0 if changed else 1.0,
-                    label=robot.name if changed else "",
-                )
-            )
-        panels.append(Panel(tuple(curves), joint, "session", "friction [%]", flush=True))
-    return Chart(tuple(panels), columns=2, shared=True)
+def list_courses(fleet: Fleet) -> Iterator[tuple[str, str, Chart]]:
+    """Friction and offsets over the sessions: name, title, and a panel a joint."""
+    robots = [robot for robot in fleet.robots if robot.courses]
+    robots.sort(key=lambda each: bool(each.changes))
+    for name, title, unit, scale in (
+        ("sessions", "Friction over the sessions", "%", 100.0),
+        ("offsets", "Offsets over the sessions", "Nm", 1.0),
+    ):
+        panels = []
+        for k, course in enumerate(robots[0].courses if robots else ()):
+            if course.unit == unit:
+                each = [mark for robot in robots for mark in draw_course(robot, k, scale)]
+                panels.append(Panel((*each,), course.what, fleet.clock, f"[{unit}]", flush=True))
+        if panels:
+            yield name, title, Chart(tuple(panels), columns=2, shared=True)
+
+
+def draw_course(robot: FleetRobot, number: int, scale: float) -> Iterator[Curve | Dots]:
+    """The line of one robot; with its band and sessions where it changes."""
+    course, times = robot.courses[number], np.array(robot.times)
+    line, band = scale * np.array(course.line), scale * 1.96 * np.array(course.band)
+    if not course.kind:
+        yield Curve(times, line, BLUE if robot.odd else PALE)
+        return
+    for edge in (line - band, line + band):
+        yield Curve(times, edge, RED, dashed=True)
+    yield Curve(times, line, RED, 2.0, label=robot.name)
+    yield Dots(times, scale * np.array(course.values), RED)
