@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.control.controller import DQ, Q
+from dynident.control.controller import DQ, INPUTS, QREF, Controller, Q
 from dynident.control.reference import average_held_signals
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, RolloutError
@@ -14,6 +14,7 @@ from dynident.dynamics.whole import Model
 from dynident.export.resistance import Resistance, make_resistance
 from dynident.export.terms import sort_joint_terms
 from dynident.simulation.loop import Loop
+from dynident.simulation.servo import find_reading_offsets, slow_targets
 
 LONGEST_STEP = 2.5e-4
 """Of the engines' integration, which is of first order [s]."""
@@ -43,7 +44,7 @@ class EngineMotion:
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """A law on the clock of an engine: ``sat(push + kq q + kd dq)``.
+    """A law on the clock of an engine: ``sat(push + kq q + kd dq)``, or that of position servos.
 
     Attributes
     ----------
@@ -60,6 +61,10 @@ class Drive:
         Where the robot starts.
     width : ndarray, shape (n,)
         Of the friction's smoothed sign.
+    servo : Controller, optional
+        Whose error is bent, and which answers in the place of push, kq and kd.
+    aim, beside : ndarray, shape (samples * substeps, n)
+        Targets of such servos, and what they read beside the positions [rad or m].
     """
 
     step: float
@@ -71,6 +76,9 @@ class Drive:
     q: Array
     dq: Array
     width: Array
+    servo: Controller | None
+    aim: Array
+    beside: Array
 
     @property
     def samples(self) -> int:
@@ -79,7 +87,12 @@ class Drive:
 
     def torque(self, k: int, q: Array, dq: Array) -> Array:
         """Of step k."""
-        u = self.push[k] + self.kq * q + self.kd * dq
+        if self.servo is None:
+            u = self.push[k] + self.kq * q + self.kd * dq
+        else:
+            w = np.zeros((len(q), len(INPUTS)))
+            w[:, QREF], w[:, Q], w[:, DQ] = self.aim[k], q + self.beside[k], dq
+            u = self.servo.gain * self.servo.answer(w)
         return np.asarray(np.maximum(np.minimum(u, self.limit), -self.limit))
 
 
@@ -88,8 +101,8 @@ def build_drive(loop: Loop) -> Drive:
     control, robot = loop.controller, loop.idim.robot
     if control.states or control.rate is not None or control.compensation != "none":
         raise InputError(
-            "[controller] other engines replay p, pd and p-p, without a rate, states and "
-            "compensation; take --engine dynident"
+            "[controller] other engines replay p, pd, p-p and servo, without a rate, states, "
+            "integral and compensation; take --engine dynident"
         )
     if not loop.held or robot.floating or loop.external is not None:
         raise InputError(
@@ -100,10 +113,12 @@ def build_drive(loop: Loop) -> Drive:
     count = (len(loop.reference.q) - loop.lead) * substeps
     at = loop.lead + np.arange(count) / substeps - control.delay * loop.rate
     push = np.zeros((count, robot.n))
-    for column, signal in enumerate((loop.reference.q, loop.reference.dq, loop.reference.ddq)):
+    targets = slow_targets(loop)[0]
+    for column, signal in enumerate((targets, loop.reference.dq, loop.reference.ddq)):
         push += control.D[:, column] * average_held_signals(signal, at, 1.0 / substeps)
     bias = np.zeros(robot.n) if loop.bias is None else loop.bias
     push += control.D[:, Q] * bias
+    offsets = bias + find_reading_offsets(loop)
     assert loop.q0 is not None
     assert loop.dq0 is not None
     assert loop.width is not None
@@ -114,9 +129,12 @@ def build_drive(loop: Loop) -> Drive:
         control.gain * control.D[:, Q],
         control.gain * control.D[:, DQ],
         np.abs(control.gain) * control.limit,
-        loop.q0 - bias,
+        loop.q0 - offsets[0],
         np.array(loop.dq0),
         loop.width,
+        control if control.edge else None,
+        average_held_signals(targets, at, 1.0 / substeps),
+        np.repeat(offsets, substeps, axis=0),
     )
 
 

@@ -21,19 +21,27 @@ from dynident.simulation.adaptive import advance_paced
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.kernel import advance_rollout
 from dynident.simulation.law import (
+    BACKLASH,
     BIAS,
     COMPUTED_TORQUE,
+    DAMPING,
+    DEADBAND,
     DELAY,
     GAIN,
     GRAVITY,
+    INTEGRAL,
+    LIMIT,
     PLACE,
     PLAIN,
+    PUNCH,
     SPEED,
+    SPEED_LIMIT,
     Law,
 )
 from dynident.simulation.loop import MOST_STEPS, Loop
 from dynident.simulation.mount import mount_model
 from dynident.simulation.ports import Inputs, Outputs, Scratch, State, build_scratch
+from dynident.simulation.servo import find_flanks, slow_targets
 
 BASE = 7 + 6 + 6
 """Columns of the motion of a base: pose, twist and acceleration."""
@@ -48,9 +56,24 @@ CODES = {
 """What the kernel does for each of a controller's compensations."""
 
 
-KINDS = {"gain": GAIN, "bias": BIAS, "delay": DELAY, "speed": SPEED, "place": PLACE}
+KINDS = {
+    "gain": GAIN,
+    "bias": BIAS,
+    "delay": DELAY,
+    "speed": SPEED,
+    "place": PLACE,
+    "limit": LIMIT,
+    "damping": DAMPING,
+    "integral": INTEGRAL,
+    "deadband": DEADBAND,
+    "punch": PUNCH,
+    "speed_limit": SPEED_LIMIT,
+    "backlash": BACKLASH,
+}
 START_KINDS = ("place", "speed")
 """Parameters of a loop that a motion can be differentiated by, and those of where it starts."""
+PLAIN_KINDS = ("gain", "bias", "delay", "limit", *START_KINDS)
+"""Those of any law; the others are of position servos."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +86,9 @@ class LoopColumn:
         ``"gain"``: the drive's torque per unit of output; ``"bias"``: what the encoder reads at
         zero [rad or m]; ``"delay"``: by how much all held targets come late [s]; ``"speed"``: the
         joint's speed at the start [rad/s or m/s], and ``"place"``: what its encoder reads there
-        [rad or m]; ``"ks_pitch"`` and such are of the loop's mount.
+        [rad or m]; ``"limit"``, ``"damping"``, ``"integral"``, ``"deadband"``, ``"punch"``,
+        ``"speed_limit"`` and ``"backlash"``: see `Controller`; ``"ks_pitch"`` and such are of the
+        loop's mount.
     joint : int
         Index of the joint; of a delay and of a mount any.
     """
@@ -271,15 +296,23 @@ def build_parts(
     assert loop.width is not None
     plant = build_plant(idim, theta, loop.width, columns, loop.elements)
     law = build_law(loop, own, len(columns))
-    state = build_initial_state(loop, law, plant, c)
+    targets, hurry = slow_targets(loop)
+    noise = check_input_signal(loop.noise, loop.samples, n, "position noise")
+    flank, half = np.zeros((0, n)), 0.5 * loop.controller.backlash
+    if np.any(half > 0.0) or any(each.kind == "backlash" for each in own):
+        flank = find_flanks(loop)
+        noise = (noise if len(noise) else 0.0) - half * flank
+    state = build_initial_state(loop, law, plant, c, flank)
     inputs = Inputs(
-        reference=np.ascontiguousarray([loop.reference.q, loop.reference.dq, loop.reference.ddq]),
+        reference=np.ascontiguousarray([targets, loop.reference.dq, loop.reference.ddq]),
         forward=predict_feed_forward(loop),
         external=check_input_signal(loop.external, loop.samples, dof, "external torque"),
-        noise=check_input_signal(loop.noise, loop.samples, n, "position noise"),
+        noise=noise,
         counts=np.zeros(n) if loop.count is None else np.array(loop.count, dtype=float),
         period=1.0 / loop.rate,
         base=align_base_motion(loop),
+        flank=flank,
+        hurry=hurry,
     )
     stages = len(INTEGRATORS[loop.integrator].b)
     room = build_scratch(idim.tree, plant, state, stages, loop.base is not None)
@@ -347,6 +380,10 @@ def add_mount_joints(loop: Loop, idim: Idim, m: int) -> Loop:
             band=pad_in_front(control.band, m),
             gain=pad_in_front(control.gain, m, 1.0),
             limit=pad_in_front(control.limit, m, np.inf),
+            deadband=pad_in_front(control.deadband, m),
+            punch=pad_in_front(control.punch, m),
+            speed_limit=pad_in_front(control.speed_limit, m, np.inf),
+            backlash=pad_in_front(control.backlash, m),
         ),
         reference=replace(
             reference,
@@ -378,11 +415,15 @@ def build_law(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> Law
     """The controller on the integrator's clock, and which of its parameters are differentiated."""
     control, idim = loop.controller, loop.idim
     fitted = any(each.kind not in START_KINDS for each in own)
-    if fitted and (control.states or control.compensation != "none" or control.rate is not None):
+    states = control.states and not control.edge
+    if fitted and (states or control.compensation != "none" or control.rate is not None):
         raise InputError(
             "gains, biases and delays are found for continuous controllers without states and "
-            "compensation: p, pd and p-p"
+            "compensation: p, pd, p-p and servo"
         )
+    beyond = sorted({each.kind for each in own} & set(KINDS) - set(PLAIN_KINDS))
+    if beyond and not control.edge:
+        raise InputError(f"{', '.join(beyond)}: found for controllers of kind 'servo' alone")
     hold, delay = loop.steps
     late = control.delay * loop.rate if control.rate is None else 0.0
     bias = np.zeros(idim.robot.n) if loop.bias is None else np.array(loop.bias, dtype=float)
@@ -392,10 +433,11 @@ def build_law(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> Law
     if loop.model is not None:
         model = build_plant(idim, loop.model, np.ones(idim.robot.n))
         phi, rotors = model.phi, model.rotors
-    names = ("A", "B", "C", "D", "antiwindup", "band", "gain", "limit")
+    names = ("A", "B", "C", "D", "antiwindup", "band", "gain", "limit", "deadband", "punch")
     arrays = {key: np.ascontiguousarray(getattr(control, key), dtype=float) for key in names}
     return Law(
         **arrays,
+        edge=control.edge,
         hold=hold,
         delay=delay,
         compensation=CODES[control.compensation],
@@ -408,8 +450,13 @@ def build_law(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> Law
     )
 
 
-def build_initial_state(loop: Loop, law: Law, plant: Plant, columns: int) -> State:
-    """The robot on its reference, controllers at rest there, and friction in its first state."""
+def build_initial_state(
+    loop: Loop, law: Law, plant: Plant, columns: int, flank: Array | None = None
+) -> State:
+    """The robot on its reference, controllers at rest there, and friction in its first state.
+
+    On the sides of a lost motion, `flank`, where there is one.
+    """
     robot = loop.idim.robot
     n, dof, m = robot.n, robot.dof, law.C.shape[1]
     place, twist = (np.eye(7)[6], np.zeros(6)) if robot.floating else (np.zeros(0), np.zeros(0))
@@ -426,10 +473,14 @@ def build_initial_state(loop: Loop, law: Law, plant: Plant, columns: int) -> Sta
         raise InputError("the start holds values that are not finite")
     q = np.array(q, dtype=float)
     q[len(q) - n :] -= law.bias
+    side = np.zeros(n) if flank is None or not len(flank) else 0.5 * flank[loop.lead]
+    q[len(q) - n :] += loop.controller.backlash * side
     SQ, SV = np.zeros((2, dof, columns))
     for kind, joint, column in law.parameter:
         if kind == BIAS:
             SQ[dof - n + joint, column] = -1.0
+        elif kind == BACKLASH:
+            SQ[dof - n + joint, column] = side[joint]
         elif kind == SPEED:
             SV[dof - n + joint, column] = 1.0
         elif kind == PLACE:

@@ -28,6 +28,7 @@ from dynident.report.fit import Fit
 from dynident.robot import load_robot
 from dynident.robot.model import Robot
 from dynident.simulation.rollout import rollout
+from dynident.simulation.servo import find_reading_offsets
 from dynident.study.fits import (
     AS_FITTED,
     Layout,
@@ -305,10 +306,11 @@ def replay_samples(
         motions = [measured - here.measured]
         if engine != OURS:
             there = ENGINES[engine](exported, build_drive(loop), model)
-            motions += [measured - bias - there.q, there.q - here.q]
+            seen = measured - bias - find_reading_offsets(loop)
+            motions += [seen - there.q, there.q - here.q]
             notes = there.notes
             for words, q in there.otherwise:
-                own = np.sum((measured - bias - q) ** 2, axis=0)
+                own = np.sum((seen - q) ** 2, axis=0)
                 aside[words] = aside.get(words, np.zeros(robot.n)) + own
         squares[: len(motions)] += [np.sum(motion**2, axis=0) for motion in motions]
         count += stop - start
@@ -341,6 +343,7 @@ def describe_found_law(simulation: Simulation) -> tuple[str, ...]:
         found.append(f"a delay of the targets of {format_number(1e3 * control.delay, 3)} ms")
     if np.any(control.gain != 1.0):
         found.append("drive gains")
+    found += control.parts
     if simulation.bias is not None and np.any(np.array(simulation.bias) != 0.0):
         found.append("encoder biases")
     if simulation.mount is not None:
