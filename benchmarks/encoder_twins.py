@@ -103,7 +103,7 @@ def bound(problem: di.Problem, simulation: Simulation, fitting: Fitting, x: Arra
     encoders; what is known is no unknown.
     """
     simulation, idim = simulation.of_encoders(), problem.idim
-    own = tuple(list_columns(choose_loop_kinds(fitting, simulation), problem.robot.n, ()))
+    own = list_columns(choose_loop_kinds(fitting, simulation), problem.robot.n)
     unknowns = Unknowns(idim, own, np.ones(len(x)), idim.inertial, 1)
     known = [
         name

@@ -1,4 +1,4 @@
-"""Position servos: dead band, punch, integral, limits and lost motion, simulated and fitted."""
+"""Position servos: dead band, punch, integral and limits, simulated and fitted."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from functools import partial
 import numpy as np
 import pytest
 from differences import assert_slope
-from test_encoder import BIAS, KP, RATE, twin
+from test_encoder import BIAS, DELAY, KP, RATE, log_of, twin
 
+import dynident as di
 from dynident.control.controller import EDGE, pd, servo
 from dynident.control.reference import Reference
 from dynident.core.errors import InputError
@@ -17,13 +18,13 @@ from dynident.simulation.rollout import LoopColumn, rollout, sensitive_rollout
 from dynident.simulation.servo import limit_speeds
 
 SERVO = {"kd": 0.4, "ki": 8.0, "deadband": 4e-3, "punch": 0.3, "speed_limit": 1.5, "limit": 12.0}
-OWN = ("gain", "limit", "damping", "integral", "deadband", "punch", "speed_limit", "backlash")
+OWN = ("gain", "limit", "damping", "integral", "deadband", "punch", "speed_limit")
 
 
 def servo_loop(tmp_path, seconds=2.0, **changes):
     """The twin of encoder logs under position servos."""
     _, loop, theta = twin(tmp_path, seconds)
-    options = {**SERVO, "backlash": 0.02, "delay": loop.controller.delay, **changes}
+    options = {**SERVO, "delay": loop.controller.delay, **changes}
     return replace(loop, controller=servo(KP, **options)), theta
 
 
@@ -94,8 +95,6 @@ def test_an_integral_takes_a_rested_joint_to_its_target(tmp_path):
 def test_what_servos_are_not_is_refused(tmp_path):
     with pytest.raises(InputError, match="kp has to be positive"):
         servo(0.0)
-    with pytest.raises(InputError, match="continuous"):
-        servo(1.0, rate=100.0)
     with pytest.raises(InputError, match="punch must not be negative"):
         servo(1.0, punch=-1.0)
     loop, theta = servo_loop(tmp_path)
@@ -104,3 +103,45 @@ def test_what_servos_are_not_is_refused(tmp_path):
     plain = replace(loop, controller=pd(KP, 0.0))
     with pytest.raises(InputError, match="servo"):
         next(sensitive_rollout(plain, theta, (), ("q",), [LoopColumn("punch", 0)]))
+
+
+def fit_servo(tmp_path, loop, true, **told):
+    """Of a noisy log of the twin under a servo: what was fitted by name, and how."""
+    robot, there, theta = twin(tmp_path)
+    law = servo(KP, 0.4, delay=DELAY, **{**told, **true})
+    log = log_of(replace(there, controller=law), theta)
+    problem = di.Problem(robot, di.prepare(log, bandwidth=10.0))
+    simulation = di.Simulation(servo(KP, 0.4, **told), width=0.03)
+    found = di.identify(problem, "cloe", simulation=simulation, loop=loop).estimate
+    own = found.fitted
+    values = dict(zip(own.names, zip(own.values, own.std, strict=True), strict=True))
+    return values, found.message, found
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "value"), [("deadband", "deadband", 0.01), ("integral", "ki", 20.0)]
+)
+def test_the_part_that_a_servo_has_is_chosen_and_found(tmp_path, kind, key, value):
+    values, words, _ = fit_servo(tmp_path, "delay,bias,servo", {key: value})
+    assert f"of the servo {kind} (" in words
+    others = {"deadband", "punch", "integral", "damping", "speed_limit"} - {kind}
+    assert not any(f"{other}1" in values for other in others)
+    for j in range(3):
+        found, std = values[f"{kind}{j + 1}"]
+        assert abs(found - value) < 5.0 * std + 1e-3 * value
+
+
+def test_a_servo_that_has_no_parts_is_given_none(tmp_path):
+    values, words, _ = fit_servo(tmp_path, "delay,bias,servo", {})
+    assert "no part lowers the error" in words
+    assert "deadband1" not in values
+
+
+def test_a_limit_is_found_where_it_is_reached(tmp_path):
+    values, _, found = fit_servo(tmp_path, "delay,bias,limit", {"limit": 14.0}, limit=11.0)
+    for j in range(2):
+        assert values[f"limit{j + 1}"][0] == pytest.approx(14.0, abs=0.02)
+    # the loop that is stored is that which was fitted
+    assert found.fitted.loop.controller.limit[0] == values["limit1"][0]
+    with pytest.raises(InputError, match="give limit there"):
+        fit_servo(tmp_path, "limit", {})

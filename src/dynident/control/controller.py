@@ -27,7 +27,7 @@ MOST_LATE = 200
 QREF, DQREF, DDQREF, Q, DQ = range(5)
 EDGE = 5e-4
 """Over which a dead band of position servos ends [rad or m]."""
-OF_SERVOS = ("deadband", "punch", "speed_limit", "backlash")
+OF_SERVOS = ("deadband", "punch", "speed_limit")
 """Fields of a `Controller` that position servos have, one value a joint."""
 UNLIMITED = ("limit", "speed_limit")
 """Fields that may be infinite."""
@@ -74,10 +74,9 @@ class Controller:
         dead band and ``s(x) = edge log(1 + exp(x / edge))``, and which add ``punch (s'(e - b) -
         s'(-e - b))``: without b the first is e, and the second ``tanh(e / (2 edge))``. Zero for all
         other laws [rad or m].
-    deadband, punch, speed_limit, backlash : ndarray, shape (n,)
+    deadband, punch, speed_limit : ndarray, shape (n,)
         Of position servos: error without an answer [rad or m], output at once beyond it [units of
-        u], speed with which targets move at most [rad/s or m/s], and width of the lost motion
-        between the drive and its encoder [rad or m].
+        u], and speed with which targets move at most [rad/s or m/s].
     """
 
     A: Array
@@ -95,7 +94,6 @@ class Controller:
     deadband: Array = field(default_factory=lambda: np.zeros(0))
     punch: Array = field(default_factory=lambda: np.zeros(0))
     speed_limit: Array = field(default_factory=lambda: np.zeros(0))
-    backlash: Array = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         if np.ndim(self.C) != 2 or not len(self.C):
@@ -123,7 +121,7 @@ class Controller:
             raise InputError("controller: band must not be negative; 0 for none")
         if not np.all(self.speed_limit > 0.0):
             raise InputError("controller: speed_limit has to be positive; leave it out for none")
-        for label in ("deadband", "punch", "backlash"):
+        for label in ("deadband", "punch"):
             if np.any(getattr(self, label) < 0.0):
                 raise InputError(f"controller: {label} must not be negative; 0 for none")
         _check_rate(self.rate)
@@ -157,11 +155,8 @@ class Controller:
         """The same position servos with an integral of their error, weighed by zero so far."""
         if self.states:
             return self
-        error = np.zeros((self.n, 1, len(INPUTS)))
-        error[:, 0, QREF], error[:, 0, Q] = 1.0, -1.0
-        zero, stiff = np.zeros((self.n, 1)), self.D[:, QREF]
-        back = np.divide(1.0, stiff, out=np.zeros_like(stiff), where=stiff > 0.0)
-        return replace(self, A=zero[:, None], B=error, C=zero, antiwindup=back[:, None], band=zero)
+        A, B, C, back = _build_servo_integral(self.D[:, QREF], 0.0 * self.gain, self.rate)
+        return replace(self, A=A, B=B, C=C, antiwindup=back, band=np.zeros((self.n, 1)))
 
     def answer(self, w: Array) -> Array:
         """Outputs without limits and states by `INPUTS` w (..., n, 5), shape (..., n)."""
@@ -190,6 +185,10 @@ class Controller:
         if kind == "integral":
             return self.C[:, 0] if self.states else np.zeros(self.n)
         return np.asarray(getattr(self, kind))
+
+    def parameters(self) -> dict[str, Array]:
+        """Values of all `PARAMETERS` by kind."""
+        return {kind: self.parameter(kind) for kind in PARAMETERS}
 
     def told(self, values: Mapping[str, float]) -> Controller:
         """The same with other values of parameters by name (``gain1``); the rest as it is."""
@@ -310,20 +309,19 @@ def servo(
     deadband: Numbers = 0.0,
     punch: Numbers = 0.0,
     speed_limit: Numbers | None = None,
-    backlash: Numbers = 0.0,
     **common: Unpack[Common],
 ) -> Controller:
     """Position servo: ``u = kp f(e) + punch h(e) - kd dq + ki * integral of f(e)``.
 
     ``e = qref - q``; f leaves out a dead band b, ``f(e) = e - b`` above it, and h is the sign of
-    f: both are smooth over `EDGE`. Targets move with `speed_limit` at most; `backlash` is the width
-    of a lost motion between the drive and its encoder. `Controller` has the units.
+    f: both are smooth over `EDGE`. Targets move with `speed_limit` at most. `Controller` has the
+    units.
 
     >>> from dynident.control.controller import servo
     >>> servo(17.8, deadband=2e-3, punch=0.1, limit=3.0, n=6).deadband[0]
     0.002
     """
-    given = {"deadband": deadband, "punch": punch, "backlash": backlash}
+    given = {"deadband": deadband, "punch": punch}
     if speed_limit is not None:
         given["speed_limit"] = speed_limit
     names = ("kp", "kd", "ki")
@@ -333,19 +331,17 @@ def servo(
     own = dict(zip((*names, *given), values, strict=True))
     if np.any(first <= 0.0) or np.any(own["kd"] < 0.0) or np.any(own["ki"] < 0.0):
         raise InputError("servo: kp has to be positive, kd and ki zero or more")
-    if common.get("rate") is not None or common.get("compensation", "none") != "none":
-        raise InputError("servo: its law is continuous and without compensation; take pid")
     D = _stack_coefficients({QREF: first, Q: -first, DQ: -own["kd"]})
-    plain = _build_controller(D, common)
-    found = replace(
+    rate = _check_rate(common.get("rate"))
+    states = _build_servo_integral(first, own["ki"], rate) if np.any(own["ki"]) else ()
+    plain = _build_controller(D, common, states)
+    return replace(
         plain,
         edge=EDGE,
         deadband=own["deadband"],
         punch=own["punch"],
-        backlash=own["backlash"],
         speed_limit=own.get("speed_limit", plain.speed_limit),
     )
-    return replace(found.integrating(), C=own["ki"][:, None]) if np.any(own["ki"]) else found
 
 
 def p_p(
@@ -545,6 +541,15 @@ def _build_integral(
     back = on * period / np.where(time > 0.0, time, np.inf)
     A = np.zeros((n, 1, 1)) if rate is None else on[:, None, None]
     return A, (e * ki[:, None] * period)[:, None], on[:, None], back[:, None]
+
+
+def _build_servo_integral(kp: Array, ki: Array, rate: float | None) -> States:
+    """The integral of a servo's error as a state that ki weighs; it goes back by ``1 / kp``."""
+    n, period = len(kp), 1.0 if rate is None else 1.0 / rate
+    error = np.zeros((n, 1, len(INPUTS)))
+    error[:, 0, QREF], error[:, 0, Q] = period, -period
+    back = np.divide(period, kp, out=np.zeros(n), where=kp > 0.0)
+    return np.full((n, 1, 1), float(rate is not None)), error, ki[:, None], back[:, None]
 
 
 def _difference_positions(

@@ -39,7 +39,6 @@ from dynident.encoders.servo import (
     begin_loop,
     choose_parts,
     list_columns,
-    list_reversed_joints,
     widen,
 )
 from dynident.encoders.unknowns import (
@@ -131,9 +130,9 @@ class Fitting(Options):
         Annotated[str, BeforeValidator(join_names), AfterValidator(check_loop_kinds)] | None,
         "what is fitted of the loop where links are not free, with commas between: the `delay` of "
         "its targets, each encoder's `bias`, each drive's `gain` and `limit`; of `servo` "
-        "controllers also `damping`, `integral`, `deadband`, `punch`, `speed_limit` and "
-        "`backlash`, or `servo`: those of them that predict blocks left out better; by default the "
-        "delay, of `servo` controllers `delay,gain,servo`",
+        "controllers also `damping`, `integral`, `deadband`, `punch` and `speed_limit`, or "
+        "`servo`: those of them that predict blocks left out better; by default the delay, of "
+        "`servo` controllers `delay,gain,servo`",
     ] = None
     mount: Annotated[
         Annotated[str, BeforeValidator(join_names), AfterValidator(order_mount_axes)] | None,
@@ -177,8 +176,7 @@ def fit_drives_and_loop(
     if fitting.mount and fitting.links == "prior":
         raise InputError("a mount is fitted under fixed links; leave links = 'prior' out")
     kinds = choose_loop_kinds(fitting, simulation)
-    sides = list_reversed_joints(problem, simulation) if "backlash" in kinds else ()
-    own = tuple(list_columns([kind for kind in kinds if kind != SERVO], robot.n, sides))
+    own = list_columns([kind for kind in kinds if kind != SERVO], robot.n)
     first = 0 if fitting.links == "prior" else idim.inertial
     x = choose_start_unknowns(problem, simulation, own, first)
     reached = fit_from(problem, simulation, own, first, fitting, x, progress)

@@ -14,7 +14,6 @@ from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
 from dynident.regression.factors import GroupFactor, compress_groups
 from dynident.regression.problem import Problem
 from dynident.simulation.rollout import START_KINDS, LoopColumn, sensitive_rollout
-from dynident.simulation.servo import find_flanks
 
 INSTANTS_HZ = 200.0
 """Positions are fitted at about this rate: their errors are smooth."""
@@ -66,7 +65,6 @@ def differentiate_readings(
     )
     theta, first, n = unknowns.theta(x), len(unknowns.columns), problem.robot.n
     biases = [(c.joint, first + k) for k, c in enumerate(unknowns.own) if c.kind == "bias"]
-    lost = [(c.joint, first + k) for k, c in enumerate(unknowns.own) if c.kind == "backlash"]
     starts, run = unknowns.starts(x), 0
     begin = [LoopColumn(kind, j) for kind in START_KINDS for j in range(n)] if len(starts) else []
     own = (*unknowns.own, *begin)
@@ -76,7 +74,6 @@ def differentiate_readings(
         for start, _, loop in loops:
             begun = replace(loop, q0=starts[run, 0], dq0=starts[run, 1]) if len(starts) else loop
             place = unknowns.asked + 2 * n * run
-            flank = find_flanks(begun)[loop.lead :] if lost else np.zeros((0, n))
             for part in sensitive_rollout(begun, theta, unknowns.columns, ("q",), own):
                 a = start + part.start
                 sample = np.arange(a, a + len(part.motion.q))
@@ -88,8 +85,6 @@ def differentiate_readings(
                     by[:, :, place : place + 2 * n] = found[:, :, unknowns.asked :]
                 for joint, column in biases:
                     by[:, joint, column] += 1.0
-                for joint, column in lost:
-                    by[:, joint, column] -= 0.5 * flank[part.start :][: len(kept)][kept, joint]
                 error = log.measured[sample[kept]] - part.motion.measured[kept]
                 yield index, sample[kept], by, error
             run += 1

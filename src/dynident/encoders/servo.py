@@ -7,17 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynident.control.controller import PARAMETERS
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.encoders.errors import differentiate_readings
 from dynident.encoders.unknowns import FROM_ZERO, Unknowns
-from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
+from dynident.estimators.closed_loop import Simulation
 from dynident.regression.factors import Compression, measure_columns, stack_weighted_groups
 from dynident.regression.problem import Problem
 from dynident.simulation.rollout import LoopColumn
-from dynident.simulation.servo import find_flanks
 
-PARTS = ("deadband", "punch", "integral", "backlash", "damping", "limit", "speed_limit")
+PARTS = ("deadband", "punch", "integral", "damping", "limit", "speed_limit")
 """What a servo may have beside stiffness and delay, each of all joints."""
 START_DELAY = 1.0
 """Of the targets, where the iterations start [samples]."""
@@ -29,8 +27,6 @@ LEAST = 0.01
 """Share of the squared errors by which it has to lower them, too."""
 MOSTLY = 95.0
 """Percentile of the speeds at which a limit of them is looked for first."""
-REVERSED = 0.02
-"""Share of its samples in which a joint's load has to press on either side of a lost motion."""
 DEPENDENT = 1e-6
 """Share of the largest direction below which columns count as dependent."""
 
@@ -94,29 +90,13 @@ def linearise_blocks(
     return Blocks(tuple(stack_weighted_groups(own, sigma) for own in full))
 
 
-def list_reversed_joints(problem: Problem, simulation: Simulation) -> tuple[int, ...]:
-    """Joints whose load changes its side often enough to tell a lost motion from a bias."""
-    loops = build_auxiliary_model(problem, simulation).loops
-    flanks = np.vstack([find_flanks(loop) for own in loops for _, _, loop in own])
-    less, more = (np.mean(side * flanks > 0.5, axis=0) for side in (-1.0, 1.0))
-    return tuple(np.flatnonzero(np.minimum(less, more) >= REVERSED).tolist())
-
-
-def list_columns(
-    kinds: Sequence[str], n: int, reversed_: Sequence[int], asked: Sequence[LoopColumn] = ()
-) -> list[LoopColumn]:
-    """Parameters of the loop of some kinds, but for those that are asked for.
-
-    Lost motions are those of joints whose load is reversed, each beside the encoder's bias: a load
-    that lies on one side most of the time makes one look like the other.
-    """
-    found: list[LoopColumn] = []
-    for kind in kinds:
-        joints = reversed_ if kind == "backlash" else range(1 if kind == "delay" else n)
-        found += [LoopColumn(kind, j) for j in joints]
-        if kind == "backlash":
-            found += [LoopColumn("bias", j) for j in joints]
-    return [each for each in dict.fromkeys(found) if each not in asked]
+def list_columns(kinds: Sequence[str], n: int) -> tuple[LoopColumn, ...]:
+    """Parameters of the loop of some kinds: of all joints, but for the delay."""
+    return tuple(
+        LoopColumn(kind, j)
+        for kind in dict.fromkeys(kinds)
+        for j in range(1 if kind == "delay" else n)
+    )
 
 
 def widen(
@@ -137,7 +117,7 @@ def begin_loop(problem: Problem, simulation: Simulation) -> dict[str, Array]:
     A speed limit that is not told begins at the speeds that joints seldom exceed.
     """
     control, n = simulation.controller, problem.robot.n
-    found = {kind: control.parameter(kind) for kind in PARAMETERS}
+    found = control.parameters()
     speeds = np.vstack([log.dq[:, -n:] for log in problem.samples])
     fast = np.maximum(np.percentile(np.abs(speeds), MOSTLY, axis=0), 1e-2)
     told = found["speed_limit"]
@@ -159,7 +139,7 @@ def choose_parts(
     Returns
     -------
     columns : tuple of LoopColumn
-        Of `PARTS`, and biases beside lost motions.
+        Of `PARTS`.
     words : str
         What was tried, and by how much it pays.
     """
@@ -167,20 +147,16 @@ def choose_parts(
     start = begin_loop(problem, simulation)
     open_ = [k for k in PARTS if k not in asked and np.all(np.isfinite(start[k]))]
     known = [k for k in open_ if np.all(np.isfinite(simulation.controller.parameter(k)))]
-    n, sides = problem.robot.n, list_reversed_joints(problem, simulation)
-    if not sides:
-        open_, known = ([k for k in kinds if k != "backlash"] for kinds in (open_, known))
+    n = problem.robot.n
 
     def widened(kinds: Sequence[str]) -> tuple[Blocks, Unknowns]:
         """Linearised errors with some parts more."""
-        more = list_columns(kinds, n, sides, unknowns.own)
-        wider, values = widen(unknowns, x, more, start)
+        wider, values = widen(unknowns, x, list_columns(kinds, n), start)
         return linearise_blocks(problem, simulation, wider, values, sigma), wider
 
-    def place(wider: Unknowns, kinds: Sequence[str], without: str = "") -> Integers:
-        """Columns of all that was asked, and of some parts but for those of a kind."""
-        more = list_columns(kinds, n, sides, unknowns.own)
-        own = [*unknowns.own, *(each for each in more if each.kind != without)]
+    def place(wider: Unknowns, kinds: Sequence[str]) -> Integers:
+        """Columns of all that was asked, and of some parts."""
+        own = (*unknowns.own, *list_columns(kinds, n))
         every = [len(wider.columns) + wider.own.index(each) for each in own]
         return np.array([*range(len(wider.columns)), *every], dtype=np.int64)
 
@@ -195,9 +171,6 @@ def choose_parts(
     while left := [k for k in known if k not in chosen]:
         tried = {kind: blocks.measure(place(wider, [*chosen, kind]), positive) for kind in left}
         best = min(left, key=lambda kind: float(np.sum(tried[kind])))
-        if best == "backlash":
-            biased = blocks.measure(place(wider, [*chosen, best], best), positive)
-            now = min(now, biased, key=np.sum)
         if not pays(now, tried[best]):
             break
         chosen.append(best)
@@ -212,10 +185,7 @@ def choose_parts(
     told = ", ".join(f"{kind} ({gains[kind]:.2g} %)" for kind in chosen) or "no part"
     rest = ", ".join(kind for kind in open_ if kind not in chosen)
     words = f"of the servo {told} lowers the error of blocks left out by a standard error"
-    words += f", {rest} do not" if rest else ""
-    if not sides:
-        words += "; no joint's load is reversed, by which a lost motion would show"
-    return tuple(list_columns(chosen, n, sides, unknowns.own)), words
+    return list_columns(chosen, n), words + (f", {rest} do not" if rest else "")
 
 
 def pays(before: Array, after: Array) -> bool:

@@ -14,7 +14,7 @@ from dynident.dynamics.whole import Model
 from dynident.export.resistance import Resistance, make_resistance
 from dynident.export.terms import sort_joint_terms
 from dynident.simulation.loop import Loop
-from dynident.simulation.servo import find_reading_offsets, slow_targets
+from dynident.simulation.servo import slow_targets
 
 LONGEST_STEP = 2.5e-4
 """Of the engines' integration, which is of first order [s]."""
@@ -63,8 +63,10 @@ class Drive:
         Of the friction's smoothed sign.
     servo : Controller, optional
         Whose error is bent, and which answers in the place of push, kq and kd.
-    aim, beside : ndarray, shape (samples * substeps, n)
-        Targets of such servos, and what they read beside the positions [rad or m].
+    aim : ndarray, shape (samples * substeps, n)
+        Targets of such servos [rad or m].
+    bias : ndarray, shape (n,)
+        What their encoders read at zero [rad or m].
     """
 
     step: float
@@ -78,7 +80,7 @@ class Drive:
     width: Array
     servo: Controller | None
     aim: Array
-    beside: Array
+    bias: Array
 
     @property
     def samples(self) -> int:
@@ -91,7 +93,7 @@ class Drive:
             u = self.push[k] + self.kq * q + self.kd * dq
         else:
             w = np.zeros((len(q), len(INPUTS)))
-            w[:, QREF], w[:, Q], w[:, DQ] = self.aim[k], q + self.beside[k], dq
+            w[:, QREF], w[:, Q], w[:, DQ] = self.aim[k], q + self.bias, dq
             u = self.servo.gain * self.servo.answer(w)
         return np.asarray(np.maximum(np.minimum(u, self.limit), -self.limit))
 
@@ -118,7 +120,6 @@ def build_drive(loop: Loop) -> Drive:
         push += control.D[:, column] * average_held_signals(signal, at, 1.0 / substeps)
     bias = np.zeros(robot.n) if loop.bias is None else loop.bias
     push += control.D[:, Q] * bias
-    offsets = bias + find_reading_offsets(loop)
     assert loop.q0 is not None
     assert loop.dq0 is not None
     assert loop.width is not None
@@ -129,12 +130,12 @@ def build_drive(loop: Loop) -> Drive:
         control.gain * control.D[:, Q],
         control.gain * control.D[:, DQ],
         np.abs(control.gain) * control.limit,
-        loop.q0 - offsets[0],
+        loop.q0 - bias,
         np.array(loop.dq0),
         loop.width,
         control if control.edge else None,
         average_held_signals(targets, at, 1.0 / substeps),
-        np.repeat(offsets, substeps, axis=0),
+        bias,
     )
 
 

@@ -96,7 +96,7 @@ EXPORTS = {
         "xml",
         render_identified_mjcf,
         MOTORS,
-        ("gain", "bias", "off", "limit", "damping", "backlash"),
+        ("gain", "bias", "off", "limit", "damping"),
     ),
     "sdf": Format(
         "an SDF", "Bodies, joints and rotors for Drake and Gazebo.", "sdf", render_sdf, DRIVES

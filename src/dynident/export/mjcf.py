@@ -463,11 +463,6 @@ def render_fresh_mjcf(
         etree.SubElement(base, "inertial", _format_inertial(phi[0]))
     bodies = [base]
     actuators = etree.Element("actuator")
-    lost = {
-        joint.name: servo
-        for joint, servo in zip(robot.joints, servos, strict=False)
-        if servo.backlash > 0.0
-    }
     for joint, own, values in zip(
         robot.joints, attributes, phi[int(robot.floating) :], strict=True
     ):
@@ -482,9 +477,6 @@ def render_fresh_mjcf(
         bodies.append(body)
         etree.SubElement(body, "inertial", _format_inertial(values))
         etree.SubElement(body, "joint", _format_joint(joint) | own)
-        if joint.name in lost:
-            behind = lost[joint.name].lost_motion(_format_joint(joint))
-            etree.SubElement(body, "joint", dict(behind))
         if servos:
             continue
         limit = {}
@@ -497,15 +489,9 @@ def render_fresh_mjcf(
     root.append(actuators)
     etree.indent(root)
     text = etree.tostring(root, encoding="unicode").encode() + b"\n"
-    notes: tuple[str, ...] = ()
-    if lost:
-        notes += (
-            f"the lost motion of {', '.join(lost)} is a joint <name>_backlash behind each: an "
-            "encoder at the output reads the sum of both, the servos here their own joint alone",
-        )
     if robot.source is None or robot.source.suffix.lower() == ".toml":
-        return text, notes
-    return text, (*notes, f"shapes and meshes of {robot.source.name} are not in the MJCF")
+        return text, ()
+    return text, (f"shapes and meshes of {robot.source.name} are not in the MJCF",)
 
 
 def _format_joint(joint: Joint) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,8 +26,6 @@ class Servo:
         Range of the torque; infinite for none.
     delay : float
         By which its targets come late [s].
-    backlash : float
-        Width of the lost motion behind it [rad or m].
     """
 
     kp: float
@@ -37,25 +34,11 @@ class Servo:
     least: float
     most: float
     delay: float = 0.0
-    backlash: float = 0.0
 
     @property
     def limit(self) -> float:
         """Of the torque about its constant; infinite for none [Nm or N]."""
         return 0.5 * (self.most - self.least)
-
-    def lost_motion(self, joint: Mapping[str, str]) -> Mapping[str, str]:
-        """The joint by which the link is free behind the drive's, about the same axis."""
-        half = 0.5 * self.backlash
-        return {
-            "name": f"{joint['name']}_backlash",
-            "type": joint["type"],
-            "axis": joint["axis"],
-            "range": format_exact_numbers([-half, half]),
-            "limited": "true",
-            "armature": "1e-5",
-            "damping": "1e-3",
-        }
 
     def element(self, joint: str) -> etree._Element:
         """The actuator, MuJoCo's ``position`` but for the constant."""
@@ -86,6 +69,5 @@ def derive_servos(loop: Simulation, offset: Array) -> tuple[Servo, ...]:
     bias = np.zeros(control.n) if loop.bias is None else np.array(loop.bias)
     most = np.abs(control.gain) * control.limit
     late = np.full(control.n, control.delay)
-    constant, lost = -offset - gains[0] * bias, control.backlash
-    rows = zip(*gains, constant, -most - offset, most - offset, late, lost, strict=True)
+    rows = zip(*gains, -offset - gains[0] * bias, -most - offset, most - offset, late, strict=True)
     return tuple(Servo(*map(float, row)) for row in rows)

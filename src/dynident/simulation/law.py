@@ -12,7 +12,7 @@ from dynident.plant.state import fill_mass_and_bias, linearise_bodies
 
 PLAIN, GRAVITY, COMPUTED_TORQUE = 0, 1, 2
 GAIN, BIAS, DELAY, SPEED, PLACE, LIMIT = range(6)
-DAMPING, INTEGRAL, DEADBAND, PUNCH, SPEED_LIMIT, BACKLASH = range(6, 12)
+DAMPING, INTEGRAL, DEADBAND, PUNCH, SPEED_LIMIT = range(6, 11)
 """Parameters of the loop itself that a motion is differentiated by."""
 CHANGE, SLOPE, SIGN, RISE = 0, 1, 2, 3
 """What a dead band makes of an error e: f(e) - e, its slope, the sign h(e) of f, its slope."""
@@ -160,8 +160,6 @@ def fill_output_tangent(law, s, z, SQ, SV, SZ, first, moving):  # type: ignore[n
         kind, joint, column = law.parameter[c]
         if kind == BIAS:
             s.Sread[joint, column] += 1.0
-        elif kind == BACKLASH:
-            s.Sread[joint, column] -= 0.5 * s.flank[joint]
         elif kind == SPEED_LIMIT:
             s.Saim[joint, column] += s.hurry[joint]
         elif kind == DELAY:
@@ -338,8 +336,6 @@ def decide_torque(tree, law, inputs, s, k, part, begin, span, dq, z, SQ, SV, SZ,
                 w[j, i] = interpolate_reference(reference, i, k, part, inputs.period, j)
     for j in range(n):
         w[j, 3], w[j, 4] = s.measured[j], dq[first + j]
-        if len(inputs.flank):
-            s.flank[j] = inputs.flank[k, j]
     fill_linear_output(law, w, z, s)
     if columns:
         fill_output_tangent(law, s, z, SQ, SV, SZ, first, True)

@@ -139,13 +139,6 @@ class Loop:
             )
         if np.any(np.isfinite(self.controller.speed_limit)) and not self.held:
             raise InputError("a speed_limit needs targets that are held (targets = 'held')")
-        if np.any(self.controller.backlash > 0.0) and (
-            idim.robot.floating or not idim.robot.has_nominal
-        ):
-            raise InputError(
-                "backlash needs a fixed base and the inertials of the robot's file: weight decides "
-                "on which side a joint lies"
-            )
         if self.count is not None:
             count = np.asarray(self.count, dtype=float)
             if count.shape != (n,) or not np.all((count >= 0.0) & np.isfinite(count)):

@@ -35,9 +35,6 @@ class Inputs(NamedTuple):
         Between samples [s].
     base : ndarray, shape (samples, 19) or (0, 19)
         Pose, twist and acceleration of a base whose motion is given.
-    flank : ndarray, shape (samples, n) or (0, n)
-        Smooth sign of the load that a lost motion bears, which the noise has times minus half its
-        width.
     hurry : ndarray, shape (samples, n) or (0, n)
         Derivative of the targets' positions by the limits of their speeds [s].
     """
@@ -49,7 +46,6 @@ class Inputs(NamedTuple):
     counts: Array
     period: float
     base: Array
-    flank: Array
     hurry: Array
 
 
@@ -121,12 +117,12 @@ class Scratch(NamedTuple):
     way there. Of the controllers: inputs w, outputs v, unlimited raw, torques u, the targets'
     derivatives by their delay (late), feed-forward torques (push), what encoders read beside the
     position (offset), slopes of the outputs by positions (lean), the bent error and its sign's
-    slope by the dead band (bent, sharp), side of the lost motion (flank), targets by their speed's
-    limit (hurry), sensitivities of what is read and of targets (Sread, Saim). Of the drives: speed,
-    sign, the elements' tables, sensitivities of a state after its step (fresh), and where friction
-    depends on loads: these (load), torques at zero acceleration without friction (bias), how
-    friction passes loads on (L), Jacobian (J), a row. Of the stages: states (qs, dqs, zs), rates
-    (kq, kv, kz), sensitivities of both (Qs, Vs, Zs, KQ, KV, KZ).
+    slope by the dead band (bent, sharp), targets by their speed's limit (hurry), sensitivities of
+    what is read and of targets (Sread, Saim). Of the drives: speed, sign, the elements' tables,
+    sensitivities of a state after its step (fresh), and where friction depends on loads: these
+    (load), torques at zero acceleration without friction (bias), how friction passes loads on (L),
+    Jacobian (J), a row. Of the stages: states (qs, dqs, zs), rates (kq, kv, kz), sensitivities of
+    both (Qs, Vs, Zs, KQ, KV, KZ).
     """
 
     bodies: Bodies
@@ -157,7 +153,6 @@ class Scratch(NamedTuple):
     lean: Array
     bent: Array
     sharp: Array
-    flank: Array
     hurry: Array
     Sread: Array
     Saim: Array
@@ -199,7 +194,7 @@ def build_scratch(tree: Tree, plant: Plant, state: State, stages: int, led: bool
         "trial": (dof,), "step": (dof, 1), "way": (dof,), "q0": (dof,), "v0": (dof,), "w": (n, 5),
         "v": (n,), "raw": (n,), "u": (n,), "now": (n,), "measured": (n,), "late": (n, 3),
         "push": (n,),
-        "offset": (n,), "lean": (n,), "bent": (n, 4), "sharp": (n,), "flank": (n,), "hurry": (n,),
+        "offset": (n,), "lean": (n,), "bent": (n, 4), "sharp": (n,), "hurry": (n,),
         "Sread": (n, c), "Saim": (n, c), "Sraw": (n, c), "Snow": (n, c),
         "speed": (drives,), "sign": (drives,), "fresh": (states, c),
         "load": (drives,), "bias": (dof,), "L": (dof, dof), "J": (dof, dof), "row": (dof,),

@@ -21,7 +21,6 @@ from dynident.simulation.adaptive import advance_paced
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.kernel import advance_rollout
 from dynident.simulation.law import (
-    BACKLASH,
     BIAS,
     COMPUTED_TORQUE,
     DAMPING,
@@ -41,7 +40,7 @@ from dynident.simulation.law import (
 from dynident.simulation.loop import MOST_STEPS, Loop
 from dynident.simulation.mount import mount_model
 from dynident.simulation.ports import Inputs, Outputs, Scratch, State, build_scratch
-from dynident.simulation.servo import find_flanks, slow_targets
+from dynident.simulation.servo import slow_targets
 
 BASE = 7 + 6 + 6
 """Columns of the motion of a base: pose, twist and acceleration."""
@@ -68,7 +67,6 @@ KINDS = {
     "deadband": DEADBAND,
     "punch": PUNCH,
     "speed_limit": SPEED_LIMIT,
-    "backlash": BACKLASH,
 }
 START_KINDS = ("place", "speed")
 """Parameters of a loop that a motion can be differentiated by, and those of where it starts."""
@@ -86,9 +84,8 @@ class LoopColumn:
         ``"gain"``: the drive's torque per unit of output; ``"bias"``: what the encoder reads at
         zero [rad or m]; ``"delay"``: by how much all held targets come late [s]; ``"speed"``: the
         joint's speed at the start [rad/s or m/s], and ``"place"``: what its encoder reads there
-        [rad or m]; ``"limit"``, ``"damping"``, ``"integral"``, ``"deadband"``, ``"punch"``,
-        ``"speed_limit"`` and ``"backlash"``: see `Controller`; ``"ks_pitch"`` and such are of the
-        loop's mount.
+        [rad or m]; ``"limit"``, ``"damping"``, ``"integral"``, ``"deadband"``, ``"punch"`` and
+        ``"speed_limit"``: see `Controller`; ``"ks_pitch"`` and such are of the loop's mount.
     joint : int
         Index of the joint; of a delay and of a mount any.
     """
@@ -297,21 +294,15 @@ def build_parts(
     plant = build_plant(idim, theta, loop.width, columns, loop.elements)
     law = build_law(loop, own, len(columns))
     targets, hurry = slow_targets(loop)
-    noise = check_input_signal(loop.noise, loop.samples, n, "position noise")
-    flank, half = np.zeros((0, n)), 0.5 * loop.controller.backlash
-    if np.any(half > 0.0) or any(each.kind == "backlash" for each in own):
-        flank = find_flanks(loop)
-        noise = (noise if len(noise) else 0.0) - half * flank
-    state = build_initial_state(loop, law, plant, c, flank)
+    state = build_initial_state(loop, law, plant, c)
     inputs = Inputs(
         reference=np.ascontiguousarray([targets, loop.reference.dq, loop.reference.ddq]),
         forward=predict_feed_forward(loop),
         external=check_input_signal(loop.external, loop.samples, dof, "external torque"),
-        noise=noise,
+        noise=check_input_signal(loop.noise, loop.samples, n, "position noise"),
         counts=np.zeros(n) if loop.count is None else np.array(loop.count, dtype=float),
         period=1.0 / loop.rate,
         base=align_base_motion(loop),
-        flank=flank,
         hurry=hurry,
     )
     stages = len(INTEGRATORS[loop.integrator].b)
@@ -383,7 +374,6 @@ def add_mount_joints(loop: Loop, idim: Idim, m: int) -> Loop:
             deadband=pad_in_front(control.deadband, m),
             punch=pad_in_front(control.punch, m),
             speed_limit=pad_in_front(control.speed_limit, m, np.inf),
-            backlash=pad_in_front(control.backlash, m),
         ),
         reference=replace(
             reference,
@@ -450,13 +440,8 @@ def build_law(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> Law
     )
 
 
-def build_initial_state(
-    loop: Loop, law: Law, plant: Plant, columns: int, flank: Array | None = None
-) -> State:
-    """The robot on its reference, controllers at rest there, and friction in its first state.
-
-    On the sides of a lost motion, `flank`, where there is one.
-    """
+def build_initial_state(loop: Loop, law: Law, plant: Plant, columns: int) -> State:
+    """The robot on its reference, controllers at rest there, and friction in its first state."""
     robot = loop.idim.robot
     n, dof, m = robot.n, robot.dof, law.C.shape[1]
     place, twist = (np.eye(7)[6], np.zeros(6)) if robot.floating else (np.zeros(0), np.zeros(0))
@@ -473,14 +458,10 @@ def build_initial_state(
         raise InputError("the start holds values that are not finite")
     q = np.array(q, dtype=float)
     q[len(q) - n :] -= law.bias
-    side = np.zeros(n) if flank is None or not len(flank) else 0.5 * flank[loop.lead]
-    q[len(q) - n :] += loop.controller.backlash * side
     SQ, SV = np.zeros((2, dof, columns))
     for kind, joint, column in law.parameter:
         if kind == BIAS:
             SQ[dof - n + joint, column] = -1.0
-        elif kind == BACKLASH:
-            SQ[dof - n + joint, column] = side[joint]
         elif kind == SPEED:
             SV[dof - n + joint, column] = 1.0
         elif kind == PLACE:

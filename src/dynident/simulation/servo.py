@@ -1,4 +1,4 @@
-"""What position servos make of their targets: limits of their speed, sides of a lost motion."""
+"""What position servos make of their targets: they follow within a speed."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.jit import entry
-from dynident.dynamics.inverse import evaluate_inverse_dynamics
 from dynident.simulation.loop import Loop
-
-FLANK_SHARE, LEAST_LOAD = 0.02, 1e-4
-"""Load over which a lost motion changes its side, as a share of the largest, and at least [Nm]."""
 
 
 @entry
@@ -43,27 +39,3 @@ def slow_targets(loop: Loop) -> tuple[Array, Array]:
     out, by = np.empty_like(q), np.empty_like(q)
     limit_speeds(q, 1.0 / loop.rate, np.where(np.isfinite(speed), speed, 1e9), out, by)
     return out, by
-
-
-def find_reading_offsets(loop: Loop) -> Array:
-    """What encoders read beside the drives' positions behind a lost motion, from the start on."""
-    width = loop.controller.backlash
-    if not np.any(width > 0.0):
-        return np.zeros((loop.samples - loop.lead, len(width)))
-    return np.asarray(-0.5 * width * find_flanks(loop)[loop.lead :])
-
-
-def find_flanks(loop: Loop) -> Array:
-    """Smooth sign of the load on each joint's lost motion at its targets, shape (samples, n).
-
-    A light link behind a drive whose rotor is most of the inertia lies on the flank on which its
-    weight presses, but for the moment in which it crosses over: it is where the drive is less half
-    the width times this sign. What the bodies of the robot's file weigh at the targets decides; a
-    joint that bears no weight has none.
-    """
-    idim = loop.idim
-    q, _ = slow_targets(loop)
-    still = np.zeros_like(q)
-    load = evaluate_inverse_dynamics(idim.tree, idim.robot.nominal, q, still, still)
-    scale = np.maximum(FLANK_SHARE * np.max(np.abs(load), axis=0), LEAST_LOAD)
-    return np.asarray(np.tanh(load / scale))

@@ -28,7 +28,6 @@ from dynident.report.fit import Fit
 from dynident.robot import load_robot
 from dynident.robot.model import Robot
 from dynident.simulation.rollout import rollout
-from dynident.simulation.servo import find_reading_offsets
 from dynident.study.fits import (
     AS_FITTED,
     Layout,
@@ -306,11 +305,10 @@ def replay_samples(
         motions = [measured - here.measured]
         if engine != OURS:
             there = ENGINES[engine](exported, build_drive(loop), model)
-            seen = measured - bias - find_reading_offsets(loop)
-            motions += [seen - there.q, there.q - here.q]
+            motions += [measured - bias - there.q, there.q - here.q]
             notes = there.notes
             for words, q in there.otherwise:
-                own = np.sum((seen - q) ** 2, axis=0)
+                own = np.sum((measured - bias - q) ** 2, axis=0)
                 aside[words] = aside.get(words, np.zeros(robot.n)) + own
         squares[: len(motions)] += [np.sum(motion**2, axis=0) for motion in motions]
         count += stop - start
