@@ -115,7 +115,7 @@ def linear_output(controller: Controller, z: Array, w: Array) -> Array:
 def bend(controller: Controller, w: Array) -> tuple[Array, Array]:
     """What a servo's dead band changes of its errors, and their signs beyond it, shapes (n,)."""
     if not controller.edge:
-        return np.zeros((2, controller.n))
+        return np.zeros(controller.n), np.zeros(controller.n)
     error, band, edge = w[:, 0] - w[:, 3], controller.deadband, controller.edge
     above, below = (error - band) / edge, (error + band) / edge
     change = edge * (np.logaddexp(0.0, above) - np.logaddexp(0.0, -below)) - error
