@@ -10,6 +10,7 @@ Writes docs/figures/servo_backlash.md.
 from __future__ import annotations
 
 import tempfile
+from itertools import product
 from pathlib import Path
 
 import mujoco
@@ -83,35 +84,32 @@ def record(width: float, loss: float, seed: int, at_output: bool) -> di.Recordin
     return di.Recording("pendulum", RATE, q, np.zeros_like(q), qref=qref, torque="none")
 
 
+def fit(robot: di.Robot, log: di.Recording) -> tuple[float, Array, set[str]]:
+    """Error [mrad], Ia, fv and fc as means of the joints, and parts of the servo that were kept."""
+    problem = di.Problem(robot, di.prepare(log, bandwidth=5.0))
+    simulation = di.Simulation(servo([KP] * 2))
+    found = di.identify(problem, "cloe", simulation=simulation, loop="delay,servo")
+    own = found.estimate.fitted
+    assert own is not None
+    values = dict(zip(own.names, own.values, strict=True))
+    drives = np.array([[values[f"{s}{j}"] for j in (1, 2)] for s in ("Ia", "fv", "fc")])
+    kept = {name.rstrip("12") for name in own.names} - {"Ia", "fv", "fc", "off", "delay"}
+    return found.simulated[0].free[-1].overall_milli, drives.mean(axis=1), kept
+
+
 def main() -> None:
     """Measure and write the page."""
     rows, parts = [], set[str]()
     with tempfile.TemporaryDirectory() as folder:
         robot = write_pendulum(Path(folder))
-    for loss in FRICTIONS:
-        for at_output in (True, False):
-            for width in WIDTHS:
-                errors, drives = [], []
-                for seed in SEEDS:
-                    log = di.prepare(record(width, loss, seed, at_output), bandwidth=5.0)
-                    fit = di.identify(
-                        di.Problem(robot, log), "cloe", simulation=di.Simulation(servo([KP] * 2)),
-                        loop="delay,servo",
-                    )  # fmt: skip
-                    own = fit.estimate.fitted
-                    assert own is not None
-                    errors.append(fit.simulated[0].free[-1].overall_milli)
-                    values = dict(zip(own.names, own.values, strict=True))
-                    drives.append(
-                        [np.mean([values[f"{s}{j}"] for j in (1, 2)]) for s in ("Ia", "fv", "fc")]
-                    )
-                    chosen = {name.rstrip("12") for name in own.names}
-                    parts |= chosen - {"Ia", "fv", "fc", "off", "delay"}
-                found = np.mean(drives, axis=0)
-                rows.append([
-                    f"{loss:g}", "link" if at_output else "motor", f"{1e3 * width:.3g}",
-                    f"{np.mean(errors):.2f}", *(f"{value:.3g}" for value in found),
-                ])  # fmt: skip
+        for loss, at_output, width in product(FRICTIONS, (True, False), WIDTHS):
+            logs = [record(width, loss, seed, at_output) for seed in SEEDS]
+            errors, drives, kept = zip(*(fit(robot, log) for log in logs), strict=True)
+            parts = parts.union(*kept)
+            rows.append([
+                f"{loss:g}", "link" if at_output else "motor", f"{1e3 * width:.3g}",
+                f"{np.mean(errors):.2f}", *(f"{value:.3g}" for value in np.mean(drives, axis=0)),
+            ])  # fmt: skip
     header = ["friction loss [Nm]", "encoder at the", "width [mrad]", "error [mrad]",
               "Ia [kg m²]", "fv [Nm s/rad]", "fc [Nm]"]  # fmt: skip
     lines = [

@@ -112,20 +112,22 @@ def fit_servo(tmp_path, loop, true, **told):
     log = log_of(replace(there, controller=law), theta)
     problem = di.Problem(robot, di.prepare(log, bandwidth=10.0))
     simulation = di.Simulation(servo(KP, 0.4, **told), width=0.03)
-    found = di.identify(problem, "cloe", simulation=simulation, loop=loop).estimate
-    own = found.fitted
+    found = di.identify(problem, "cloe", simulation=simulation, loop=loop)
+    own = found.estimate.fitted
     values = dict(zip(own.names, zip(own.values, own.std, strict=True), strict=True))
-    return values, found.message, found
+    return values, found.estimate.message, found
 
 
 @pytest.mark.parametrize(
     ("kind", "key", "value"), [("deadband", "deadband", 0.01), ("integral", "ki", 20.0)]
 )
 def test_the_part_that_a_servo_has_is_chosen_and_found(tmp_path, kind, key, value):
-    values, words, _ = fit_servo(tmp_path, "delay,bias,servo", {key: value})
+    values, words, fit = fit_servo(tmp_path, "delay,bias,servo", {key: value})
     assert f"of the servo {kind} (" in words
     others = {"deadband", "punch", "integral", "damping", "speed_limit"} - {kind}
     assert not any(f"{other}1" in values for other in others)
+    _, notes = fit.model_mjcf()
+    assert any("because it is of the loop" in note and f"{kind}2" in note for note in notes)
     for j in range(3):
         found, std = values[f"{kind}{j + 1}"]
         assert abs(found - value) < 5.0 * std + 1e-3 * value
@@ -141,7 +143,9 @@ def test_a_limit_is_found_where_it_is_reached(tmp_path):
     values, _, found = fit_servo(tmp_path, "delay,bias,limit", {"limit": 14.0}, limit=11.0)
     for j in range(2):
         assert values[f"limit{j + 1}"][0] == pytest.approx(14.0, abs=0.02)
-    # the loop that is stored is that which was fitted
-    assert found.fitted.loop.controller.limit[0] == values["limit1"][0]
+    # the file has the limit of the loop that was fitted
+    document, notes = found.model_mjcf()
+    assert b"forcerange" in document
+    assert not any("limit1" in note for note in notes)
     with pytest.raises(InputError, match="give limit there"):
         fit_servo(tmp_path, "limit", {})
