@@ -11,6 +11,7 @@ from differences import assert_slope
 from test_encoder import BIAS, DELAY, KP, RATE, log_of, twin
 
 import dynident as di
+from dynident.consistency.constraints import Bounds
 from dynident.control.controller import EDGE, pd, servo
 from dynident.control.reference import Reference
 from dynident.core.errors import InputError
@@ -149,3 +150,22 @@ def test_a_limit_is_found_where_it_is_reached(tmp_path):
     assert not any("limit1" in note for note in notes)
     with pytest.raises(InputError, match="give limit there"):
         fit_servo(tmp_path, "limit", {})
+
+
+def test_servos_of_one_model_have_one_gain(tmp_path):
+    """The arm's joints have the same limits; a joint that a constraint speaks of goes alone."""
+    robot, there, theta = twin(tmp_path, 4.0)
+    law = servo((60.0,) * 3, 0.4, gain=1.2, delay=DELAY)
+    log = log_of(replace(there, controller=law), theta)
+    problem = di.Problem(robot, di.prepare(log, bandwidth=10.0))
+    simulation = di.Simulation(servo((60.0,) * 3, 0.4), width=0.03)
+    options = {"simulation": simulation, "loop": "delay,bias,gain"}
+    own = di.identify(problem, "cloe", **options).estimate.fitted
+    gains = own.values[[own.names.index(f"gain{j}") for j in (1, 2, 3)]]
+    np.testing.assert_allclose(gains, gains[0], rtol=1e-9)
+    assert abs(gains[0] - 1.2) < 4.0 * own.std[own.names.index("gain1")]
+    known = (Bounds(("gain3",), upper=1.0),)
+    other = di.identify(problem, "cloe", constraints=known, **options).estimate.fitted
+    apart = other.values[[other.names.index(f"gain{j}") for j in (1, 2, 3)]]
+    assert apart[2] <= 1.0 + 1e-9
+    assert apart[0] > 1.05

@@ -17,14 +17,15 @@ from pydantic import AfterValidator, BeforeValidator
 
 from dynident.conic.cones import Cone, Equal
 from dynident.conic.solve import ConeSolution, solve_cone_problem
-from dynident.consistency.constraints import Constraint
+from dynident.consistency.constraints import Bounds, Constraint, Fixed
+from dynident.consistency.constraints.values import Belief, Tied, list_names
 from dynident.consistency.feasible_set import list_active_constraints
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, RolloutError
 from dynident.core.options import InPython, Options
 from dynident.core.progress import Progress
 from dynident.core.schema import OneOf, join_names
-from dynident.dynamics.idim import build_idim
+from dynident.dynamics.idim import Idim, build_idim
 from dynident.encoders.errors import (
     INSTANTS_HZ,
     Linearised,
@@ -177,6 +178,7 @@ def fit_drives_and_loop(
         raise InputError("a mount is fitted under fixed links; leave links = 'prior' out")
     kinds = choose_loop_kinds(fitting, simulation)
     own = list_columns([kind for kind in kinds if kind != SERVO], robot.n)
+    fitting = tie_alike_servos(fitting, idim, simulation, own)
     first = 0 if fitting.links == "prior" else idim.inertial
     x = choose_start_unknowns(problem, simulation, own, first)
     reached = fit_from(problem, simulation, own, first, fitting, x, progress)
@@ -199,6 +201,7 @@ def fit_drives_and_loop(
         if parts:
             wider, x = widen(unknowns, found.x, parts, begin_loop(problem, simulation))
             own = wider.own
+            fitting = tie_alike_servos(fitting, idim, simulation, parts)
             reached = fit_unknowns(problem, simulation, wider, fitting, x, progress)
     found, free, unknowns = reached
     left = tuple(f"{each.words}, left out" for stretches in hindered for each in stretches)
@@ -291,6 +294,32 @@ def refuse_loop(problem: Problem, simulation: Simulation) -> None:
         raise InputError(
             f"[controller] a delay of {control.delay:g} s is longer than the log of {longest:g} s"
         )
+
+
+def tie_alike_servos(
+    fitting: Fitting, idim: Idim, simulation: Simulation, own: Sequence[LoopColumn]
+) -> Fitting:
+    """What servos have is one value for all joints where the robot's file has one model of servo.
+
+    Of joints with the same limits of torque and speed, and the same gain in `[controller]`; but
+    for what constraints speak of.
+    """
+    robot, control = idim.robot, simulation.controller
+    alike = {(each.kind, each.effort, each.velocity) for each in robot.joints}
+    stiff = control.gain * control.D[:, 0]
+    if not control.edge or robot.n < 2 or len(alike) > 1 or np.ptp(stiff) > 0.0:
+        return fitting
+    if not np.isfinite(robot.joints[0].effort):
+        return fitting
+    spoken = {
+        name.rstrip("0123456789")
+        for each in fitting.constraints
+        if isinstance(each, Bounds | Fixed | Tied | Belief)
+        for name in list_names(each.parameters)
+    }
+    kinds = dict.fromkeys(each.kind for each in own if each.kind not in ("delay", "bias"))
+    ties = tuple(Tied((kind,)) for kind in kinds if kind not in spoken)
+    return replace(fitting, constraints=(*fitting.constraints, *ties))
 
 
 def choose_loop_kinds(fitting: Fitting, simulation: Simulation) -> tuple[str, ...]:
