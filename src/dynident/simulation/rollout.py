@@ -15,7 +15,7 @@ from dynident.core.compiled import is_compiled
 from dynident.core.errors import InputError, RolloutError
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import Idim
-from dynident.plant.plant import Plant, build_plant
+from dynident.plant.plant import Plant, build_plant, keep_plant
 from dynident.plant.state import DIVERGED, DONE, LOCKED, NOT_POSITIVE
 from dynident.simulation.adaptive import advance_paced
 from dynident.simulation.integrators import INTEGRATORS
@@ -245,7 +245,7 @@ def sensitive_rollout(
         state.SQ[dof - n :, : len(columns)] = begun
     h = 1.0 / (loop.rate * loop.substeps)
     pace = np.array([1.0, loop.tolerance, scheme.order])
-    given = [keep_bundle(idim.tree), *(Bundle(each) for each in (plant, law))]
+    given = [keep_bundle(idim.tree), keep_bundle(plant), Bundle(law)]
     held = [Bundle(each) for each in (inputs, state, room)]
     for start in range(loop.lead, loop.samples, STRETCH):
         stop = min(start + STRETCH, loop.samples)
@@ -291,7 +291,10 @@ def build_parts(
     idim = loop.idim
     n, dof, c = idim.robot.n, idim.robot.dof, len(columns) + len(own)
     assert loop.width is not None
-    plant = build_plant(idim, theta, loop.width, columns, loop.elements)
+    if len(columns) or loop.elements:
+        plant = build_plant(idim, theta, loop.width, columns, loop.elements)
+    else:
+        plant = keep_plant(idim, theta, loop.width)
     law = build_law(loop, own, len(columns))
     targets, hurry = slow_targets(loop)
     state = build_initial_state(loop, law, plant, c)
@@ -420,7 +423,7 @@ def build_law(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> Law
     parameter = np.array([(KINDS[each.kind], each.joint, first + k) for k, each in enumerate(own)])
     phi = np.zeros((idim.tree.bodies, 10))
     rotors = np.zeros((idim.tree.dof, idim.tree.dof))
-    if loop.model is not None:
+    if loop.model is not None and CODES[control.compensation] != PLAIN:
         model = build_plant(idim, loop.model, np.ones(idim.robot.n))
         phi, rotors = model.phi, model.rotors
     names = ("A", "B", "C", "D", "antiwindup", "band", "gain", "limit", "deadband", "punch")
@@ -494,7 +497,7 @@ def solve_resting_states(controller: Controller, q: Array) -> Array:
     """
     n, m = controller.C.shape
     z = np.zeros((n, m))
-    for j in range(n):
+    for j in range(n if m else 0):
         w = np.array([q[j], 0.0, 0.0, q[j], 0.0])
         system = controller.A[j] - (np.eye(m) if controller.rate is not None else 0.0)
         z[j] = np.linalg.lstsq(system, -controller.B[j] @ w, rcond=None)[0]
