@@ -423,7 +423,7 @@ def build_law(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> Law
     parameter = np.array([(KINDS[each.kind], each.joint, first + k) for k, each in enumerate(own)])
     phi = np.zeros((idim.tree.bodies, 10))
     rotors = np.zeros((idim.tree.dof, idim.tree.dof))
-    if loop.model is not None and CODES[control.compensation] != PLAIN:
+    if loop.model is not None and control.compensation != "none":
         model = build_plant(idim, loop.model, np.ones(idim.robot.n))
         phi, rotors = model.phi, model.rotors
     names = ("A", "B", "C", "D", "antiwindup", "band", "gain", "limit", "deadband", "punch")
