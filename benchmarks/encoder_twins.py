@@ -22,8 +22,9 @@ import dynident as di
 from dynident.consistency.constraints import Fixed
 from dynident.control.controller import pd
 from dynident.core.arrays import Array
-from dynident.encoders.drives import Fitting, choose_loop_columns
+from dynident.encoders.drives import Fitting, choose_loop_kinds
 from dynident.encoders.errors import linearise_encoder_errors
+from dynident.encoders.servo import list_columns
 from dynident.encoders.unknowns import Unknowns
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
 from dynident.estimators.estimate import Fitted
@@ -102,7 +103,7 @@ def bound(problem: di.Problem, simulation: Simulation, fitting: Fitting, x: Arra
     encoders; what is known is no unknown.
     """
     simulation, idim = simulation.of_encoders(), problem.idim
-    own = choose_loop_columns(fitting, simulation, problem.robot.n)
+    own = list_columns(choose_loop_kinds(fitting, simulation), problem.robot.n)
     unknowns = Unknowns(idim, own, np.ones(len(x)), idim.inertial, 1)
     known = [
         name

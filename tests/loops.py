@@ -98,6 +98,7 @@ def next_state(controller: Controller, z: Array, w: Array) -> Array:
     for j, i in np.ndindex(z.shape):
         own = np.arange(controller.states) == i
         taken = controller.B[j, i] @ w[j] + controller.A[j, i, ~own] @ z[j, ~own]
+        taken += controller.B[j, i, 0] * bend(controller, w)[0][j]
         error, band = abs(w[j, 0] - w[j, 3]), controller.band[j, i]
         share = np.clip(error / band - 1.0, 0.0, 1.0) if band else 1.0
         found[j, i] += controller.A[j, i, i] * z[j, i] + share * taken
@@ -106,7 +107,19 @@ def next_state(controller: Controller, z: Array, w: Array) -> Array:
 
 def linear_output(controller: Controller, z: Array, w: Array) -> Array:
     """Outputs ``C z + D w`` without limits, shape (n,)."""
-    return np.asarray((controller.C * z).sum(axis=1) + (controller.D * w).sum(axis=1))
+    u = (controller.C * z).sum(axis=1) + (controller.D * w).sum(axis=1)
+    change, sign = bend(controller, w)
+    return np.asarray(u + controller.D[:, 0] * change + controller.punch * sign)
+
+
+def bend(controller: Controller, w: Array) -> tuple[Array, Array]:
+    """What a servo's dead band changes of its errors, and their signs beyond it, shapes (n,)."""
+    if not controller.edge:
+        return np.zeros(controller.n), np.zeros(controller.n)
+    error, band, edge = w[:, 0] - w[:, 3], controller.deadband, controller.edge
+    above, below = (error - band) / edge, (error + band) / edge
+    change = edge * (np.logaddexp(0.0, above) - np.logaddexp(0.0, -below)) - error
+    return change, 0.5 * (np.tanh(0.5 * above) + np.tanh(0.5 * below))
 
 
 def off(beta: Array, truth: Array) -> float:

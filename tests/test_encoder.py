@@ -378,7 +378,7 @@ def test_methods_that_fit_torque_refuse_logs_without(tmp_path):
         InputError, match=r"has no torque, which method wls fits; under a \[controller\] cloe"
     ):
         di.identify(problem, "wls")
-    with pytest.raises(InputError, match="the law of p, pd and p-p"):
+    with pytest.raises(InputError, match="the law of p, pd, p-p and servo"):
         di.identify(problem, "cloe", simulation=di.Simulation(pid(9.0, 1.0, 1.0, n=3)))
 
 

@@ -13,6 +13,7 @@ from thin import first
 
 import dynident as di
 from dynident.cli import run
+from dynident.consistency.constraints import Bounds
 from dynident.control.controller import pd, pid
 from dynident.diagnosis.encoders import examine_encoders, follows_law
 from dynident.diagnosis.examine import Finding
@@ -120,6 +121,28 @@ def test_a_push_is_told_by_one_stretch_of_a_log(tmp_path):
     assert found.verdict.state != "trusted"
     assert "j2: simulated" in found.verdict.words
     assert "was it pushed" in found.verdict.words
+
+
+def test_what_errs_most_comes_before_what_a_log_does_not_tell(tmp_path):
+    """Two pushes of different sizes, and two bounds that limit the fit."""
+    robot, loop, theta = twin(tmp_path, 6.0)
+
+    def push(q: np.ndarray) -> None:
+        for joint, start, size in ((2, 300, 0.08), (1, 600, 0.2)):
+            q[start : start + 100, joint] += size * np.sin(np.pi * np.arange(100) / 100) ** 2
+
+    log = damaged(log_of(loop, theta), push)
+    known = (Bounds("fc1", upper=0.9), Bounds("fv1", upper=1.9))
+    reasons = identify(robot, log, doctor=False, constraints=known).verdict.reasons
+    alike = [each for each in reasons if each.state == reasons[0].state]
+    assert len(alike) > 2
+    sizes = [each.size for each in alike]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > 0.0
+    assert "limited by" not in alike[0].words
+    (limits,) = (each for each in reasons if "limited by" in each.words)
+    assert limits is reasons[-1]
+    assert "fc1 <= 0.9, " in limits.words or ", fc1 <= 0.9" in limits.words
 
 
 def examined(

@@ -20,7 +20,7 @@ from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicHermiteSpline, CubicSpline
 from test_dynamics import BRANCHED
 
-from dynident.control.controller import CONTROLLERS, p, pd, pid, state_space
+from dynident.control.controller import CONTROLLERS, p, pd, pid, state_space, transfer_function
 from dynident.control.reference import Reference, fourier
 from dynident.core.errors import ComputationError, InputError, RolloutError
 from dynident.dynamics import solve_forward_dynamics
@@ -526,6 +526,10 @@ KINDS = {
     "p": {"kp": [90.0, 80.0, 40.0]},
     "pd": {"kp": [90.0, 80.0, 40.0], "kd": [9.0, 8.0, 4.0]},
     "pid": {"kp": [90.0, 80.0, 40.0], "ki": [200.0, 300.0, 100.0], "kd": 6.0},
+    "servo": {
+        **{"kp": [90.0, 80.0, 40.0], "kd": [9.0, 8.0, 4.0], "ki": 90.0},
+        **{"deadband": 2e-3, "punch": [0.5, 0.0, 1.0]},
+    },
     "p-p": {"kp": 9.0, "kv": [9.0, 8.0, 4.0], "velocity_feedforward": 0.5},
     "p-pi": {"kp": 9.0, "kv": [9.0, 8.0, 4.0], "ki": 40.0, "velocity_feedforward": 1.0},
     "transfer-function": {"num": [[9.0, 80.0], [8.0, 70.0], [40.0]], "den": [0.01, 1.0]},
@@ -1111,7 +1115,7 @@ def test_instability_shows_in_the_base_as_well():
         ({"integrator": "ode46"}, "integrator 'ode46' is not known"),
         ({"substeps": 0}, "substeps must be from 1 to 10000, got 0"),
         (
-            {"integrator": "sdirk2", "controller": pid(1.0, 1.0, 1.0, n=3)},
+            {"integrator": "sdirk2", "controller": transfer_function([1.0], [0.1, 1.0], n=3)},
             "'sdirk2' needs a fixed base, and a sampled controller",
         ),
         ({"count": np.full(3, 1e-3)}, "counts need a sampled controller"),

@@ -6,7 +6,7 @@ Each is the pair ``dz/dt = A z + B w`` (sampled: ``z+ = A z + B w``) and ``u = C
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, TypedDict, Unpack
 
@@ -25,6 +25,12 @@ INPUTS = ("qref", "dqref", "ddqref", "q", "dq")
 MOST_LATE = 200
 """Samples that velocities are differenced over, and periods that outputs come late, at most."""
 QREF, DQREF, DDQREF, Q, DQ = range(5)
+EDGE = 5e-4
+"""Over which a dead band of position servos ends [rad or m]."""
+OF_SERVOS = ("deadband", "punch", "speed_limit")
+"""Fields of a `Controller` that position servos have, one value a joint."""
+UNLIMITED = ("limit", "speed_limit")
+"""Fields that may be infinite."""
 COMPENSATIONS = ("none", "gravity", "feed-forward", "computed-torque")
 VELOCITIES = ("measured", "differences")
 Polynomials = Annotated[Sequence[float] | Sequence[Sequence[float]], Read(Row | Rows)]
@@ -63,6 +69,14 @@ class Controller:
         Position error within which a state takes in nothing, and keeps what it has; twice as
         far it takes in all, and in between a share that grows linearly, so that motions have
         slopes. None by default [rad or m].
+    edge : float
+        Of position servos, whose error ``e = qref - q`` counts as ``s(e - b) - s(-e - b)``, b the
+        dead band and ``s(x) = edge log(1 + exp(x / edge))``, and which add ``punch (s'(e - b) -
+        s'(-e - b))``: without b the first is e, and the second ``tanh(e / (2 edge))``. Zero for all
+        other laws [rad or m].
+    deadband, punch, speed_limit : ndarray, shape (n,)
+        Of position servos: error without an answer [rad or m], output at once beyond it [units of
+        u], and speed with which targets move at most [rad/s or m/s].
     """
 
     A: Array
@@ -76,6 +90,10 @@ class Controller:
     delay: float = 0.0
     compensation: str = "none"
     band: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    edge: float = 0.0
+    deadband: Array = field(default_factory=lambda: np.zeros(0))
+    punch: Array = field(default_factory=lambda: np.zeros(0))
+    speed_limit: Array = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         if np.ndim(self.C) != 2 or not len(self.C):
@@ -84,12 +102,16 @@ class Controller:
         shapes = {"A": (n, m, m), "B": (n, m, w), "C": (n, m), "D": (n, w), "antiwindup": (n, m)}
         if not np.size(self.band):
             object.__setattr__(self, "band", np.zeros((n, m)))
+        for label in OF_SERVOS:
+            if not np.size(getattr(self, label)):
+                object.__setattr__(self, label, np.full(n, np.inf if label in UNLIMITED else 0.0))
         shapes["band"] = (n, m)
-        for label, shape in {**shapes, "gain": (n,), "limit": (n,)}.items():
+        every = ("gain", "limit", *OF_SERVOS)
+        for label, shape in {**shapes, **dict.fromkeys(every, (n,))}.items():
             value = np.array(getattr(self, label), dtype=float, order="C")
             if value.shape != shape:
                 raise InputError(f"controller: {label} has shape {value.shape}, needs {shape}")
-            if label != "limit" and not np.all(np.isfinite(value)):
+            if label not in UNLIMITED and not np.all(np.isfinite(value)):
                 raise InputError(f"controller: {label} has a value that is not a finite number")
             value.setflags(write=False)
             object.__setattr__(self, label, value)
@@ -97,6 +119,11 @@ class Controller:
             raise InputError("controller: limit has to be positive; leave it out for none")
         if np.any(self.band < 0.0):
             raise InputError("controller: band must not be negative; 0 for none")
+        if not np.all(self.speed_limit > 0.0):
+            raise InputError("controller: speed_limit has to be positive; leave it out for none")
+        for label in ("deadband", "punch"):
+            if np.any(getattr(self, label) < 0.0):
+                raise InputError(f"controller: {label} must not be negative; 0 for none")
         _check_rate(self.rate)
         if not 0.0 <= self.delay < np.inf:
             raise InputError(f"controller: delay has to be zero or more, got {self.delay:g} s")
@@ -120,14 +147,79 @@ class Controller:
         return np.asarray((self.D[:, QREF] != 0.0) | (self.states > 0))
 
     @property
+    def integrates(self) -> bool:
+        """Whether all states are integrals of errors, which implicit steps hold."""
+        return self.compensation == "none" and not np.any(self.A)
+
+    def integrating(self) -> Controller:
+        """The same position servos with an integral of their error, weighed by zero so far."""
+        if self.states:
+            return self
+        A, B, C, back = _build_servo_integral(self.D[:, QREF], 0.0 * self.gain, self.rate)
+        return replace(self, A=A, B=B, C=C, antiwindup=back, band=np.zeros((self.n, 1)))
+
+    def answer(self, w: Array) -> Array:
+        """Outputs without limits and states by `INPUTS` w (..., n, 5), shape (..., n)."""
+        u = np.sum(self.D * w, axis=-1)
+        if self.edge:
+            e = w[..., QREF] - w[..., Q]
+            up, down = (e - self.deadband) / self.edge, (-e - self.deadband) / self.edge
+            bent = self.edge * (np.logaddexp(0.0, up) - np.logaddexp(0.0, down))
+            u = u + self.D[:, QREF] * (bent - e)
+            u = u + 0.5 * self.punch * (np.tanh(0.5 * up) - np.tanh(0.5 * down))
+        return np.asarray(u)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Kinds of what a position servo has beside stiffness, damping and limit."""
+        if not self.edge:
+            return ()
+        none = {"speed_limit": np.inf}
+        kinds = ("integral", *OF_SERVOS)
+        return tuple(k for k in kinds if np.any(self.parameter(k) != none.get(k, 0.0)))
+
+    def parameter(self, kind: str) -> Array:
+        """Values by a kind of parameter, shape (n,): of `PARAMETERS`."""
+        if kind == "damping":
+            return -self.D[:, DQ]
+        if kind == "integral":
+            return self.C[:, 0] if self.states else np.zeros(self.n)
+        return np.asarray(getattr(self, kind))
+
+    def parameters(self) -> dict[str, Array]:
+        """Values of all `PARAMETERS` by kind."""
+        return {kind: self.parameter(kind) for kind in PARAMETERS}
+
+    def told(self, values: Mapping[str, float]) -> Controller:
+        """The same with other values of parameters by name (``gain1``); the rest as it is."""
+        found = self
+        for kind in PARAMETERS:
+            names = [f"{kind}{j + 1}" for j in range(self.n)]
+            if not any(name in values for name in names):
+                continue
+            now = self.parameter(kind)
+            new = np.array([values.get(name, v) for name, v in zip(names, now, strict=True)])
+            if kind == "damping":
+                D = found.D.copy()
+                D[:, DQ] = -new
+                found = replace(found, D=D)
+            elif kind == "integral":
+                found = replace(found.integrating(), C=new[:, None])
+            else:
+                # the solver's last digits may lie beyond a bound of zero
+                found = replace(found, **{kind: np.maximum(new, 0.0)})
+        return found
+
+    @property
     def servo(self) -> tuple[Array, Array] | None:
         """Stiffness and damping of a law that is ``kp (qref - q) - kd dq``, shapes (n,).
 
-        What targets' speeds add is left out; None of laws with states, a rate, compensation or
-        accelerations.
+        What targets' speeds add is left out, and what else `OF_SERVOS` are; None of laws with
+        states that are no servos', a rate, compensation or accelerations.
         """
         D = self.D
-        other = self.states or self.rate is not None or self.compensation != "none"
+        other = (self.states and not self.edge) or self.rate is not None
+        other = other or self.compensation != "none"
         if other or np.any(D[:, DDQREF]) or np.any(D[:, Q] != -D[:, QREF]):
             return None
         return self.gain * D[:, QREF], -self.gain * D[:, DQ]
@@ -234,6 +326,49 @@ def pid(
     return _build_controller(D, common, states, band=integral_band)
 
 
+def servo(
+    kp: Numbers,
+    kd: Numbers = 0.0,
+    ki: Numbers = 0.0,
+    *,
+    deadband: Numbers = 0.0,
+    punch: Numbers = 0.0,
+    speed_limit: Numbers | None = None,
+    **common: Unpack[Common],
+) -> Controller:
+    """Position servo: ``u = kp f(e) + punch h(e) - kd dq + ki * integral of f(e)``.
+
+    ``e = qref - q``; f leaves out a dead band b, ``f(e) = e - b`` above it, and h is the sign of
+    f: both are smooth over `EDGE`. Targets move with `speed_limit` at most. `Controller` has the
+    units.
+
+    >>> from dynident.control.controller import servo
+    >>> servo(17.8, deadband=2e-3, punch=0.1, limit=3.0, n=6).deadband[0]
+    0.002
+    """
+    given = {"deadband": deadband, "punch": punch}
+    if speed_limit is not None:
+        given["speed_limit"] = speed_limit
+    names = ("kp", "kd", "ki")
+    first, *_ = values = _check_gains(
+        common, **dict(zip(names, (kp, kd, ki), strict=True)), **given
+    )
+    own = dict(zip((*names, *given), values, strict=True))
+    if np.any(first <= 0.0) or np.any(own["kd"] < 0.0) or np.any(own["ki"] < 0.0):
+        raise InputError("servo: kp has to be positive, kd and ki zero or more")
+    D = _stack_coefficients({QREF: first, Q: -first, DQ: -own["kd"]})
+    rate = _check_rate(common.get("rate"))
+    states = _build_servo_integral(first, own["ki"], rate) if np.any(own["ki"]) else ()
+    plain = _build_controller(D, common, states)
+    return replace(
+        plain,
+        edge=EDGE,
+        deadband=own["deadband"],
+        punch=own["punch"],
+        speed_limit=own.get("speed_limit", plain.speed_limit),
+    )
+
+
 def p_p(
     kp: Numbers, kv: Numbers, velocity_feedforward: Numbers = 0.0, **common: Unpack[Common]
 ) -> Controller:
@@ -334,12 +469,15 @@ CONTROLLERS: dict[str, Callable[..., Controller]] = {
     "p": p,
     "pd": pd,
     "pid": pid,
+    "servo": servo,
     "p-p": p_p,
     "p-pi": p_pi,
     "transfer-function": transfer_function,
     "state-space": state_space,
 }
 """Makers by name."""
+PARAMETERS = ("gain", "limit", "damping", "integral", *OF_SERVOS)
+"""Parameters of each joint's law that can be fitted; all but `gain` and `limit` of servos."""
 
 
 def _check_rate(rate: float | None) -> float | None:
@@ -428,6 +566,15 @@ def _build_integral(
     back = on * period / np.where(time > 0.0, time, np.inf)
     A = np.zeros((n, 1, 1)) if rate is None else on[:, None, None]
     return A, (e * ki[:, None] * period)[:, None], on[:, None], back[:, None]
+
+
+def _build_servo_integral(kp: Array, ki: Array, rate: float | None) -> States:
+    """The integral of a servo's error as a state that ki weighs; it goes back by ``1 / kp``."""
+    n, period = len(kp), 1.0 if rate is None else 1.0 / rate
+    error = np.zeros((n, 1, len(INPUTS)))
+    error[:, 0, QREF], error[:, 0, Q] = period, -period
+    back = np.divide(period, kp, out=np.zeros(n), where=kp > 0.0)
+    return np.full((n, 1, 1), float(rate is not None)), error, ki[:, None], back[:, None]
 
 
 def _difference_positions(

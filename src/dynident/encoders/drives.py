@@ -17,14 +17,15 @@ from pydantic import AfterValidator, BeforeValidator
 
 from dynident.conic.cones import Cone, Equal
 from dynident.conic.solve import ConeSolution, solve_cone_problem
-from dynident.consistency.constraints import Constraint
+from dynident.consistency.constraints import Bounds, Constraint, Fixed
+from dynident.consistency.constraints.values import Belief, Tied, list_names
 from dynident.consistency.feasible_set import list_active_constraints
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, RolloutError
 from dynident.core.options import InPython, Options
 from dynident.core.progress import Progress
 from dynident.core.schema import OneOf, join_names
-from dynident.dynamics.idim import build_idim
+from dynident.dynamics.idim import Idim, build_idim
 from dynident.encoders.errors import (
     INSTANTS_HZ,
     Linearised,
@@ -34,6 +35,13 @@ from dynident.encoders.errors import (
     linearise_encoder_errors,
 )
 from dynident.encoders.mount import add_mount_unknowns, list_mount_doubts
+from dynident.encoders.servo import (
+    PARTS,
+    begin_loop,
+    choose_parts,
+    list_columns,
+    widen,
+)
 from dynident.encoders.unknowns import (
     UNITS,
     Admitted,
@@ -93,8 +101,8 @@ EVEN, UNEVEN = "coulomb-viscous", 0.6
 joint's error that the latter has to leave to be named."""
 ROUNDS = 3
 """Of a fit, each without the stretches that stand out of the one before."""
-START_DELAY = 1.0
-"""Of the targets, where the iterations start [samples]."""
+SERVO = "servo"
+"""What is asked for where a servo's parts are to be chosen."""
 
 
 def order_mount_axes(axes: str) -> str:
@@ -106,7 +114,7 @@ def order_mount_axes(axes: str) -> str:
 
 def check_loop_kinds(kinds: str) -> str:
     """Refuse what is not of a loop."""
-    known = OneOf(UNITS)
+    known = OneOf((*UNITS, SERVO))
     return ",".join(known(kind.strip()) for kind in kinds.split(",") if kind.strip())
 
 
@@ -121,9 +129,11 @@ class Fitting(Options):
     ] = None
     loop: Annotated[
         Annotated[str, BeforeValidator(join_names), AfterValidator(check_loop_kinds)] | None,
-        "what is fitted of the loop where links are not free: the `delay` of its targets, each "
-        "encoder's `bias`, each drive's `gain`, or several of them with commas between; the delay "
-        "by default",
+        "what is fitted of the loop where links are not free, with commas between: the `delay` of "
+        "its targets, each encoder's `bias`, each drive's `gain` and `limit`; of `servo` "
+        "controllers also `damping`, `integral`, `deadband`, `punch` and `speed_limit`, or "
+        "`servo`: those of them that predict blocks left out better; by default the delay, of "
+        "`servo` controllers `delay,gain,servo`",
     ] = None
     mount: Annotated[
         Annotated[str, BeforeValidator(join_names), AfterValidator(order_mount_axes)] | None,
@@ -166,7 +176,9 @@ def fit_drives_and_loop(
         raise InputError(f"{robot.name}: friction 'none' leaves nothing to fit")
     if fitting.mount and fitting.links == "prior":
         raise InputError("a mount is fitted under fixed links; leave links = 'prior' out")
-    own = choose_loop_columns(fitting, simulation, robot.n)
+    kinds = choose_loop_kinds(fitting, simulation)
+    own = list_columns([kind for kind in kinds if kind != SERVO], robot.n)
+    fitting = tie_alike_servos(fitting, idim, simulation, own)
     first = 0 if fitting.links == "prior" else idim.inertial
     x = choose_start_unknowns(problem, simulation, own, first)
     reached = fit_from(problem, simulation, own, first, fitting, x, progress)
@@ -181,6 +193,16 @@ def fit_drives_and_loop(
         problem = Problem.of(problem.base, list(map(leave_out_hindered, whole.samples, told)))
         x = found.x[: unknowns.asked]
         reached = fit_from(problem, simulation, own, first, fitting, x, progress)
+    parted = ""
+    if SERVO in kinds:
+        found, _, unknowns = reached
+        sigma = found.here.sigma()
+        parts, parted = choose_parts(problem, simulation, unknowns, found.x, sigma)
+        if parts:
+            wider, x = widen(unknowns, found.x, parts, begin_loop(problem, simulation))
+            own = wider.own
+            fitting = tie_alike_servos(fitting, idim, simulation, parts)
+            reached = fit_unknowns(problem, simulation, wider, fitting, x, progress)
     found, free, unknowns = reached
     left = tuple(f"{each.words}, left out" for stretches in hindered for each in stretches)
     doubts = left
@@ -196,7 +218,7 @@ def fit_drives_and_loop(
     asked = replace(unknowns, unit=np.ones(unknowns.asked), runs=0)
     cones = build_admitted_set(asked, fitting.constraints).cones
     estimate = finish_drives_estimate(
-        problem, simulation, unknowns, free, found, bars, cones, doubts
+        problem, simulation, unknowns, free, found, bars, cones, doubts, parted
     )
     assert estimate.fitted is not None
     known = replace(estimate.fitted, scatter=scatter, hindered=hindered)
@@ -274,22 +296,51 @@ def refuse_loop(problem: Problem, simulation: Simulation) -> None:
         )
 
 
-def choose_loop_columns(fitting: Fitting, simulation: Simulation, n: int) -> tuple[LoopColumn, ...]:
-    """Parameters of the loop that are fitted."""
-    kinds = ("delay",) if fitting.loop is None else tuple(filter(None, fitting.loop.split(",")))
+def tie_alike_servos(
+    fitting: Fitting, idim: Idim, simulation: Simulation, own: Sequence[LoopColumn]
+) -> Fitting:
+    """What servos have is one value for all joints where the robot's file has one model of servo.
+
+    Of joints with the same limits of torque and speed, and the same gain in `[controller]`; but
+    for what constraints speak of.
+    """
+    robot, control = idim.robot, simulation.controller
+    alike = {(each.kind, each.effort, each.velocity) for each in robot.joints}
+    stiff = control.gain * control.D[:, 0]
+    if not control.edge or robot.n < 2 or len(alike) > 1 or np.ptp(stiff) > 0.0:
+        return fitting
+    if not np.isfinite(robot.joints[0].effort):
+        return fitting
+    spoken = {
+        name.rstrip("0123456789")
+        for each in fitting.constraints
+        if isinstance(each, Bounds | Fixed | Tied | Belief)
+        for name in list_names(each.parameters)
+    }
+    kinds = dict.fromkeys(each.kind for each in own if each.kind not in ("delay", "bias"))
+    ties = tuple(Tied((kind,)) for kind in kinds if kind not in spoken)
+    return replace(fitting, constraints=(*fitting.constraints, *ties))
+
+
+def choose_loop_kinds(fitting: Fitting, simulation: Simulation) -> tuple[str, ...]:
+    """Kinds of the loop's parameters that are fitted, and `SERVO` where they are to be chosen."""
     control = simulation.controller
-    if control.states or control.compensation != "none" or control.rate is not None:
+    usual = ("delay", "gain", SERVO) if control.edge else ("delay",)
+    kinds = usual if fitting.loop is None else tuple(filter(None, fitting.loop.split(",")))
+    states = control.states and not control.edge
+    if states or control.compensation != "none" or control.rate is not None:
         if fitting.loop:
             raise InputError(
                 f"loop = {fitting.loop!r} is fitted behind continuous controllers without states "
-                "and compensation: p, pd and p-p, without a rate"
+                "and compensation: p, pd, p-p and servo, without a rate"
             )
         return ()
-    found: list[LoopColumn] = []
-    for kind in dict.fromkeys(kinds):
-        joints = range(1) if kind == "delay" else range(n)
-        found += [LoopColumn(kind, j) for j in joints]
-    return tuple(found)
+    beyond = sorted({*kinds} & {SERVO, *PARTS} - {"limit"})
+    if beyond and not control.edge:
+        raise InputError(f"loop: {', '.join(beyond)} of [controller] kind = 'servo' alone")
+    if "limit" in kinds and not np.all(np.isfinite(control.limit)):
+        raise InputError("loop: a limit is fitted from that of [controller]; give limit there")
+    return tuple(dict.fromkeys(kinds))
 
 
 def choose_start_unknowns(
@@ -303,9 +354,7 @@ def choose_start_unknowns(
     theta[positive] = np.maximum(theta[positive], START)
     shares = find_load_shares(idim)
     theta[shares] = np.minimum(theta[shares], START_SHARE)
-    gain, bias = simulation.controller.gain, simulation.bias or (0.0,) * problem.robot.n
-    late = simulation.controller.delay or START_DELAY / problem.samples[0].rate
-    values = {"gain": list(gain), "bias": list(bias), "delay": [late]}
+    values = begin_loop(problem, simulation)
     return np.array([*theta[first:], *idim.shape, *(values[c.kind][c.joint] for c in own)])
 
 
@@ -431,6 +480,7 @@ def finish_drives_estimate(
     bars: ErrorBars,
     cones: tuple[Cone, ...],
     doubts: tuple[str, ...],
+    parted: str,
 ) -> Estimate:
     """Error bars on the face of the active constraints, and all that a result has."""
     x, base = found.x.copy(), apply_friction_shapes(problem, unknowns, found.x)
@@ -490,7 +540,8 @@ def finish_drives_estimate(
         covariance,
         errors,
         steps,
-        f"{links}, {count} parameters settled in {steps} steps, {found.rollouts} rollouts{often}",
+        f"{links}, {count} parameters settled in {steps} steps, {found.rollouts} rollouts{often}"
+        + (f"; {parted}" if parted else ""),
         certificate=found.solution.certificate,
         active=active,
         prior=free.words or None,

@@ -30,8 +30,20 @@ SMALLEST = 1e-6
 """Rotor inertias and friction that have to be positive are at least so large, in SI units."""
 MOST_OF_LOAD = 0.9
 """Share of its load that friction takes up at most: with all of it a drive locks itself."""
-UNITS = {"delay": "s", "bias": "rad", "gain": "Nm per unit"}
-"""Of what is fitted of the loop."""
+UNITS = {
+    "delay": "s",
+    "bias": "rad",
+    "gain": "Nm per unit",
+    "limit": "units",
+    "damping": "units s/rad",
+    "integral": "units/(rad s)",
+    "deadband": "rad",
+    "punch": "units",
+    "speed_limit": "rad/s",
+}
+"""Of what is fitted of the loop; units are those of the law's output."""
+FROM_ZERO = ("damping", "integral", "deadband", "punch")
+"""What may be nothing, and begins there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +80,8 @@ class Unknowns:
         return (
             *idim.names[self.first :],
             *(shape.name for shape in idim.shape_parameters),
-            *(f"{each.kind}{each.joint + 1}" if each.kind in ("gain", "bias") else each.kind
-              for each in self.own),
+            *(f"{each.kind}{each.joint + 1}" if each.kind in UNITS and each.kind != "delay"
+              else each.kind for each in self.own),
             *(f"{kind} {r + 1} of {name}" for r in range(self.runs)
               for kind in START_KINDS for name in self.idim.robot.joint_names),
         )  # fmt: skip
@@ -194,7 +206,7 @@ def build_admitted_set(unknowns: Unknowns, constraints: Sequence[Constraint]) ->
         for s in idim.shape_parameters
     ]
     every += [
-        Bounds((name,), lower=SMALLEST)
+        Bounds((name,), lower=0.0 if each.kind in FROM_ZERO else SMALLEST)
         for name, each in zip(names[len(unknowns.columns) :], unknowns.own, strict=False)
         if each.kind not in ("bias", "delay")
     ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.control.controller import DQ, Q
+from dynident.control.controller import DQ, INPUTS, QREF, Controller, Q
 from dynident.control.reference import average_held_signals
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, RolloutError
@@ -14,6 +14,7 @@ from dynident.dynamics.whole import Model
 from dynident.export.resistance import Resistance, make_resistance
 from dynident.export.terms import sort_joint_terms
 from dynident.simulation.loop import Loop
+from dynident.simulation.servo import slow_targets
 
 LONGEST_STEP = 2.5e-4
 """Of the engines' integration, which is of first order [s]."""
@@ -43,7 +44,7 @@ class EngineMotion:
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """A law on the clock of an engine: ``sat(push + kq q + kd dq)``.
+    """A law on the clock of an engine: ``sat(push + kq q + kd dq)``, or that of position servos.
 
     Attributes
     ----------
@@ -60,6 +61,12 @@ class Drive:
         Where the robot starts.
     width : ndarray, shape (n,)
         Of the friction's smoothed sign.
+    servo : Controller, optional
+        Whose error is bent, and which answers in the place of push, kq and kd.
+    aim : ndarray, shape (samples * substeps, n)
+        Targets of such servos [rad or m].
+    bias : ndarray, shape (n,)
+        What their encoders read at zero [rad or m].
     """
 
     step: float
@@ -71,6 +78,9 @@ class Drive:
     q: Array
     dq: Array
     width: Array
+    servo: Controller | None
+    aim: Array
+    bias: Array
 
     @property
     def samples(self) -> int:
@@ -79,7 +89,12 @@ class Drive:
 
     def torque(self, k: int, q: Array, dq: Array) -> Array:
         """Of step k."""
-        u = self.push[k] + self.kq * q + self.kd * dq
+        if self.servo is None:
+            u = self.push[k] + self.kq * q + self.kd * dq
+        else:
+            w = np.zeros((len(q), len(INPUTS)))
+            w[:, QREF], w[:, Q], w[:, DQ] = self.aim[k], q + self.bias, dq
+            u = self.servo.gain * self.servo.answer(w)
         return np.asarray(np.maximum(np.minimum(u, self.limit), -self.limit))
 
 
@@ -88,8 +103,8 @@ def build_drive(loop: Loop) -> Drive:
     control, robot = loop.controller, loop.idim.robot
     if control.states or control.rate is not None or control.compensation != "none":
         raise InputError(
-            "[controller] other engines replay p, pd and p-p, without a rate, states and "
-            "compensation; take --engine dynident"
+            "[controller] other engines replay p, pd, p-p and servo, without a rate, states, "
+            "integral and compensation; take --engine dynident"
         )
     if not loop.held or robot.floating or loop.external is not None:
         raise InputError(
@@ -100,7 +115,8 @@ def build_drive(loop: Loop) -> Drive:
     count = (len(loop.reference.q) - loop.lead) * substeps
     at = loop.lead + np.arange(count) / substeps - control.delay * loop.rate
     push = np.zeros((count, robot.n))
-    for column, signal in enumerate((loop.reference.q, loop.reference.dq, loop.reference.ddq)):
+    targets = slow_targets(loop)[0]
+    for column, signal in enumerate((targets, loop.reference.dq, loop.reference.ddq)):
         push += control.D[:, column] * average_held_signals(signal, at, 1.0 / substeps)
     bias = np.zeros(robot.n) if loop.bias is None else loop.bias
     push += control.D[:, Q] * bias
@@ -117,6 +133,9 @@ def build_drive(loop: Loop) -> Drive:
         loop.q0 - bias,
         np.array(loop.dq0),
         loop.width,
+        control if control.edge else None,
+        average_held_signals(targets, at, 1.0 / substeps),
+        bias,
     )
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import numpy as np
 from pydantic import Field
 
-from dynident.control.controller import Controller
+from dynident.control.controller import OF_SERVOS, Controller
 from dynident.control.reference import Reference, average_held_signals
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, name_section_in_errors
@@ -159,13 +159,12 @@ class Simulation(Options):
 
     def told(self, values: Mapping[str, float]) -> Simulation:
         """The same with what was fitted of it, by name; the rest as it is."""
-        control = self.controller
+        control = self.controller.told(values)
         given = (0.0,) * control.n if self.bias is None else self.bias
-        gain = np.array([values.get(f"gain{j + 1}", g) for j, g in enumerate(control.gain)])
         delay = max(0.0, values.get("delay", control.delay))
         return replace(
             self,
-            controller=replace(control, gain=gain, delay=delay),
+            controller=replace(control, delay=delay),
             bias=tuple(float(values.get(f"bias{j + 1}", b)) for j, b in enumerate(given)),
             mount=find_mount(values) or self.mount,
         )
@@ -220,7 +219,10 @@ class Simulation(Options):
                 for name in ("A", "B", "C", "D", "antiwindup", "band")
             },
             "gain": control.gain.tolist(),
-            "limit": [x if np.isfinite(x) else None for x in control.limit.tolist()],
+            **{
+                name: [x if np.isfinite(x) else None for x in getattr(control, name).tolist()]
+                for name in ("limit", *(OF_SERVOS if control.edge else ()))
+            },
         }
 
 
@@ -689,7 +691,8 @@ def lacks_torque(log: GeneralisedSamples) -> bool:
 def fill_missing_torque(log: Log, simulation: Simulation) -> Log:
     """A log without torque with that of the controllers' law along the measured motion.
 
-    ``gain * sat(kp (qref - q) + kd (dqref - dq))``, or as the law is, its targets as late as told.
+    ``gain * sat(kp (qref - q) + kd (dqref - dq))``, or as the law is, its targets as late as told;
+    of servos without their integral.
     """
     if log.torque == "measured":
         return log
@@ -701,10 +704,11 @@ def fill_missing_torque(log: Log, simulation: Simulation) -> Log:
         raise InputError(
             f"{log.name}: the targets never move, and so the log does not excite the drives"
         )
-    if control.states or control.compensation != "none" or log.q.shape[1] != control.n:
+    states = control.states and not control.edge
+    if states or control.compensation != "none" or log.q.shape[1] != control.n:
         raise InputError(
-            f"{log.name}: has no torque; the law of p, pd and p-p of {log.q.shape[1]} joints "
-            "alone can stand for it"
+            f"{log.name}: has no torque; the law of p, pd, p-p and servo of {log.q.shape[1]} "
+            "joints alone can stand for it"
         )
     targets = [np.zeros_like(log.q) for _ in range(3)]
     for start, stop in log.runs:
@@ -713,7 +717,7 @@ def fill_missing_torque(log: Log, simulation: Simulation) -> Log:
         for own, signal in zip(targets, (reference.q, reference.dq, reference.ddq), strict=True):
             own[start:stop] = average_held_signals(signal[start - lead : stop], late)
     w = np.stack([*targets, log.measured, log.dq], axis=2)
-    output = np.clip(np.sum(control.D * w, axis=2), -control.limit, control.limit)
+    output = np.clip(control.answer(w), -control.limit, control.limit)
     return replace(log, tau=control.gain * output, torque="law")
 
 

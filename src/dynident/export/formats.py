@@ -103,7 +103,7 @@ EXPORTS = {
         "xml",
         render_identified_mjcf,
         MOTORS,
-        ("gain", "bias", "off"),
+        ("gain", "bias", "off", "limit", "damping"),
         springs=True,
     ),
     "sdf": Format(
@@ -111,15 +111,15 @@ EXPORTS = {
     ),
     "usd": Format(
         "a USD", "Bodies, joints and drives for Newton, as text.", "usda", render_usd, DRIVES,
-        ("gain",),
+        ("gain", "limit", "damping"),
     ),
     "mjlab": Format(
         "an mjlab module", "Actuators for mjlab, a module of Python.", "py", render_mjlab, DRIVES,
-        ("gain", "delay"),
+        ("gain", "delay", "limit", "damping"),
     ),
     "isaaclab": Format(
         "an Isaac Lab module", "Actuators for Isaac Lab, a module of Python.", "py",
-        render_isaac_lab, DRIVES, ("gain", "delay"),
+        render_isaac_lab, DRIVES, ("gain", "delay", "limit", "damping"),
     ),
     "bam": Format(
         "a BAM file", "Friction of each drive for BAM, as JSON.", "json", render_bam, DRIVES

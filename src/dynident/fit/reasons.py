@@ -218,10 +218,14 @@ def list_position_reasons(
         Errors of free simulations of the problem's logs, and of `others`.
     """
     every = [Reason(REFUTED, f"{each.log}: {each.found}", advice=each.mend) for each in findings]
-    advice = "move that joint otherwise, or state the value if it is known"
-    every += [Reason(DOUBTFUL, f"limited by {name}", advice=advice) for name in found.limits]
     if found.fitted is not None:
-        every += [Reason(DOUBTFUL, words) for words in found.fitted.doubts]
+        own_logs = zip(problem.samples, found.fitted.hindered, strict=False)
+        gone = {
+            f"{each.words}, left out": (each.stop - each.start) / len(log.measured)
+            for log, stretches in own_logs
+            for each in stretches
+        }
+        every += [Reason(DOUBTFUL, words, gone.get(words, 0.0)) for words in found.fitted.doubts]
     # a joint that friction holds for long is off by what it is, whatever its motion
     names, logs = problem.robot.joint_names, problem.samples
     moving = [log for log in logs if not rests_long(log)]
@@ -238,8 +242,12 @@ def list_position_reasons(
         error = float(np.sqrt(np.mean(rms**2)))
         if error > GROWN * overall:
             words = f"{1e3 * error:.2g} mrad on held-out {figures.log}, {1e3 * overall:.2g} fitted"
-            every.append(Reason(DOUBTFUL, words, advice=ALIKE))
+            size = error / float(np.sqrt(np.mean(measure_log_motion(other) ** 2)))
+            every.append(Reason(DOUBTFUL, words, size, ALIKE))
         every += () if rests_long(other) else list_grown_reasons(other, names, rms, known)
+    if found.limits:  # which say what a log does not tell, and change no motion
+        advice = "move those joints otherwise, or state values that are known"
+        every.append(Reason(DOUBTFUL, f"limited by {', '.join(found.limits)}", advice=advice))
     return every
 
 
@@ -275,7 +283,7 @@ def list_astray_reasons(
         )
         like = f" (likewise {', '.join(names[j] for j in others)})" if others else ""
         state = REFUTED if bad[first] > most else DOUBTFUL
-        found.append(Reason(state, words + like, advice=CHECK_LAW))
+        found.append(Reason(state, words + like, float(share[first]), CHECK_LAW))
     return found
 
 
@@ -305,6 +313,7 @@ def list_stretch_reasons(
                     f"{name}: simulated {1e3 * rms[worst]:.3g} mrad off from {at[0]:.3g} to "
                     f"{at[-1]:.3g} s of {log.name}, {1e3 * usual:.3g} in other stretches: was it "
                     "pushed, or its encoder stuck?",
+                    float(rms[worst] / moved),
                 )
             )
     return reasons
@@ -314,13 +323,15 @@ def list_grown_reasons(
     log: Samples, names: Sequence[str], rms: Array, known: Array
 ) -> list[Reason]:
     """Joints whose held-out errors are much larger than those fitted; both of shape (n,)."""
-    grown = (rms > UNLIKE * known) & (rms > SMALL_SHARE * measure_log_motion(log))
+    size = measure_log_motion(log)
+    grown = (rms > UNLIKE * known) & (rms > SMALL_SHARE * size)
     return [
         Reason(
             DOUBTFUL,
             f"{names[j]}: simulated {1e3 * rms[j]:.3g} mrad off on held-out {log.name}, "
             f"{1e3 * known[j]:.3g} on the fitted",
-            advice=ALIKE,
+            float(rms[j] / size[j]),
+            ALIKE,
         )
         for j in np.flatnonzero(grown).tolist()
     ]

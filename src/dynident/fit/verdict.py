@@ -55,7 +55,8 @@ class Reason:
     state : str
         What it makes of the result: ``trusted`` where it changes too little to decide anything.
     size : float
-        What it changes, as a share of a torque or of what a drive can do.
+        What it changes, as a share of a torque, of what a drive can do, or of a motion; of what is
+        left out, the share of a log.
     advice : str
         The one thing to do about it; empty where the words say it.
     """

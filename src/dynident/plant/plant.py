@@ -165,6 +165,22 @@ def build_plant(
     )
 
 
+MOST_KEPT = 8
+KEPT: dict[tuple[int, bytes, bytes], tuple[Idim, Plant]] = {}
+
+
+def keep_plant(idim: Idim, theta: Array, width: Array) -> Plant:
+    """`build_plant` without columns and elements, made once for many short rollouts of a model."""
+    values, widths = (np.asarray(each, dtype=float) for each in (theta, width))
+    key = id(idim), values.tobytes(), widths.tobytes()
+    found = KEPT.get(key)
+    if found is None or found[0] is not idim:
+        if len(KEPT) >= MOST_KEPT:
+            KEPT.clear()
+        found = KEPT[key] = idim, build_plant(idim, values, widths)
+    return found[1]
+
+
 @dataclass(frozen=True)
 class Acting:
     """A friction model on a drive with its values, and the columns of what is differentiated.

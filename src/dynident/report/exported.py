@@ -107,7 +107,9 @@ class Exportable(Result):
         fitted, (near, _) = self.estimate.fitted, self.simulable
         words: tuple[str, ...] = ()
         if fitted is not None:
-            words = describe_loop_omissions(self.idim, fitted.names, form.name, law)
+            told = [k for k in fitted.loop.controller.parts if f"{k}1" not in fitted.names]
+            names = (*fitted.names, *told)
+            words = describe_loop_omissions(self.idim, names, form.name, law)
         try:
             if fitted is None:
                 return describe_torque_cost(lambda: self.samples, self.model, near, form)

@@ -347,7 +347,7 @@ def command_drives(law, inputs, s, k, part, q, dq, z):  # type: ignore[no-untype
         for i in range(3):
             w[j, i] = interpolate_reference(inputs.reference, i, k, part, inputs.period, j)
         w[j, 3], w[j, 4] = q[7 + j], dq[6 + j]
-    fill_linear_output(law.C, law.D, law.limit, w, z, s.v, s.raw)
+    fill_linear_output(law, w, z, s)
     for j in range(len(u)):
         u[j] = law.gain[j] * s.v[j]
     if len(forward):
@@ -381,7 +381,7 @@ def fill_stiff_slopes(tree, plant, law, ground, points, s, c):  # type: ignore[n
     add_element_slopes(plant.gears, plant.elements, s.table, s.K, s.D)
     for j in range(len(s.now)):
         if s.v[j] == s.raw[j]:
-            s.K[6 + j, 6 + j] -= law.gain[j] * law.D[j, 3]
+            s.K[6 + j, 6 + j] -= law.gain[j] * s.lean[j]
             s.D[6 + j, 6 + j] -= law.gain[j] * law.D[j, 4]
     add_ground_slopes(tree, ground, points, s.bodies, c, s.K, s.D)
 

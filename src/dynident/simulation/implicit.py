@@ -20,7 +20,7 @@ from dynident.plant.state import (
     solve_dense,
 )
 from dynident.plant.vectors import copy_vector
-from dynident.simulation.law import add_parameter_tangent, fill_linear_output, fill_plain_torque
+from dynident.simulation.law import fill_linear_output, fill_output_tangent, fill_plain_torque
 
 NEWTON = 1000
 """Trials: some three where nothing sticks or slips, some twenty for each joint that does."""
@@ -35,10 +35,10 @@ latter more could be an ascent."""
 
 @inner
 def evaluate_law(law, s, q, dq):  # type: ignore[no-untyped-def]
-    """Torques of a continuous law without states, at a motion and the stage's targets."""
+    """Torques of a continuous law whose states are held, at a motion and the stage's targets."""
     for j in range(len(s.now)):
         s.w[j, 3], s.w[j, 4] = q[j] + s.offset[j], dq[j]
-    fill_linear_output(law.C, law.D, law.limit, s.w, s.zs, s.v, s.raw)
+    fill_linear_output(law, s.w, s.zs, s)
     for j in range(len(s.now)):
         s.now[j] = law.gain[j] * s.v[j] + s.push[j]
 
@@ -48,17 +48,14 @@ def subtract_law_slope(law, s):  # type: ignore[no-untyped-def]
     """Take the slopes of such a law from those of the plant's torque."""
     for j in range(len(s.now)):
         if s.v[j] == s.raw[j]:
-            s.K[j, j] -= law.gain[j] * law.D[j, 3]
+            s.K[j, j] -= law.gain[j] * s.lean[j]
             s.D[j, j] -= law.gain[j] * law.D[j, 4]
 
 
 @inner
-def fill_law_tangent(law, s):  # type: ignore[no-untyped-def]
-    """What the loop's parameters do to such a law's torques at a given motion, into s.U."""
-    for j in range(len(s.now)):
-        for c in range(s.Sraw.shape[1]):
-            s.Sraw[j, c] = 0.0
-    add_parameter_tangent(law.parameter, law.D, s.late, s.Sraw)
+def fill_law_tangent(law, s, SQ, SV):  # type: ignore[no-untyped-def]
+    """What parameters and held states do to such a law's torques at a given motion, into s.U."""
+    fill_output_tangent(law, s, s.zs, SQ, SV, s.Zs, 0, False)
     fill_plain_torque(law, s.v, s.raw, law.parameter, s.Sraw, s.u, s.U)
 
 
@@ -107,8 +104,8 @@ def solve_implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, 
     """Solve ``ID(q + g dq', dq', ddq) = torques``, ``dq' = dq + g ddq``, for ddq (Newton).
 
     On a fixed base; states of friction are held, s.guess is where the iteration starts. The
-    torques are held, or those of a continuous law without states. q, dq become those of the
-    stage, kq and kv its rates; SV and s.X the sensitivities of dq' and of ddq.
+    torques are held, or those of a continuous law whose states are held, too. q, dq become those of
+    the stage, kq and kv its rates; SV and s.X the sensitivities of dq' and of ddq.
     """
     continuous = law.hold == 0
     dof = len(dq)
@@ -164,7 +161,7 @@ def solve_implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, 
                 return status, failed
             if s.X.shape[1]:
                 if continuous:
-                    fill_law_tangent(law, s)
+                    fill_law_tangent(law, s, SQ, SV)
                 if not differentiate_stage(tree, plant, s, g, q, dq, SQ, SV, SM):
                     return NOT_POSITIVE, 0
             return DONE, -1

@@ -113,9 +113,9 @@ def run_sampled_controller(tree, law, inputs, state, s, k, sub, substeps, U):  #
         part = sub / substeps
         decide_torque(tree, law, inputs, s, k, part, part, 1.0 / substeps, dq, z, SQ, SV, SZ, s.u)
         if m:
-            fill_next_state(law, s.w, z, s.v, s.raw, zs)
+            fill_next_state(law, s, z, zs)
         if columns and m:
-            fill_state_tangent(law, s.w, z, s.v, s.raw, SQ, SV, SZ, first, s.Sraw, Zs)
+            fill_state_tangent(law, s, z, SV, SZ, first, Zs)
             for j in range(n):
                 copy_matrix(Zs[j], SZ[j])
         copy_matrix(zs, z)
@@ -178,11 +178,26 @@ def run_continuous_controller(tree, law, inputs, s, i, k, part, begin, span, flo
         s.measured[j] = s.qs[joints + j] + s.offset[j]
     decide_torque(tree, law, inputs, s, k, part, begin, span, dqs, zs, Qs, Vs, Zs, s.now)
     if flowing:
-        fill_next_state(law, s.w, zs, s.v, s.raw, s.kz[i])
+        fill_next_state(law, s, zs, s.kz[i])
         if columns:
-            fill_state_tangent(law, s.w, zs, s.v, s.raw, Qs, Vs, Zs, first, s.Sraw, s.KZ[i])
+            fill_state_tangent(law, s, zs, Vs, Zs, first, s.KZ[i])
     if columns:
         copy_matrix(s.Snow, U)
+
+
+@inner
+def step_held_states(tree, law, inputs, state, s, a, k, begin, span, h, U):  # type: ignore[no-untyped-def]
+    """Step a continuous controller's states over a time h at the motion that is now.
+
+    Implicit stages hold them, in the middle of their step as those of friction: s.zs and s.Zs.
+    """
+    reach_stage(0, a, 0.0, state, s, True)
+    run_continuous_controller(tree, law, inputs, s, 0, k, begin, begin, span, True, U)
+    add_matrix(h, s.kz[0], state.z)
+    copy_matrix(state.z, s.zs)
+    for j in range(len(state.z)):
+        add_matrix(h, s.KZ[0, j], state.SZ[j])
+        copy_matrix(state.SZ[j], s.Zs[j])
 
 
 @entry
@@ -199,7 +214,8 @@ def advance_rollout(tree, plant, law, a, b, c, substeps, h, inputs, state, s, st
     stages, nq, dof, n, columns = len(b), len(q), len(dq), z.shape[0], SQ.shape[1]
     first, joints = dof - n, nq - n
     implicit = a[0, 0] != 0.0
-    flowing = law.hold == 0 and z.shape[1] > 0  # continuous controllers' states go with the stages
+    stepping = law.hold == 0 and z.shape[1] > 0
+    flowing = stepping and not implicit  # continuous controllers' states go with the stages
     U = s.U[first:]
     for k in range(start, stop):
         for sub in range(substeps):
@@ -215,6 +231,9 @@ def advance_rollout(tree, plant, law, a, b, c, substeps, h, inputs, state, s, st
                     plant.gears, plant.width, plant.rough, plant.elements, s, part * h, q, dq,
                     memory, SQ, SV, SM,
                 )  # fmt: skip
+            if stepping and implicit:
+                part = 0.5 if k == 0 and sub == 0 else 1.0
+                step_held_states(tree, law, inputs, state, s, a, k, begin, span, part * h, U)
             for i in range(stages):
                 part = (sub + c[i]) / substeps
                 reach_stage(i, a, h, state, s, flowing)

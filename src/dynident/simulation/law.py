@@ -11,8 +11,11 @@ from dynident.core.jit import entry, inner, wide
 from dynident.plant.state import fill_mass_and_bias, linearise_bodies
 
 PLAIN, GRAVITY, COMPUTED_TORQUE = 0, 1, 2
-GAIN, BIAS, DELAY, SPEED, PLACE = 0, 1, 2, 3, 4
+GAIN, BIAS, DELAY, SPEED, PLACE, LIMIT = range(6)
+DAMPING, INTEGRAL, DEADBAND, PUNCH, SPEED_LIMIT = range(6, 11)
 """Parameters of the loop itself that a motion is differentiated by."""
+CHANGE, SLOPE, SIGN, RISE = 0, 1, 2, 3
+"""What a dead band makes of an error e: f(e) - e, its slope, the sign h(e) of f, its slope."""
 
 
 class Law(NamedTuple):
@@ -20,7 +23,7 @@ class Law(NamedTuple):
 
     Attributes
     ----------
-    A, B, C, D, antiwindup, band, gain, limit : ndarray
+    A, B, C, D, antiwindup, band, gain, limit, deadband, punch, edge
         See `dynident.control.controller.Controller`.
     hold : int
         Integration steps between two outputs; 0 is continuous.
@@ -38,8 +41,7 @@ class Law(NamedTuple):
     bias : ndarray, shape (n,)
         What the encoders read at zero [rad or m].
     parameter : ndarray of int, shape (k, 3)
-        Loop parameters to differentiate by: GAIN, BIAS, DELAY, SPEED or PLACE, the
-        joint, the column.
+        Loop parameters to differentiate by: GAIN and the others, the joint, the column.
     """
 
     A: Array
@@ -50,6 +52,9 @@ class Law(NamedTuple):
     band: Array
     gain: Array
     limit: Array
+    deadband: Array
+    punch: Array
+    edge: float
     hold: int
     delay: int
     compensation: int
@@ -62,16 +67,39 @@ class Law(NamedTuple):
 
 
 @inner
-def fill_linear_output(C, D, limit, w, z, v, raw):  # type: ignore[no-untyped-def]
-    """``v = sat(C z + D w)`` joint by joint; `raw` keeps the unlimited output."""
-    for j in range(len(v)):
-        u = 0.0
+def bend_error(e, band, edge, bent):  # type: ignore[no-untyped-def]
+    """``f(e) = s(e - b) - s(-e - b)`` less e, and what else `CHANGE` and the others name."""
+    up, down = (e - band) / edge, (-e - band) / edge
+    above = 1.0 / (1.0 + np.exp(-up)) if up > 0.0 else np.exp(up) / (1.0 + np.exp(up))
+    below = 1.0 / (1.0 + np.exp(-down)) if down > 0.0 else np.exp(down) / (1.0 + np.exp(down))
+    f = max(up, 0.0) + np.log1p(np.exp(-abs(up))) - max(down, 0.0) - np.log1p(np.exp(-abs(down)))
+    bent[CHANGE], bent[SLOPE] = edge * f - e, above + below - 1.0
+    bent[SIGN] = above - below
+    bent[RISE] = (above * (1.0 - above) + below * (1.0 - below)) / edge
+    # by the dead band: f by -h, h by this
+    return (below * (1.0 - below) - above * (1.0 - above)) / edge
+
+
+@inner
+def fill_linear_output(law, w, z, s):  # type: ignore[no-untyped-def]
+    """Outputs s.v ``= sat(C z + D w)`` and s.raw without the limit, and its slopes by q: s.lean.
+
+    Of servos the error among w is bent.
+    """
+    C, D, bent = law.C, law.D, s.bent
+    for j in range(len(s.v)):
+        u, lean = 0.0, D[j, 3]
         for i in range(5):
             u += D[j, i] * w[j, i]
         for i in range(C.shape[1]):
             u += C[j, i] * z[j, i]
-        raw[j] = u
-        v[j] = min(max(u, -limit[j]), limit[j])
+        if law.edge > 0.0:
+            s.sharp[j] = bend_error(w[j, 0] - w[j, 3], law.deadband[j], law.edge, bent[j])
+            u += D[j, 0] * bent[j, CHANGE] + law.punch[j] * bent[j, SIGN]
+            lean -= D[j, 0] * bent[j, SLOPE] + law.punch[j] * bent[j, RISE]
+        s.lean[j] = lean
+        s.raw[j] = u
+        s.v[j] = min(max(u, -law.limit[j]), law.limit[j])
 
 
 @entry
@@ -86,11 +114,11 @@ def weigh_input(error, band):  # type: ignore[no-untyped-def]
 
 
 @inner
-def sum_input(law, w, z, j, i):  # type: ignore[no-untyped-def]
+def sum_input(law, s, z, j, i):  # type: ignore[no-untyped-def]
     """What moves state i of joint j's controller, beside itself and its limit."""
-    value = 0.0
+    value = law.B[j, i, 0] * s.bent[j, CHANGE]
     for k in range(5):
-        value += law.B[j, i, k] * w[j, k]
+        value += law.B[j, i, k] * s.w[j, k]
     for k in range(law.A.shape[1]):
         if k != i:
             value += law.A[j, i, k] * z[j, k]
@@ -98,51 +126,91 @@ def sum_input(law, w, z, j, i):  # type: ignore[no-untyped-def]
 
 
 @inner
-def fill_next_state(law, w, z, v, raw, out):  # type: ignore[no-untyped-def]
+def fill_next_state(law, s, z, out):  # type: ignore[no-untyped-def]
     """``A z + B w + antiwindup (sat(u) - u)``: the next state, or its rate."""
-    for j in range(len(v)):
+    for j in range(len(s.v)):
         for i in range(law.A.shape[1]):
-            share, _ = weigh_input(w[j, 0] - w[j, 3], law.band[j, i])
-            value = law.antiwindup[j, i] * (v[j] - raw[j])
-            for k in range(5):
-                value += share * law.B[j, i, k] * w[j, k]
-            for k in range(law.A.shape[1]):
-                value += (1.0 if k == i else share) * law.A[j, i, k] * z[j, k]
-            out[j, i] = value
+            share, _ = weigh_input(s.w[j, 0] - s.w[j, 3], law.band[j, i])
+            out[j, i] = (
+                law.antiwindup[j, i] * (s.v[j] - s.raw[j])
+                + law.A[j, i, i] * z[j, i]
+                + share * sum_input(law, s, z, j, i)
+            )
 
 
 @wide
-def fill_linear_tangent(C, D, SQ, SV, SZ, first, Sraw):  # type: ignore[no-untyped-def]
-    """Sensitivities of the unlimited output: of position, velocity and states."""
-    columns = SQ.shape[1]
-    for j in range(len(C)):
-        kq, kd = D[j, 3], D[j, 4]
+def fill_output_tangent(law, s, z, SQ, SV, SZ, first, moving):  # type: ignore[no-untyped-def]
+    """Sensitivities of the unlimited outputs, s.Sraw: by states, parameters and, `moving`, motion.
+
+    Leaves those of what is read and of targets, s.Sread and s.Saim.
+    """
+    C, D, w, late = law.C, law.D, s.w, s.late
+    n, columns = s.Sraw.shape
+    for j in range(n):
+        kd = D[j, 4] if moving else 0.0
         for c in range(columns):
-            Sraw[j, c] = kq * SQ[first + j, c] + kd * SV[first + j, c]
+            s.Sread[j, c] = SQ[first + j, c] if moving else 0.0
+            s.Saim[j, c] = 0.0
+            s.Sraw[j, c] = kd * SV[first + j, c]
         for i in range(C.shape[1]):
             k = C[j, i]
             for c in range(columns):
-                Sraw[j, c] += k * SZ[j, i, c]
+                s.Sraw[j, c] += k * SZ[j, i, c]
+    for c in range(len(law.parameter)):
+        kind, joint, column = law.parameter[c]
+        if kind == BIAS:
+            s.Sread[joint, column] += 1.0
+        elif kind == SPEED_LIMIT:
+            s.Saim[joint, column] += s.hurry[joint]
+        elif kind == DELAY:
+            for j in range(n):
+                s.Saim[j, column] += late[j, 0]
+                s.Sraw[j, column] += D[j, 1] * late[j, 1] + D[j, 2] * late[j, 2]
+        elif kind == DAMPING:
+            s.Sraw[joint, column] -= w[joint, 4]
+        elif kind == INTEGRAL:
+            s.Sraw[joint, column] += z[joint, 0]
+        elif kind == PUNCH:
+            s.Sraw[joint, column] += s.bent[joint, SIGN]
+        elif kind == DEADBAND:
+            s.Sraw[joint, column] += (
+                law.punch[joint] * s.sharp[joint] - D[joint, 0] * s.bent[joint, SIGN]
+            )
+    for j in range(n):
+        by_q, by_target = s.lean[j], D[j, 0] + D[j, 3] - s.lean[j]
+        for c in range(columns):
+            s.Sraw[j, c] += by_q * s.Sread[j, c] + by_target * s.Saim[j, c]
 
 
 @wide
-def fill_state_tangent(law, w, z, v, raw, SQ, SV, SZ, first, Sraw, out):  # type: ignore[no-untyped-def]
-    """Sensitivities of `fill_next_state`."""
-    columns = SQ.shape[1]
-    for j in range(len(v)):
-        limited = v[j] != raw[j]
+def fill_state_tangent(law, s, z, SV, SZ, first, out):  # type: ignore[no-untyped-def]
+    """Sensitivities of `fill_next_state`, after `fill_output_tangent`."""
+    n, columns = s.Sraw.shape
+    for j in range(n):
+        limited = s.v[j] != s.raw[j]
         for i in range(law.A.shape[1]):
-            share, slope = weigh_input(w[j, 0] - w[j, 3], law.band[j, i])
-            kq, kd = share * law.B[j, i, 3], share * law.B[j, i, 4]
+            share, slope = weigh_input(s.w[j, 0] - s.w[j, 3], law.band[j, i])
+            bend = share * law.B[j, i, 0] * s.bent[j, SLOPE]
             if slope != 0.0:
-                kq -= slope * sum_input(law, w, z, j, i)
+                bend += slope * sum_input(law, s, z, j, i)
+            kq, kd = share * law.B[j, i, 3] - bend, share * law.B[j, i, 4]
+            aim = share * law.B[j, i, 0] + bend
             back = -law.antiwindup[j, i] if limited else 0.0
             for c in range(columns):
-                out[j, i, c] = kq * SQ[first + j, c] + kd * SV[first + j, c] + back * Sraw[j, c]
+                out[j, i, c] = (
+                    kq * s.Sread[j, c] + aim * s.Saim[j, c] + kd * SV[first + j, c]
+                    + back * s.Sraw[j, c]
+                )  # fmt: skip
             for k in range(law.A.shape[1]):
                 factor = (1.0 if k == i else share) * law.A[j, i, k]
                 for c in range(columns):
                     out[j, i, c] += factor * SZ[j, k, c]
+            for c in range(len(law.parameter)):
+                kind, joint, column = law.parameter[c]
+                if joint == j and kind == DEADBAND:
+                    out[j, i, column] -= share * law.B[j, i, 0] * s.bent[j, SIGN]
+                elif joint == j and kind == LIMIT and limited:
+                    out[j, i, column] -= back * np.sign(s.raw[j])
 
 
 @wide
@@ -220,16 +288,14 @@ def average_held_targets(reference, x, span, period, w, late):  # type: ignore[n
 
 
 @inner
-def add_parameter_tangent(parameter, D, late, Sraw):  # type: ignore[no-untyped-def]
-    """Add what biases and the delay of the targets do to the outputs at a given motion."""
-    for c in range(len(parameter)):
-        kind, joint, column = parameter[c]
-        if kind == BIAS:
-            Sraw[joint, column] += D[joint, 3]
-        elif kind == DELAY:
-            for j in range(len(D)):
-                for i in range(3):
-                    Sraw[j, column] += D[j, i] * late[j, i]
+def average_held(signal, x, span, out):  # type: ignore[no-untyped-def]
+    """Mean over a step of a signal that is held from sample to sample, as of such targets."""
+    last = len(signal) - 1
+    cell = int(np.ceil(x)) - 1
+    share = min(1.0, (cell + 1 - x) / span)
+    before, after = min(max(cell, 0), last), min(max(cell + 1, 0), last)
+    for j in range(len(out)):
+        out[j] = share * signal[before, j] + (1.0 - share) * signal[after, j]
 
 
 @wide
@@ -242,8 +308,11 @@ def fill_plain_torque(law, v, raw, parameter, Sraw, u, SU):  # type: ignore[no-u
             SU[j, c] = factor * Sraw[j, c]
     if SU.shape[1]:
         for c in range(len(parameter)):
-            if parameter[c, 0] == GAIN:
-                SU[parameter[c, 1], parameter[c, 2]] += v[parameter[c, 1]]
+            kind, joint, column = parameter[c]
+            if kind == GAIN:
+                SU[joint, column] += v[joint]
+            elif kind == LIMIT and v[joint] != raw[joint]:
+                SU[joint, column] += law.gain[joint] * np.sign(raw[joint])
 
 
 @inner
@@ -257,17 +326,19 @@ def decide_torque(tree, law, inputs, s, k, part, begin, span, dq, z, SQ, SV, SZ,
     first = len(dq) - n
     reference, forward, w, v, raw = inputs.reference, inputs.forward, s.w, s.v, s.raw
     if law.held:
-        average_held_targets(reference, k + begin - law.late, span, inputs.period, w, s.late)
+        at = k + begin - law.late
+        average_held_targets(reference, at, span, inputs.period, w, s.late)
+        if len(inputs.hurry):
+            average_held(inputs.hurry, at, span, s.hurry)
     else:
         for i in range(3):
             for j in range(n):
                 w[j, i] = interpolate_reference(reference, i, k, part, inputs.period, j)
     for j in range(n):
         w[j, 3], w[j, 4] = s.measured[j], dq[first + j]
-    fill_linear_output(law.C, law.D, law.limit, w, z, v, raw)
+    fill_linear_output(law, w, z, s)
     if columns:
-        fill_linear_tangent(law.C, law.D, SQ, SV, SZ, first, s.Sraw)
-        add_parameter_tangent(law.parameter, law.D, s.late, s.Sraw)
+        fill_output_tangent(law, s, z, SQ, SV, SZ, first, True)
     if law.compensation == PLAIN:
         fill_plain_torque(law, v, raw, law.parameter, s.Sraw, u, s.Snow)
     else:

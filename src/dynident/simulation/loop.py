@@ -130,14 +130,15 @@ class Loop:
         if self.width is None:
             object.__setattr__(self, "width", choose_share_of_speed(self.reference.dq, WIDTH_SHARE))
         sampled = self.controller.rate is not None
-        stateless = self.controller.states == 0 and self.controller.compensation == "none"
         if INTEGRATORS[self.integrator].implicit and (
-            idim.robot.floating or not (sampled or stateless)
+            idim.robot.floating or not (sampled or self.controller.integrates)
         ):
             raise InputError(
                 f"integrator {self.integrator!r} needs a fixed base, and a sampled controller "
-                "(give it a rate) or one without states; ode1 to ode5 do not"
+                "(give it a rate) or one without states but integrals; ode1 to ode5 do not"
             )
+        if np.any(np.isfinite(self.controller.speed_limit)) and not self.held:
+            raise InputError("a speed_limit needs targets that are held (targets = 'held')")
         if self.count is not None:
             count = np.asarray(self.count, dtype=float)
             if count.shape != (n,) or not np.all((count >= 0.0) & np.isfinite(count)):

@@ -35,6 +35,8 @@ class Inputs(NamedTuple):
         Between samples [s].
     base : ndarray, shape (samples, 19) or (0, 19)
         Pose, twist and acceleration of a base whose motion is given.
+    hurry : ndarray, shape (samples, n) or (0, n)
+        Derivative of the targets' positions by the limits of their speeds [s].
     """
 
     reference: Array
@@ -44,6 +46,7 @@ class Inputs(NamedTuple):
     counts: Array
     period: float
     base: Array
+    hurry: Array
 
 
 class State(NamedTuple):
@@ -113,11 +116,13 @@ class Scratch(NamedTuple):
     torques' U. Of an implicit stage: where its iteration starts (guess), a trial, its step and the
     way there. Of the controllers: inputs w, outputs v, unlimited raw, torques u, the targets'
     derivatives by their delay (late), feed-forward torques (push), what encoders read beside the
-    position (offset). Of the drives: speed, sign, the elements' tables, sensitivities of a state
-    after its step (fresh), and where friction depends on loads: these (load), torques at zero
-    acceleration without friction (bias), how friction passes loads on (L), Jacobian (J), a row. Of
-    the stages: states (qs, dqs, zs), rates (kq, kv, kz), sensitivities of both (Qs, Vs, Zs, KQ, KV,
-    KZ).
+    position (offset), slopes of the outputs by positions (lean), the bent error and its sign's
+    slope by the dead band (bent, sharp), targets by their speed's limit (hurry), sensitivities of
+    what is read and of targets (Sread, Saim). Of the drives: speed, sign, the elements' tables,
+    sensitivities of a state after its step (fresh), and where friction depends on loads: these
+    (load), torques at zero acceleration without friction (bias), how friction passes loads on (L),
+    Jacobian (J), a row. Of the stages: states (qs, dqs, zs), rates (kq, kv, kz), sensitivities of
+    both (Qs, Vs, Zs, KQ, KV, KZ).
     """
 
     bodies: Bodies
@@ -145,6 +150,12 @@ class Scratch(NamedTuple):
     late: Array
     push: Array
     offset: Array
+    lean: Array
+    bent: Array
+    sharp: Array
+    hurry: Array
+    Sread: Array
+    Saim: Array
     Sraw: Array
     Snow: Array
     speed: Array
@@ -183,7 +194,8 @@ def build_scratch(tree: Tree, plant: Plant, state: State, stages: int, led: bool
         "trial": (dof,), "step": (dof, 1), "way": (dof,), "q0": (dof,), "v0": (dof,), "w": (n, 5),
         "v": (n,), "raw": (n,), "u": (n,), "now": (n,), "measured": (n,), "late": (n, 3),
         "push": (n,),
-        "offset": (n,), "Sraw": (n, c), "Snow": (n, c),
+        "offset": (n,), "lean": (n,), "bent": (n, 4), "sharp": (n,), "hurry": (n,),
+        "Sread": (n, c), "Saim": (n, c), "Sraw": (n, c), "Snow": (n, c),
         "speed": (drives,), "sign": (drives,), "fresh": (states, c),
         "load": (drives,), "bias": (dof,), "L": (dof, dof), "J": (dof, dof), "row": (dof,),
         "rise": (6 * led,),

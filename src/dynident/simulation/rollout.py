@@ -16,7 +16,7 @@ from dynident.core.errors import InputError, RolloutError
 from dynident.core.progress import ignore_progress
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import Idim
-from dynident.plant.plant import Plant, build_plant
+from dynident.plant.plant import Plant, build_plant, keep_plant
 from dynident.plant.state import DIVERGED, DONE, LOCKED, NOT_POSITIVE
 from dynident.simulation.adaptive import advance_paced
 from dynident.simulation.chain import roll_out_chain
@@ -25,17 +25,24 @@ from dynident.simulation.kernel import advance_rollout
 from dynident.simulation.law import (
     BIAS,
     COMPUTED_TORQUE,
+    DAMPING,
+    DEADBAND,
     DELAY,
     GAIN,
     GRAVITY,
+    INTEGRAL,
+    LIMIT,
     PLACE,
     PLAIN,
+    PUNCH,
     SPEED,
+    SPEED_LIMIT,
     Law,
 )
 from dynident.simulation.loop import MOST_STEPS, Loop
 from dynident.simulation.mount import mount_model
 from dynident.simulation.ports import Inputs, Outputs, Scratch, State, build_scratch
+from dynident.simulation.servo import slow_targets
 
 BASE = 7 + 6 + 6
 """Columns of the motion of a base: pose, twist and acceleration."""
@@ -50,9 +57,23 @@ CODES = {
 """What the kernel does for each of a controller's compensations."""
 
 
-KINDS = {"gain": GAIN, "bias": BIAS, "delay": DELAY, "speed": SPEED, "place": PLACE}
+KINDS = {
+    "gain": GAIN,
+    "bias": BIAS,
+    "delay": DELAY,
+    "speed": SPEED,
+    "place": PLACE,
+    "limit": LIMIT,
+    "damping": DAMPING,
+    "integral": INTEGRAL,
+    "deadband": DEADBAND,
+    "punch": PUNCH,
+    "speed_limit": SPEED_LIMIT,
+}
 START_KINDS = ("place", "speed")
 """Parameters of a loop that a motion can be differentiated by, and those of where it starts."""
+PLAIN_KINDS = ("gain", "bias", "delay", "limit", *START_KINDS)
+"""Those of any law; the others are of position servos."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +86,8 @@ class LoopColumn:
         ``"gain"``: the drive's torque per unit of output; ``"bias"``: what the encoder reads at
         zero [rad or m]; ``"delay"``: by how much all held targets come late [s]; ``"speed"``: the
         joint's speed at the start [rad/s or m/s], and ``"place"``: what its encoder reads there
-        [rad or m]; ``"ks_pitch"`` and such are of the loop's mount.
+        [rad or m]; ``"limit"``, ``"damping"``, ``"integral"``, ``"deadband"``, ``"punch"`` and
+        ``"speed_limit"``: see `Controller`; ``"ks_pitch"`` and such are of the loop's mount.
     joint : int
         Index of the joint; of a delay and of a mount any.
     """
@@ -229,7 +251,7 @@ def sensitive_rollout(
         state.SQ[dof - n :, : len(columns)] = begun
     h = 1.0 / (loop.rate * loop.substeps)
     pace = np.array([1.0, loop.tolerance, scheme.order])
-    given = [keep_bundle(idim.tree), *(Bundle(each) for each in (plant, law))]
+    given = [keep_bundle(idim.tree), keep_bundle(plant), Bundle(law)]
     held = [Bundle(each) for each in (inputs, state, room)]
     for start in range(loop.lead, loop.samples, STRETCH):
         stop = min(start + STRETCH, loop.samples)
@@ -275,17 +297,22 @@ def build_parts(
     idim = loop.idim
     n, dof, c = idim.robot.n, idim.robot.dof, len(columns) + len(own)
     assert loop.width is not None
-    plant = build_plant(idim, theta, loop.width, columns, loop.elements)
+    if len(columns) or loop.elements:
+        plant = build_plant(idim, theta, loop.width, columns, loop.elements)
+    else:
+        plant = keep_plant(idim, theta, loop.width)
     law = build_law(loop, own, len(columns))
+    targets, hurry = slow_targets(loop)
     state = build_initial_state(loop, law, plant, c)
     inputs = Inputs(
-        reference=np.ascontiguousarray([loop.reference.q, loop.reference.dq, loop.reference.ddq]),
+        reference=np.ascontiguousarray([targets, loop.reference.dq, loop.reference.ddq]),
         forward=predict_feed_forward(loop),
         external=check_input_signal(loop.external, loop.samples, dof, "external torque"),
         noise=check_input_signal(loop.noise, loop.samples, n, "position noise"),
         counts=np.zeros(n) if loop.count is None else np.array(loop.count, dtype=float),
         period=1.0 / loop.rate,
         base=align_base_motion(loop),
+        hurry=hurry,
     )
     stages = len(INTEGRATORS[loop.integrator].b)
     room = build_scratch(idim.tree, plant, state, stages, loop.base is not None)
@@ -353,6 +380,9 @@ def add_mount_joints(loop: Loop, idim: Idim, m: int) -> Loop:
             band=pad_in_front(control.band, m),
             gain=pad_in_front(control.gain, m, 1.0),
             limit=pad_in_front(control.limit, m, np.inf),
+            deadband=pad_in_front(control.deadband, m),
+            punch=pad_in_front(control.punch, m),
+            speed_limit=pad_in_front(control.speed_limit, m, np.inf),
         ),
         reference=replace(
             reference,
@@ -384,24 +414,29 @@ def build_law(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> Law
     """The controller on the integrator's clock, and which of its parameters are differentiated."""
     control, idim = loop.controller, loop.idim
     fitted = any(each.kind not in START_KINDS for each in own)
-    if fitted and (control.states or control.compensation != "none" or control.rate is not None):
+    states = control.states and not control.edge
+    if fitted and (states or control.compensation != "none" or control.rate is not None):
         raise InputError(
             "gains, biases and delays are found for continuous controllers without states and "
-            "compensation: p, pd and p-p"
+            "compensation: p, pd, p-p and servo"
         )
+    beyond = sorted({each.kind for each in own} & set(KINDS) - set(PLAIN_KINDS))
+    if beyond and not control.edge:
+        raise InputError(f"{', '.join(beyond)}: found for controllers of kind 'servo' alone")
     hold, delay = loop.steps
     late = control.delay * loop.rate if control.rate is None else 0.0
     bias = np.zeros(idim.robot.n) if loop.bias is None else np.array(loop.bias, dtype=float)
     parameter = np.array([(KINDS[each.kind], each.joint, first + k) for k, each in enumerate(own)])
     phi = np.zeros((idim.tree.bodies, 10))
     rotors = np.zeros((idim.tree.dof, idim.tree.dof))
-    if loop.model is not None:
+    if loop.model is not None and control.compensation != "none":
         model = build_plant(idim, loop.model, np.ones(idim.robot.n))
         phi, rotors = model.phi, model.rotors
-    names = ("A", "B", "C", "D", "antiwindup", "band", "gain", "limit")
+    names = ("A", "B", "C", "D", "antiwindup", "band", "gain", "limit", "deadband", "punch")
     arrays = {key: np.ascontiguousarray(getattr(control, key), dtype=float) for key in names}
     return Law(
         **arrays,
+        edge=control.edge,
         hold=hold,
         delay=delay,
         compensation=CODES[control.compensation],
@@ -468,7 +503,7 @@ def solve_resting_states(controller: Controller, q: Array) -> Array:
     """
     n, m = controller.C.shape
     z = np.zeros((n, m))
-    for j in range(n):
+    for j in range(n if m else 0):
         w = np.array([q[j], 0.0, 0.0, q[j], 0.0])
         system = controller.A[j] - (np.eye(m) if controller.rate is not None else 0.0)
         z[j] = np.linalg.lstsq(system, -controller.B[j] @ w, rcond=None)[0]

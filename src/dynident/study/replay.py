@@ -366,6 +366,7 @@ def describe_found_law(simulation: Simulation) -> tuple[str, ...]:
         found.append(f"a delay of the targets of {format_number(1e3 * control.delay, 3)} ms")
     if np.any(control.gain != 1.0):
         found.append("drive gains")
+    found += control.parts
     if simulation.bias is not None and np.any(np.array(simulation.bias) != 0.0):
         found.append("encoder biases")
     if simulation.mount is not None:
