@@ -41,6 +41,12 @@ class Eliminated:
     tail: Array
     border: Array
 
+    @classmethod
+    def none(cls, n: int) -> Eliminated:
+        """Of no rows."""
+        nothing = np.zeros((0, 0))
+        return cls(n, nothing, nothing, nothing)
+
     def solve(self, beta: Array) -> Array:
         """Coefficients at some parameters, shape (coefficients, n)."""
         own = np.append(-beta, 1.0)
@@ -52,7 +58,7 @@ class Eliminated:
 
     def _substitute(self, right: Callable[[Array], Array]) -> Array:
         n, a = self.n, ACTIVE * self.n
-        last = solve_triangular(self.tail[:, :a], right(self.tail[:, a:]))
+        last: Array = solve_triangular(self.tail[:, :a], right(self.tail[:, a:]))
         count = len(self.heads) + ACTIVE
         found = np.empty((count * n, last.shape[1]))
         found[len(self.heads) * n :] = last

@@ -17,7 +17,7 @@ from pydantic import Field
 from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.inner import Constrained
 from dynident.consistency.knowledge import Knowledge
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.options import Options, broadcast_to_joints
 from dynident.core.schema import Number
@@ -35,20 +35,19 @@ from dynident.regression.generalised import GeneralisedSamples, has_only_joint_t
 from dynident.regression.problem import Problem, Regression, refuse_sensors
 from dynident.regression.rows import Rows
 from dynident.regression.weighted import Reweighting, compute_literature_std, find_smallest_sigma
-from dynident.smoothing.arrow import Eliminated
 from dynident.smoothing.motion import (
     LEAST_FREEDOM,
+    LEAST_JITTER,
     Equations,
+    LinearRun,
     Run,
     Spreads,
     Taken,
     differentiate_torque,
-    eliminate_run,
     measure_taken,
     renew_spreads,
 )
 from dynident.smoothing.spline import Knots
-
 
 STEP = 1e-2
 """Of beta, in standard deviations, below which it has settled."""
@@ -60,6 +59,8 @@ BLURRED = float(np.sqrt(np.pi / 2.0))
 error function, has there the slope of ``tanh(v / width)``."""
 MOST_KNOTS = 50.0
 """In a second, unless more are asked for: no arm's motion is faster [Hz]."""
+FELT = 0.1
+"""Share of encoders' noise below which that of instants is not felt."""
 ORDER = 6
 """Of the differences that show the positions' noise, to begin with."""
 TINY = 1e-12
@@ -126,7 +127,7 @@ class Logged:
         """Positions, speeds and accelerations, shape (3, samples, n); zero outside of runs."""
         motion = np.zeros((3, *self.log.measured.shape))
         for run, own in zip(self.runs, coefficients, strict=True):
-            motion[:, run.own] = run.motion(own)
+            motion[:, run.own] = run.motion(own)[:3]
         return motion
 
 
@@ -138,11 +139,12 @@ def take_log(log: GeneralisedSamples, wanted: Smoothing) -> Logged:
     own = log.sampled
     at = np.arange(len(log.q), dtype=float) if own is None else own.at
     q, tau = (log.measured, log.tau) if own is None else (own.q, own.tau)
-    near = np.round(at).astype(np.int64)
+    near = np.minimum(np.round(at).astype(np.int64), len(log.q) - 1)
     beside: dict[str, Any] = {
         name: None if (signal := getattr(log, name)) is None else np.asarray(signal)[near]
         for name in ("temp", "known", "left_out", "moving", "stated")
     }
+    none = np.zeros(np.shape(q))
     taken = replace(
         log.undecimated(),
         measured=np.asarray(q),
@@ -153,12 +155,20 @@ def take_log(log: GeneralisedSamples, wanted: Smoothing) -> Logged:
         qref=None,
         dqref=None,
         kept=None,
-        **dict.fromkeys(("q", "dq", "ddq"), np.zeros(np.shape(q))),
+        q=none,
+        dq=none,
+        ddq=none,
         **beside,
     )
     time = at / log.rate
     runs = tuple(
-        Run(slice(a, b), time[a:b], taken.measured[a:b], Knots.over(time[a:b], 1.0 / hz))
+        Run(
+            slice(a, b),
+            time[a:b],
+            taken.measured[a:b],
+            Knots.over(time[a:b], 1.0 / hz),
+            np.zeros(b - a),
+        )
         for a, b in taken.runs
     )
     floor = np.nan_to_num([find_step(column) for column in taken.measured.T]) / np.sqrt(12.0)
@@ -173,46 +183,102 @@ def find_ranges(at: Array, ranges: Sequence[tuple[int, int]]) -> tuple[tuple[int
 
 @dataclass(frozen=True, eq=False)
 class Begun:
-    """The motion of a log by its positions alone."""
+    """The motion of a log by its positions alone, and the log at the instants of that."""
 
+    log: Logged
     spreads: Spreads
     coefficients: tuple[Array, ...]
     taken: list[Taken]
+    evidence: float
 
 
-def fit_positions(given: Logged, known: Array) -> Begun:
+def fit_positions(given: Logged, known: Array, *, timed: bool) -> Begun:
     """As smooth a motion as the likelihood of the positions has it.
+
+    Where all joints stand off by what one delay of a sample would make of them, it may be noise of
+    the instants or of encoders: of both beginnings the likelier end counts.
 
     Parameters
     ----------
     known : ndarray, shape (n,)
         Standard deviations that are not to be found; not a number elsewhere.
+    timed : bool
+        Whether instants may be noisy.
     """
     n = given.log.measured.shape[1]
     changes = np.vstack([np.diff(run.q, ORDER, axis=0) for run in given.runs])
     rough = np.sqrt(np.mean(changes**2, axis=0) / math.comb(2 * ORDER, ORDER)) + TINY
     position = np.where(np.isnan(known), np.maximum(rough, given.floor), known)
-    spreads = Spreads(position, rough)
-    for _ in range(ROUNDS):
-        coefficients, taken = [], []
-        for run in given.runs:
-            none = np.zeros((run.knots.coefficients, n))
-            eliminated = eliminate_run(run, spreads, none, None, 0)
-            coefficients.append(eliminated.solve(np.zeros(0)))
-            taken.append(measure_taken(run, eliminated, spreads, None))
-        renewed = renew_spreads(given.runs, coefficients, taken, given.floor, known)
-        if measure_change([renewed], [spreads]) < SETTLED:
-            break
-        spreads = renewed
-    return Begun(spreads, tuple(coefficients), taken)
-
-
-def measure_change(new: Sequence[Spreads], old: Sequence[Spreads]) -> float:
-    """The largest relative change of a standard deviation."""
-    pairs = zip(new, old, strict=True)
-    return float(
-        max(np.max(np.abs(np.log([a.position / b.position, a.bend / b.bend]))) for a, b in pairs)
+    coefficients = tuple(np.zeros((run.knots.coefficients, n)) for run in given.runs)
+    plain = improve_positions(
+        given, Spreads(position, rough, LEAST_JITTER), coefficients, known, timed=False
     )
+    if not timed:
+        return plain
+    motions = [run.motion(c) for run, c in zip(given.runs, plain.coefficients, strict=True)]
+    measured = np.vstack([run.q for run in given.runs])
+    errors, speeds = (
+        measured - np.vstack([own[0] for own in motions]),
+        np.vstack([own[1] for own in motions]),
+    )
+    scaled = speeds / plain.spreads.position**2
+    late = np.sum(errors * scaled, axis=1) / np.maximum(np.sum(speeds * scaled, axis=1), TINY)
+    rest = np.sqrt(np.mean((errors - late[:, None] * speeds) ** 2, axis=0) * n / (n - 1.0))
+    position = np.where(np.isnan(known), np.maximum(rest, given.floor) + TINY, known)
+    period = 1.0 / given.log.rate
+    jitter = max(float(np.sqrt(np.mean(np.minimum(np.abs(late), period) ** 2))), LEAST_JITTER)
+    spreads = Spreads(position, plain.spreads.bend, jitter)
+    other = improve_positions(given, spreads, plain.coefficients, known, timed=True)
+    return other if other.evidence < plain.evidence else plain
+
+
+def improve_positions(
+    given: Logged,
+    spreads: Spreads,
+    coefficients: tuple[Array, ...],
+    known: Array,
+    *,
+    timed: bool,
+) -> Begun:
+    """Steps of the motion, of its samples' instants and of the spreads until these rest."""
+    for _ in range(ROUNDS):
+        pairs = zip(given.runs, coefficients, strict=True)
+        linears = [LinearRun.of(run, spreads, c, None) for run, c in pairs]
+        steps = [each.eliminated.solve(np.zeros(0)) for each in linears]
+        runs = tuple(
+            replace(run, late=run.late + each.delays(step, np.zeros(0)))
+            for run, each, step in zip(given.runs, linears, steps, strict=True)
+        )
+        coefficients = tuple(c + step for c, step in zip(coefficients, steps, strict=True))
+        given = replace(given, runs=runs)
+        ahead = tuple(zip(runs, coefficients, strict=True))
+        taken = [measure_taken(each) for each in linears]
+        renewed = renew_spreads(taken, ahead, given.floor, known)
+        if not timed:
+            renewed = replace(renewed, instant=LEAST_JITTER)
+        change, spreads = measure_change(renewed, spreads, given), renewed
+        if change < SETTLED:
+            break
+    evidence = sum(each.evidence for each in linears)
+    return Begun(given, spreads, coefficients, taken, evidence)
+
+
+def measure_change(new: Spreads, old: Spreads, given: Logged) -> float:
+    """The largest relative change of a standard deviation.
+
+    Instants do not count where they are off by less than their encoders' noise shows.
+    """
+    changes = [np.max(np.abs(np.log([new.position / old.position, new.bend / old.bend])))]
+    speed = np.max(
+        [
+            np.sqrt(np.mean(np.gradient(run.q, run.stamps, axis=0) ** 2, axis=0))
+            for run in given.runs
+        ],
+        axis=0,
+    )
+    if np.any(max(new.instant, old.instant) * speed > FELT * new.position):
+        changes.append(abs(np.log(new.instant / old.instant)))
+    return float(max(changes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,7 +322,7 @@ class State:
         return self.problem.along(motions, self.widths)
 
     @cached_property
-    def dense(self) -> list[tuple[Array, Array, Array]]:
+    def dense(self) -> list[tuple[Array, Array, Booleans]]:
         """X, y and which rows there are, of each log, a place for each sample and joint."""
         found = []
         for given, stretches in zip(self.logs, self.rows.passes(), strict=True):
@@ -288,41 +354,44 @@ class State:
             for run, c in zip(given.runs, coefficients, strict=True):
                 total += float(np.sum(((run.q - run.motion(c)[0]) / spreads.position) ** 2))
                 total += float(np.sum((np.diff(c, 3, axis=0) / spreads.bend) ** 2))
+                total += float(np.sum((run.late / spreads.instant) ** 2))
         return total
 
     def linearised(self) -> Linear:
         """The equations linearised, and the motions eliminated."""
-        theta = self.problem.base.standard(self.beta)
-        equations, eliminated = [], []
+        theta, linears = self.problem.base.standard(self.beta), []
         for k, given in enumerate(self.logs):
             slopes = differentiate_torque(
                 self.problem.idim, given.log, theta, self.motions[k], self.widths[k]
             )
             X, y, stated = self.dense[k]
-            own = [
-                Equations(X[run.own], y[run.own], slopes[run.own], stated[run.own], self.sigma)
-                for run in given.runs
-            ]
-            equations.append(own)
-            eliminated.append([
-                eliminate_run(run, self.spreads[k], c, equation, len(self.beta))
-                for run, c, equation in zip(given.runs, self.coefficients[k], own, strict=True)
-            ])  # fmt: skip
-        return Linear(self, equations, eliminated)
+            linears.append(
+                [
+                    LinearRun.of(
+                        run,
+                        self.spreads[k],
+                        c,
+                        Equations(
+                            X[run.own], y[run.own], slopes[run.own], stated[run.own], self.sigma
+                        ),
+                    )
+                    for run, c in zip(given.runs, self.coefficients[k], strict=True)
+                ]
+            )
+        return Linear(self, linears)
 
 
 @dataclass(frozen=True, eq=False)
 class Linear:
-    """A state, linearised."""
+    """A state, linearised: the runs of each log."""
 
     state: State
-    equations: list[list[Equations]]
-    eliminated: list[list[Eliminated]]
+    linears: list[list[LinearRun]]
 
     @cached_property
     def system(self) -> System:
         """What the logs tell of the parameters, whatever the motion was."""
-        borders = [each.border for log in self.eliminated for each in log]
+        borders = [each.eliminated.border for log in self.linears for each in log]
         R = triangularise_rows(np.vstack([*borders, np.zeros((borders[0].shape[1],) * 2)]))
         return System.of(R)
 
@@ -331,16 +400,31 @@ class Linear:
 
         Between two answers the prior's share is at most that of a line: it is convex.
         """
-        now = self.state
-        steps = [[each.solve(beta) for each in log] for log in self.eliminated]
+        now, change = self.state, beta - self.state.beta
+        steps = [[each.eliminated.solve(beta) for each in log] for log in self.linears]
+        delays = [
+            [each.delays(step, beta) for each, step in zip(*log, strict=True)]
+            for log in zip(self.linears, steps, strict=True)
+        ]
         for halvings in range(HALVINGS):
             share = 0.5**halvings
-            pairs = zip(now.coefficients, steps, strict=True)
+            logs = tuple(
+                replace(
+                    given,
+                    runs=tuple(
+                        replace(run, late=run.late + share * late)
+                        for run, late in zip(given.runs, own, strict=True)
+                    ),
+                )
+                for given, own in zip(now.logs, delays, strict=True)
+            )
             ahead = replace(
                 now,
-                beta=now.beta + share * (beta - now.beta),
+                logs=logs,
+                beta=now.beta + share * change,
                 coefficients=tuple(
-                    tuple(c + share * step for c, step in zip(*log, strict=True)) for log in pairs
+                    tuple(c + share * step for c, step in zip(*log, strict=True))
+                    for log in zip(now.coefficients, steps, strict=True)
                 ),
                 penalty=now.penalty + share * (penalty - now.penalty),
             )
@@ -350,38 +434,31 @@ class Linear:
             "no step of smooth lowers the errors; give position_std or knots_hz, or take pc-idim-ls"
         )
 
+    @cached_property
     def taken(self) -> list[list[Taken]]:
         """What the motions take of each run's rows."""
-        state = self.state
-        return [
-            [
-                measure_taken(run, eliminated, spreads, equations)
-                for run, eliminated, equations in zip(given.runs, *own, strict=True)
-            ]
-            for given, spreads, *own in zip(
-                state.logs, state.spreads, self.eliminated, self.equations, strict=True
-            )
-        ]
+        return [list(map(measure_taken, log)) for log in self.linears]
 
-    def renewed(self) -> State:
-        """The same with spreads by what is left of each kind of rows, and the signs' widths."""
-        state, taken = self.state, self.taken()
-        known = state.known
+    def renewed(self, ahead: State) -> State:
+        """A step ahead, with spreads by what is left of each kind of rows, and signs' widths."""
+        state, taken, known = self.state, self.taken, self.state.known
         spreads = tuple(
-            renew_spreads(given.runs, coefficients, own, given.floor, known.position)
-            for given, coefficients, own in zip(state.logs, state.coefficients, taken, strict=True)
+            renew_spreads(
+                own, tuple(zip(given.runs, coefficients, strict=True)), given.floor, known.position
+            )
+            for given, coefficients, own in zip(ahead.logs, ahead.coefficients, taken, strict=True)
         )
         inverse = self.system.inverse()
         counts, squares = np.zeros((2, len(state.sigma)))
         lost = np.sum([each.torque for log in taken for each in log], axis=0)
-        for error, (X, _, stated) in zip(state.errors, state.dense, strict=True):
+        for error, (X, _, stated) in zip(ahead.errors, ahead.dense, strict=True):
             counts += stated.sum(axis=0)
             squares += np.sum(error**2, axis=0)
             lost += np.sum((X @ inverse) ** 2, axis=(0, 2)) / state.sigma**2
         free = np.maximum(np.maximum(counts - lost, LEAST_FREEDOM * counts), 1.0)
         sigma = np.maximum(np.sqrt(squares / free), find_smallest_sigma(state.problem.factors))
         return replace(
-            state,
+            ahead,
             spreads=spreads,
             sigma=known.or_known_torque(sigma),
             widths=choose_widths(taken),
@@ -404,20 +481,26 @@ class Linear:
         size, axes = np.linalg.eigh(covariance)
         root = axes * np.sqrt(np.maximum(size, 0.0))
         found = []
-        for given, motion, eliminated, taken in zip(
-            self.state.logs, self.state.motions, self.eliminated, self.taken(), strict=True
+        for given, motion, linears, taken in zip(
+            self.state.logs, self.state.motions, self.linears, self.taken, strict=True
         ):
-            std = np.full(motion.shape, np.nan)
-            for run, each, known in zip(given.runs, eliminated, taken, strict=True):
-                slopes = each.slopes() @ root
-                moved = run.motion(slopes.reshape(len(slopes), -1))
+            std, time = np.full(motion.shape, np.nan), np.full(len(given.at), np.nan)
+            for run, each, known in zip(given.runs, linears, taken, strict=True):
+                slopes = each.eliminated.slopes() @ root
+                moved = run.motion(slopes.reshape(len(slopes), -1))[:3]
                 moved = moved.reshape(*moved.shape[:2], motion.shape[2], -1)
                 std[:, run.own] = np.sqrt(known.variance + np.sum(moved**2, axis=3))
-            inside = np.zeros(motion.shape[1], dtype=bool)
-            for run in given.runs:
-                inside[run.own] = True
-            time = given.at / given.log.rate
-            found.append(Motion(time[inside], *motion[:, inside], std[:, inside]))
+                time[run.own] = run.stamps + run.late
+            inside = ~np.isnan(time)
+            found.append(
+                Motion(
+                    time[inside],
+                    motion[0, inside],
+                    motion[1, inside],
+                    motion[2, inside],
+                    std[:, inside],
+                )
+            )
         return tuple(found)
 
 
@@ -459,16 +542,15 @@ def smooth(
     refuse_unsmoothed(problem)
     logs = tuple(take_log(log, smoothing) for log in problem.samples)
     known = collect_known_noise(problem, noise)
-    fitted = [fit_positions(given, known.position) for given in logs]
-    begun = [
-        given.log.along(*given.evaluate(own.coefficients))
-        for given, own in zip(logs, fitted, strict=True)
-    ]
+    # a joint alone cannot tell when it was measured, and states are followed from sample to sample
+    timed = problem.robot.n > 1 and not problem.idim.has_states
+    fitted = [fit_positions(given, known.position, timed=timed) for given in logs]
+    begun = [own.log.log.along(*own.log.evaluate(own.coefficients)) for own in fitted]
     along = Problem.of(problem.base, begun)
     setting = build_constrained_setting(along, knowledge, bootstrap, bars, reweighting=reweighting)
     inner, first = setting.inner(), setting.solve()
     state = State(
-        logs,
+        tuple(own.log for own in fitted),
         along,
         known,
         first.beta,
@@ -488,7 +570,8 @@ def smooth(
         linear.system,
         state.sigma,
         compute_literature_std(linear.system),
-        f"settled in {rounds} rounds; noise of the positions {words}"
+        f"settled in {rounds} rounds; noise of the positions {words}, of instants "
+        f"{1e3 * max(each.instant for each in state.spreads):.2g} ms"
         + ("" if own else "; samples at their own instants"),
         rounds,
     )
@@ -513,9 +596,9 @@ def settle(state: State, inner: Constrained, limit: int) -> tuple[State, int]:
         linear = state.linearised()
         beta = inner(linear.system)
         length = float(np.linalg.norm(linear.system.A @ (beta - state.beta)))
-        ahead = linear.advanced(beta, inner.penalty)
-        new = replace(linear, state=ahead).renewed()
-        change = measure_change(new.spreads, state.spreads)
+        new = linear.renewed(linear.advanced(beta, inner.penalty))
+        pairs = zip(new.spreads, state.spreads, new.logs, strict=True)
+        change = max(measure_change(*each) for each in pairs)
         change = max(change, float(np.max(np.abs(np.log(new.sigma / state.sigma)))))
         state = new
         if change < SETTLED and length < STEP:

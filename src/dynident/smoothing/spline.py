@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 
@@ -63,24 +64,23 @@ class Knots:
         return self.intervals + DEGREE
 
     def weigh(self, time: Array) -> tuple[Integers, Array]:
-        """Interval of each instant; weights of its coefficients, (instants, 3, 6).
+        """Interval of each instant; weights of its coefficients, (instants, 4, 6).
 
-        Those of the signal, its first and its second derivative.
+        Those of the signal and its first three derivatives.
         """
         x = (time - self.start) / self.step
         place = np.clip(x.astype(np.int64), 0, self.intervals - 1)
         u, pieces = x - place, list_pieces().T
-        powers = np.vander(u, ACTIVE, increasing=True)
-        order = np.arange(ACTIVE)
-        once = np.zeros_like(powers)
-        once[:, 1:] = powers[:, :-1] * order[1:]
-        twice = np.zeros_like(powers)
-        twice[:, 2:] = powers[:, :-2] * (order[2:] * order[1:-1])
-        scaled = [powers, once / self.step, twice / self.step**2]
-        return place, np.stack([each @ pieces for each in scaled], axis=1)
+        found = np.empty((len(time), 4, ACTIVE))
+        for order in range(4):
+            powers = np.zeros((len(time), ACTIVE))
+            for k in range(order, ACTIVE):
+                powers[:, k] = math.perm(k, order) * u ** (k - order)
+            found[:, order] = powers @ pieces / self.step**order
+        return place, found
 
 
 def evaluate_spline(coefficients: Array, place: Integers, weights: Array) -> Array:
-    """Signals and their two derivatives, shape (3, instants, signals)."""
+    """Signals and their first three derivatives, shape (4, instants, signals)."""
     own = coefficients[place[:, None] + np.arange(ACTIVE)]
     return np.moveaxis(weights @ own, 1, 0)
