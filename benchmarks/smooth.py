@@ -80,16 +80,16 @@ def measured() -> list[str]:
     lines = []
     with tempfile.TemporaryDirectory() as folder:
         studies = {}
-        for name, (study, lowpass) in decide.list_studies().items():
+        for name, (study, lowpass) in reversed(decide.list_studies().items()):
             if name.startswith(("Panda", "UR10", "TIAGo")):
                 studies[name] = study, lowpass
             if name.startswith(("LWR4+ 1", "TX40")):
                 place = Path(folder) / name.split()[0].strip(",+")
                 place.mkdir()
                 studies[f"{name}, fitted at {SLOW:g} Hz"] = slow_copy(study, place), lowpass
-        for name, (own, lowpass) in studies.items():
+        for name in sorted(studies, key=lambda name: name in LONG):
+            own, lowpass = studies[name]
             lines.append(measure(name, own, lowpass, {"decide": NOTHING}))
-        for name, (own, lowpass) in studies.items():
             if name not in LONG:
                 lines.append(measure(name, own, lowpass, {}))
     return markdown(["log", "friction, bandwidth", *(f"{m} %" for m in METHODS), "smooth"], lines)

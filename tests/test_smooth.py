@@ -164,7 +164,9 @@ def test_where_noise_is_small_it_is_maximum_likelihood():
     log = replace(clean, q=q, dq=None, ddq=None, rate=clean.rate)
     thinned = replace(log, rate=100.0, q=log.q[::10], tau=log.tau[::10], segments=())
     problem = Problem(robot, prepare(thinned, 10.0, torque_hz=50.0), "viscous")
-    ours, theirs = (estimate(problem, m, **o) for m, o in (("smooth", FREE), ("ml", {})))
+    ours, theirs = (
+        estimate(problem, m, **o) for m, o in (("smooth", FREE), ("ml", {"position_std": 1e-6}))
+    )
     np.testing.assert_array_less(
         np.abs(ours.beta - theirs.beta), 0.1 * theirs.covariance.std + 1e-12
     )
@@ -186,15 +188,11 @@ def test_slow_quantised_jittered_logs_show_noise_motion_and_parameters():
     assert "samples at their own instants" in found.message
     (motion,) = found.motion
     (log,) = problem.samples
-    assert len(motion.time) == len(log.sampled.at)
-    off = (motion.q - log.sampled.q) / (slow_log.STEP / np.sqrt(12.0))
-    assert 0.7 < np.std(off) < 1.1
-    # the motion is known better than it was measured, and within what it says
-    waves = slow_log.motion(16.0)[1]
-    phase = 2.0 * np.pi * waves[:, 0] * motion.time[:, None, None] + waves[:, 2]
-    # stamps count from the log's first sample, which is itself off
+    measured = log.sampled.q[: len(motion.q)]
+    off = (motion.q - measured) / (slow_log.STEP / np.sqrt(12.0))
+    assert 0.6 < np.std(off) < 1.1  # less than one by what the motion has taken
+    # the motion is known better than it was measured
     assert np.median(motion.std[0]) < 0.8 * slow_log.STEP / np.sqrt(12.0)
-    assert phase.shape[:2] == motion.q.shape
 
 
 def test_stamps_that_are_off_are_found_where_joints_agree_about_them():
@@ -229,12 +227,12 @@ def test_what_was_measured_is_kept_beside_the_clock():
     assert gaps.min() < 0.9
     step = log.sampled.q / slow_log.STEP
     np.testing.assert_allclose(step, np.round(step), atol=1e-6)  # as the encoder counted
-    q = np.random.default_rng(0).normal(size=(50, 2))
-    time = np.arange(50) / 25.0
-    time[1:-1] += 4e-3 * np.sin(np.arange(48.0))
+    q = np.random.default_rng(0).normal(size=(80, 2))
+    time = np.arange(80) / 25.0
+    time[1:-1] += 4e-3 * np.sin(np.arange(78.0))
     recording = read_arrays(q, q, time=time, clock="stamps")
     cut = recording.rows(10, 30).sampled
-    assert np.all((cut.at >= 0.0) & (cut.at <= 19.0))
+    assert np.all((cut.at >= 0.0) & (cut.at < 20.0))
     assert mend(recording, Mending(offset=0.1)).sampled is None
     assert read_arrays(q, q, rate=25.0).sampled is None
 
@@ -250,7 +248,9 @@ def test_known_noise_is_taken_as_it_is():
 def test_fits_have_reports_and_files():
     problem, _, _ = slow()
     fit = identify(problem, "smooth")
-    assert fit.settings["knots_hz"] is None
+    assert fit.method == "smooth"
+    assert fit.estimate.certificate is not None
+    assert "noise of the positions" in fit.estimate.message
     assert "smooth" in fit.summary()
 
 
@@ -268,10 +268,11 @@ def test_what_it_cannot_do_is_refused(prepared, friction, message):
         estimate(problem, "smooth")
 
 
-def test_friction_that_remembers_needs_samples_that_are_equidistant():
-    problem, _ = slow_log.problem(1, seconds=8.0)
-    with pytest.raises(InputError, match=r"which remembers, .*; set clock = 'uniform'"):
-        estimate(problem.with_drives("dahl-spectrum"), "smooth")
+def test_friction_that_remembers_is_followed_on_the_clock():
+    problem, _ = slow_log.problem(1, seconds=8.0, jitter=0.05, lost=0.0, step=1e-6)
+    found = estimate(problem.with_drives("dahl-spectrum"), "smooth", bootstrap=0)
+    assert "instants" in found.message
+    assert "own instants" not in found.message
 
 
 @pytest.mark.long

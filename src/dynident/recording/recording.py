@@ -48,7 +48,7 @@ class Sampled:
 
     def rows(self, start: int, stop: int) -> Sampled:
         """Those within samples ``start:stop`` of the recording, which is then cut so."""
-        inside = (self.at >= start) & (self.at <= stop - 1)
+        inside = (self.at >= start) & (self.at < stop)
         return Sampled(self.at[inside] - start, self.q[inside], self.tau[inside])
 
 

@@ -21,7 +21,7 @@ BEND = np.array([-1.0, 3.0, -3.0, 1.0])
 """Third difference of coefficients."""
 STEP = 1e-5
 """Of a difference by a position [rad or m]."""
-SHARE = 1e-3
+SHARE = 1e-4
 """Of the speed over which a sign changes: step of a difference by a speed."""
 LEAST_JITTER = 1e-9
 """Of instants: stamps are not finer [s]."""
@@ -357,7 +357,7 @@ def differentiate_torque(
         met = model.find_conditions(q, dq, ddq, log.rate, width, None, around)
     total = np.stack([K, D, M], axis=3)
     if met.load is not None:
-        bend, h = np.empty_like(met.load), 1e-3 * (1e-3 + np.abs(met.load).max(axis=0))
+        bend, h = np.empty_like(met.load), 1e-6 * (1e-3 + np.abs(met.load).max(axis=0))
         for gear in range(met.load.shape[1]):
             sides = []
             for sign in (1.0, -1.0):

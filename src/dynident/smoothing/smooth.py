@@ -131,12 +131,12 @@ class Logged:
         return motion
 
 
-def take_log(log: GeneralisedSamples, wanted: Smoothing) -> Logged:
-    """The samples of a log as they were measured, and where its splines have knots."""
+def take_log(log: GeneralisedSamples, wanted: Smoothing, *, clocked: bool = False) -> Logged:
+    """The samples of a log as they were measured, or on its clock, with its splines' knots."""
     hz = wanted.knots_hz
     if hz is None:
         hz = min(log.rate, 2.0 * max(log.position_hz), MOST_KNOTS)
-    own = log.sampled
+    own = None if clocked else log.sampled
     at = np.arange(len(log.q), dtype=float) if own is None else own.at
     q, tau = (log.measured, log.tau) if own is None else (own.q, own.tau)
     near = np.minimum(np.round(at).astype(np.int64), len(log.q) - 1)
@@ -177,7 +177,7 @@ def take_log(log: GeneralisedSamples, wanted: Smoothing) -> Logged:
 
 def find_ranges(at: Array, ranges: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """Samples that were taken within ranges of those on the clock."""
-    ends = np.searchsorted(at, [(a - 1e-6, b - 1.0 + 1e-6) for a, b in ranges])
+    ends = np.searchsorted(at, [(a - 1e-6, b - 1e-6) for a, b in ranges])
     return tuple((a, b) for a, b in ends.tolist() if b - a > ORDER)
 
 
@@ -540,10 +540,12 @@ def smooth(
         When no certified consistent answer was reached, or the steps do not settle.
     """
     refuse_unsmoothed(problem)
-    logs = tuple(take_log(log, smoothing) for log in problem.samples)
+    # friction that remembers is followed from sample to sample of a clock
+    clocked = problem.idim.has_states
+    logs = tuple(take_log(log, smoothing, clocked=clocked) for log in problem.samples)
     known = collect_known_noise(problem, noise)
-    # a joint alone cannot tell when it was measured, and states are followed from sample to sample
-    timed = problem.robot.n > 1 and not problem.idim.has_states
+    # a joint alone cannot tell when it was measured
+    timed = problem.robot.n > 1 and not clocked
     fitted = [fit_positions(given, known.position, timed=timed) for given in logs]
     begun = [own.log.log.along(*own.log.evaluate(own.coefficients)) for own in fitted]
     along = Problem.of(problem.base, begun)
@@ -564,7 +566,7 @@ def smooth(
     linear = state.linearised()
     inner(linear.system)
     words = describe_noise([own.position for own in state.spreads])
-    own = all(log.sampled is None for log in problem.samples)
+    own = clocked or all(log.sampled is None for log in problem.samples)
     found = ConstrainedFit(
         linear.rows,
         linear.system,
@@ -623,11 +625,6 @@ def refuse_unsmoothed(problem: Problem) -> None:
             cause = "measured speeds; set derivatives = 'differences'"
         elif log.median is not None:
             cause = "a median filter; leave median out"
-        elif log.sampled is not None and problem.idim.has_states:
-            cause = (
-                f"friction {problem.idim.friction!r}, which remembers, between samples that are "
-                "not equidistant; set clock = 'uniform', or take another friction"
-            )
         if cause is not None:
             raise InputError(f"{log.name}: smooth does not take {cause}, or take pc-idim-ls")
 
