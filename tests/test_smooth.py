@@ -10,6 +10,7 @@ import toy
 from differences import assert_slope
 
 from dynident.api import identify
+from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import InputError
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.ml import JointNoise
@@ -26,7 +27,7 @@ from dynident.smoothing.motion import (
     differentiate_torque,
     measure_taken,
 )
-from dynident.smoothing.smooth import Smoothing, fit_positions, take_log
+from dynident.smoothing.smooth import Smoothing, fit_positions, smooth_with_motion, take_log
 from dynident.smoothing.spline import Knots, evaluate_spline
 
 FREE = {"prior": "none", "consistency": "none"}
@@ -177,16 +178,16 @@ def test_where_noise_is_small_it_is_maximum_likelihood():
 def slow():
     """A jittered, quantised log with lost samples, its estimate and the truth."""
     problem, truth = slow_log.problem(1, seconds=16.0)
-    return problem, estimate(problem, "smooth", prior="none"), truth
+    found, (motion,) = smooth_with_motion(problem, knowledge=Knowledge(prior="none"))
+    return problem, found, motion, truth
 
 
 def test_slow_quantised_jittered_logs_show_noise_motion_and_parameters():
-    problem, found, truth = slow()
+    problem, found, motion, truth = slow()
     assert found.certificate is not None
     assert np.all(np.abs(found.beta - truth) < 4.0 * found.covariance.std)
     np.testing.assert_allclose(found.sigma, slow_log.TORQUE, rtol=0.15)
     assert "samples at their own instants" in found.message
-    (motion,) = found.motion
     (log,) = problem.samples
     measured = log.sampled.q[: len(motion.q)]
     off = (motion.q - measured) / (slow_log.STEP / np.sqrt(12.0))
@@ -238,7 +239,7 @@ def test_what_was_measured_is_kept_beside_the_clock():
 
 
 def test_known_noise_is_taken_as_it_is():
-    problem, _, _ = slow()
+    problem, *_ = slow()
     found = estimate(problem, "smooth", prior="none", position_std=1e-3, torque_std=[0.5, 0.6])
     np.testing.assert_array_equal(found.sigma, [0.5, 0.6])
     assert "noise of the positions 0.001," in found.message
@@ -246,7 +247,7 @@ def test_known_noise_is_taken_as_it_is():
 
 
 def test_fits_have_reports_and_files():
-    problem, _, _ = slow()
+    problem, *_ = slow()
     fit = identify(problem, "smooth")
     assert fit.method == "smooth"
     assert fit.estimate.certificate is not None

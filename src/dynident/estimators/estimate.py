@@ -54,26 +54,6 @@ class Track:
     std: Array
 
 
-@dataclass(frozen=True, eq=False)
-class Motion:
-    """A log's motion, estimated together with the parameters.
-
-    Attributes
-    ----------
-    time : ndarray, shape (samples,)
-        When positions were measured, from the log's first sample [s].
-    q, dq, ddq : ndarray, shape (samples, n)
-    std : ndarray, shape (3, samples, n)
-        Of these three.
-    """
-
-    time: Array
-    q: Array
-    dq: Array
-    ddq: Array
-    std: Array
-
-
 @dataclass(frozen=True)
 class Fitted:
     """What was fitted of drives and loop where the links are fixed.
@@ -206,8 +186,6 @@ class Estimate:
         Of methods that have any.
     knowledge : Knowledge or None
         What was known beside the log, of constrained methods; a prior's weight as it was chosen.
-    motion : tuple of Motion, or None
-        Of each log, of methods that estimate it; no part of what is stored.
     """
 
     beta: Array
@@ -236,7 +214,6 @@ class Estimate:
     fitted: Fitted | None = None
     instruments: Instruments | None = None
     knowledge: Knowledge | None = None
-    motion: tuple[Motion, ...] | None = None
 
     def __repr__(self) -> str:
         """One line, for a prompt."""

@@ -27,7 +27,7 @@ from dynident.estimators.constrained import (
     finish_constrained_estimate,
 )
 from dynident.estimators.covariance import ErrorBars
-from dynident.estimators.estimate import Estimate, Motion
+from dynident.estimators.estimate import Estimate
 from dynident.estimators.ml import JointNoise
 from dynident.plots.overview import find_step
 from dynident.regression.factors import System, triangularise_rows
@@ -79,6 +79,26 @@ class Smoothing(Options):
         "knots of the motion's splines in a second; twice position_hz, at most one a sample and "
         f"{MOST_KNOTS:g}, by default [Hz]",
     ] = None
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """A log's motion, estimated together with the parameters.
+
+    Attributes
+    ----------
+    time : ndarray, shape (samples,)
+        When positions were measured, from the log's first sample [s].
+    q, dq, ddq : ndarray, shape (samples, n)
+    std : ndarray, shape (3, samples, n)
+        Of these three.
+    """
+
+    time: Array
+    q: Array
+    dq: Array
+    ddq: Array
+    std: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -539,6 +559,19 @@ def smooth(
     ComputationError
         When no certified consistent answer was reached, or the steps do not settle.
     """
+    return smooth_with_motion(problem, smoothing, noise, knowledge, bootstrap, bars, reweighting)[0]
+
+
+def smooth_with_motion(
+    problem: Problem,
+    smoothing: Smoothing = Smoothing(),
+    noise: JointNoise = JointNoise(),
+    knowledge: Knowledge = Knowledge(),
+    bootstrap: Bootstrap = Bootstrap(),
+    bars: ErrorBars = ErrorBars(),
+    reweighting: Reweighting = Reweighting(),
+) -> tuple[Estimate, tuple[Motion, ...]]:
+    """What `smooth` estimates, and the motion of each log; arguments and errors are the same."""
     refuse_unsmoothed(problem)
     # friction that remembers is followed from sample to sample of a clock
     clocked = problem.idim.has_states
@@ -578,18 +611,14 @@ def smooth(
         rounds,
     )
     estimate = finish_constrained_estimate(setting, inner.point, found)
-    log = estimate.residuals.log
-    return replace(
-        estimate,
-        residuals=replace(
-            estimate.residuals,
-            sample=tuple(
-                np.array([np.round(logs[k].at[t]) for k, t in zip(of, at, strict=True)], dtype=int)
-                for of, at in zip(log, estimate.residuals.sample, strict=True)
-            ),
-        ),
-        motion=linear.motions(estimate.covariance.matrix),
+    places = zip(estimate.residuals.log, estimate.residuals.sample, strict=True)
+    sample = tuple(
+        np.array([np.round(logs[k].at[t]) for k, t in zip(of, at, strict=True)], dtype=np.int64)
+        for of, at in places
     )
+    # on the clock, as those of all methods are
+    estimate = replace(estimate, residuals=replace(estimate.residuals, sample=sample))
+    return estimate, linear.motions(estimate.covariance.matrix)
 
 
 def settle(state: State, inner: Constrained, limit: int) -> tuple[State, int]:
