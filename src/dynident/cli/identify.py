@@ -47,7 +47,7 @@ def identify(
         typer.Option(
             "--method",
             metavar="NAME",
-            help=f"{DEFAULT} (default), pc-idim-iv, pc-ref-iv, pc-didim, pc-clie, or "
+            help=f"{DEFAULT} (default), pc-idim-iv, pc-ref-iv, pc-didim, pc-clie, smooth, or "
             "without constraints ols, wls, irls, static, ml, energy, sequential, rls, kf, ekf, "
             "idim-iv, 2sls, ref-iv, didim, cloe, clie, nls, gradient, ga, pf.",
         ),

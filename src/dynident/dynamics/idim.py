@@ -41,7 +41,6 @@ from dynident.friction import DEFAULT_FRICTION
 from dynident.friction.kernel import VALUE
 from dynident.friction.model import Signals
 from dynident.friction.names import split_friction_names
-from dynident.robot.loops import refuse_loops
 from dynident.robot.model import Robot
 
 FRICTION = DEFAULT_FRICTION
@@ -906,5 +905,5 @@ def build_idim(
     values = tuple(float(value) for value in shape)
     structure = Structure(robot, friction, rotors, tuple(elements))
     if structure.loaded:
-        refuse_loops(robot, f"friction {friction!r}, which depends on the load of its drive,")
+        robot.refuse_loops(f"friction {friction!r}, which depends on the load of its drive,")
     return Idim(structure, values)

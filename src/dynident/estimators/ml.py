@@ -57,19 +57,25 @@ Pair = Annotated[tuple[Number, Number], AfterValidator(refuse_negative)]
 
 
 @dataclass(frozen=True)
-class Noise(Options):
-    """What is known of a log's noise: an option of ml."""
+class JointNoise(Options):
+    """What is known of the noise of joints' signals."""
 
     position_std: Annotated[
         NotNegatives | None,
-        "standard deviation of the encoders' white noise; by what the position filter takes away "
-        "by default [rad or m]",
+        "standard deviation of the encoders' white noise; by default of ml by what the position "
+        "filter takes away, of smooth by what no smooth motion explains [rad or m]",
     ] = None
     torque_std: Annotated[
         Positives | None,
         "standard deviation of white noise of the joints' torques, as logged; estimated by "
         "default [Nm or N]",
     ] = None
+
+
+@dataclass(frozen=True)
+class Noise(JointNoise):
+    """What is known of a log's noise: an option of ml."""
+
     wrench_std: Annotated[
         Pair | None,
         "standard deviations of the forces and of the moments of measured wrenches, as logged; "

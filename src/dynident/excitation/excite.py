@@ -40,7 +40,6 @@ from dynident.excitation.sensor import build_sensor
 from dynident.excitation.surroundings import Lowest, choose_surroundings, find_lowest_point
 from dynident.excitation.trajectories import Family, Trajectory
 from dynident.friction import DEFAULT_FRICTION
-from dynident.robot.loops import refuse_loops
 from dynident.robot.model import Robot
 
 NOISE = 0.01
@@ -149,7 +148,7 @@ def excite(
     ComputationError
         When no trajectory was found that keeps the limits.
     """
-    refuse_loops(robot, "excite")
+    robot.refuse_loops("excite")
     shape, bounds, aim, budget = build_all_options("excite", FAMILIES, options)
     family = shape.family()
     refuse_contradictions(robot, family, aim, budget.polish, task)

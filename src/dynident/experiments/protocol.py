@@ -33,7 +33,6 @@ from dynident.experiments.plan import PlannedRun, Protocol
 from dynident.experiments.planning import FAMILIES, OWN, Planning
 from dynident.experiments.steps import QUESTIONS, STEPS, Step
 from dynident.friction import DEFAULT_FRICTION
-from dynident.robot.loops import refuse_loops
 from dynident.robot.model import Robot
 
 EFFORT = 0.2
@@ -99,7 +98,7 @@ def protocol(
             raise InputError(
                 f"protocol decides {name!r} itself; a mass is given by mass and lengths"
             )
-    refuse_loops(robot, "protocol")
+    robot.refuse_loops("protocol")
     planning, bounds, _ = build_all_options("protocol", FAMILIES, options)
     wanted = {name for each in planning.questions for name in QUESTIONS[each].steps}
     steps = {name: step for name, step in STEPS.items() if name in wanted}

@@ -22,7 +22,6 @@ from dynident.export.sdf import render_sdf
 from dynident.export.servo import Servo
 from dynident.export.urdf import render_standard_urdf
 from dynident.export.usd import render_usd
-from dynident.robot.loops import refuse_loops
 from dynident.robot.mjcf import is_mjcf
 from dynident.robot.model import Robot
 
@@ -134,7 +133,7 @@ def find_format(name: str, robot: Robot | None = None) -> Format:
     if name not in EXPORTS:
         raise InputError(f"format {name!r} is not known{suggest_nearest(name, EXPORTS)}")
     if robot is not None and name != choose_own_format(robot):
-        refuse_loops(robot, EXPORTS[name].what)
+        robot.refuse_loops(EXPORTS[name].what)
     return EXPORTS[name]
 
 

@@ -139,6 +139,16 @@ class Clock:
             end += count
         return tuple(segments)
 
+    @property
+    def places(self) -> Array:
+        """Where the samples of all runs lie among the samples on the clock, shape (samples,)."""
+        pairs = zip(self.runs, self.segments, strict=True)
+        own = [
+            first + (self.instants[start:stop] - self.instants[start]) * self.rate
+            for (start, stop), (first, _) in pairs
+        ]
+        return np.concatenate(own)
+
 
 def make_even_clock(rate: float, samples: int) -> Clock:
     """The clock of a log without time stamps."""

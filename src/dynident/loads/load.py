@@ -43,7 +43,6 @@ from dynident.regression.statistics import (
     is_whiteness_rejected,
 )
 from dynident.regression.weighted import solve_wls
-from dynident.robot.loops import refuse_loops
 from dynident.robot.model import Robot
 
 DRIFTS = {"off": "offsets", "fc": "Coulomb friction", "fv": "viscous friction"}
@@ -335,7 +334,7 @@ def identify_load(
         The moving link that carries it.
     """
     base, idim, robot, mass = problem.base, problem.idim, problem.robot, loading.mass
-    refuse_loops(robot, "payload")
+    robot.refuse_loops("payload")
     if robot.floating:
         raise InputError(
             f"{robot.name}: payload takes robots on fixed bases; dynident track --link follows a "

@@ -28,6 +28,7 @@ from dynident.search.ga import ga
 from dynident.search.gradient import gradient
 from dynident.search.nls import nls
 from dynident.search.pf import pf
+from dynident.smoothing.smooth import smooth
 
 ESTIMATORS: dict[str, Callable[..., Estimate]] = {
     "ols": ols,
@@ -48,6 +49,7 @@ ESTIMATORS: dict[str, Callable[..., Estimate]] = {
     "pc-ref-iv": pc_ref_iv,
     "pc-didim": pc_didim,
     "pc-clie": pc_clie,
+    "smooth": smooth,
     "rls": rls,
     "kf": kf,
     "ekf": ekf,

@@ -36,6 +36,7 @@ class IdentifyOptions(TypedDict, total=False):
     gyration: Literal["file"] | float | Sequence[float] | npt.NDArray[Any] | None
     hindered: Literal["left-out", "fitted"] | None
     iterations: int | None
+    knots_hz: float | None
     law: Simulation | None
     learning_rate: float | None
     links: Literal["free", "fixed", "prior"] | None

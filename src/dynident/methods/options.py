@@ -27,7 +27,6 @@ from dynident.estimators.estimate import Estimate, Rough, embed_estimate
 from dynident.methods import ESTIMATORS, OWN_SHAPES, REDUCIBLE, ROUGHLY
 from dynident.regression.essential import Elimination, choose_base_parameters
 from dynident.regression.problem import Problem
-from dynident.robot.loops import refuse_loops
 
 SIMULATION = "simulation"
 """The option that holds a whole `Simulation`."""
@@ -183,7 +182,7 @@ def estimate(
     check_options(method, options)
     refuse_loads(problem, method, options)
     if method not in LOOPED:
-        refuse_loops(problem.robot, f"method {method}")
+        problem.robot.refuse_loops(f"method {method}")
     given = {name: value for name, value in options.items() if value is not None}
     elimination = build_options(Elimination, given)
     if elimination.acts:

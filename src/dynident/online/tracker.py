@@ -57,7 +57,6 @@ from dynident.online.recursion import (
 )
 from dynident.online.recursive import Drift, Forgetting
 from dynident.regression.problem import refuse_sensors
-from dynident.robot.loops import refuse_loops
 from dynident.robot.model import WRENCH, Robot
 
 HEAVY, FAR = 50.0, 0.5
@@ -621,7 +620,7 @@ def refuse_untrackable(base: BaseParameters, sigma: Sequence[float] | Array, rat
     """Refuse what no tracker can be made of."""
     idim, dof = base.idim, base.idim.robot.dof
     refuse_sensors(idim.robot, "a tracker follows")
-    refuse_loops(idim.robot, "a tracker")
+    idim.robot.refuse_loops("a tracker")
     what = f"{dof} equations" if idim.robot.floating else f"{dof} joints"
     given = np.asarray(sigma, dtype=float)
     if given.shape != (dof,) or not np.all(given > 0.0) or not np.any(np.isfinite(given)):

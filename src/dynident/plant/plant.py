@@ -17,7 +17,6 @@ from dynident.core.errors import InputError
 from dynident.dynamics.idim import Idim
 from dynident.friction.kernel import Elements, find_law_address
 from dynident.friction.model import SIGNALS, Element, FrictionModel
-from dynident.robot.loops import refuse_loops
 
 
 class Plant(NamedTuple):
@@ -87,7 +86,7 @@ def build_plant(
         What acts on the drives beside the model's friction: a plant that the linear model
         does not have.
     """
-    refuse_loops(idim.robot, "the simulated loop")
+    idim.robot.refuse_loops("the simulated loop")
     idim, theta = idim.settled(theta)
     count, shapes = len(idim.parameters), len(idim.shape)
     if np.shape(theta) != (count,) or not np.all(np.isfinite(theta)):

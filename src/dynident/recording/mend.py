@@ -163,7 +163,8 @@ def collapse_equal_values(values: Array) -> float | tuple[float, ...]:
 def mend(recording: Recording, mending: Mending) -> Recording:
     """Read a recording's columns as they were meant.
 
-    What is delayed by no whole number of samples is interpolated linearly; samples at the ends of
+    What is delayed by no whole number of samples is interpolated linearly; what was `sampled`
+    beside the clock is left out; samples at the ends of
     segments of which not all signals are in the log are left out, and those of a filter that is
     undone while it settled.
     """
@@ -209,7 +210,13 @@ def mend(recording: Recording, mending: Mending) -> Recording:
             raise InputError(f"{name}: delay is longer than the log")
     for signal in changed.values():
         signal.setflags(write=False)  # ours, and so the recording does not copy it
-    return replace(recording, segments=segments, mended=mending.lines(), **changed)  # type: ignore[arg-type]
+    return replace(
+        recording,
+        segments=segments,
+        mended=mending.lines(),
+        sampled=None,
+        **changed,  # type: ignore[arg-type]
+    )
 
 
 def undo_lowpass(columns: Array, polynomial: Array, rate: float) -> Array:

@@ -35,7 +35,7 @@ from dynident.filters.outliers import filter_by_median, replace_outliers
 from dynident.recording.floating import BaseMotion, filter_base_motion
 from dynident.recording.keywords import PrepareOptions
 from dynident.recording.periods import FINER, Averaging, average_periods
-from dynident.recording.recording import Recording, Torque
+from dynident.recording.recording import Recording, Sampled, Torque
 from dynident.robot.drives import find_moving_joints
 from dynident.robot.model import Equations
 
@@ -184,6 +184,8 @@ class Samples:
         Outliers of the torque, which rows leave out before their filter; `tau` has medians there.
     size : int or None
         Of the files that it was read from [bytes].
+    sampled : Sampled or None
+        What was measured, where `measured` and `tau` were interpolated for the clock.
     """
 
     name: str
@@ -225,6 +227,7 @@ class Samples:
     left_out: Booleans | None = None
     rests: float | None = None
     size: int | None = None
+    sampled: Sampled | None = None
 
     def __repr__(self) -> str:
         """One line, for a prompt."""
@@ -296,6 +299,7 @@ class Samples:
         for name in ("runs", "segments"):
             inside = ((max(a, start) - start, min(b, stop) - start) for a, b in getattr(self, name))
             changed[name] = tuple((a, b) for a, b in inside if b - a >= SHORTEST)
+        changed["sampled"] = None if self.sampled is None else self.sampled.rows(start, stop)
         return replace(self, **changed) if changed["segments"] else None
 
     def stretches(self) -> Iterator[tuple[int, Self]]:
@@ -350,6 +354,9 @@ class Samples:
         changed |= {key: tuple(getattr(self, key)[k] for k in places) for key in lists}
         if self.averaging is not None:
             changed["averaging"] = self.averaging.of_joints(places)
+        if self.sampled is not None:
+            own = self.sampled
+            changed["sampled"] = Sampled(own.at, own.q[:, places], own.tau[:, places])
         return replace(self, **changed, joints=tuple(names))
 
     def along(self, q: Array, dq: Array, ddq: Array) -> Self:
@@ -359,7 +366,7 @@ class Samples:
 
     def driven(self, tau: Array) -> Self:
         """The same log with other torques."""
-        return replace(self, tau=tau)
+        return replace(self, tau=tau, sampled=None)
 
     @property
     def joint_torque(self) -> Array:
@@ -497,7 +504,7 @@ def prepare_by_options(recording: Recording, wanted: Preparation) -> Samples:
 
 AS_LOGGED = (
     "rate", "tau", "qref", "dqref", "temp", "known", "torque", "wrenches", "touching", "equations",
-    "contact_speed", "tared", "locked",
+    "contact_speed", "tared", "locked", "sampled",
 )  # fmt: skip
 """What samples have as their recording has it, where nothing is averaged."""
 
@@ -606,7 +613,7 @@ def replace_torque_outliers(
     counts = zip(joints, np.sum(found, axis=0).tolist(), strict=True)
     told = ", ".join(f"{count} of {joint}" for joint, count in counts if count)
     note = f"{recording.name}: torque outliers, which do not count: {told}"
-    return replace(recording, tau=tau), found, [note]
+    return replace(recording, tau=tau, sampled=None), found, [note]
 
 
 def filter_motion(

@@ -32,6 +32,28 @@ COMMANDED: Literal["commanded"] = "commanded"
 measured motion."""
 
 
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """Samples as they were taken, where the clock of their recording has others.
+
+    Attributes
+    ----------
+    at : ndarray, shape (taken,)
+        Where each is among the recording's samples: 2.5 is half a period after sample 2.
+    q, tau : ndarray, shape (taken, n)
+        Positions and torques there [rad or m, Nm or N].
+    """
+
+    at: Array
+    q: Array
+    tau: Array
+
+    def rows(self, start: int, stop: int) -> Sampled:
+        """Those within samples ``start:stop`` of the recording, which is then cut so."""
+        inside = (self.at >= start) & (self.at < stop)
+        return Sampled(self.at[inside] - start, self.q[inside], self.tau[inside])
+
+
 @dataclass(frozen=True)
 class Recording:
     """Joint-side signals in SI units, sampled uniformly within each segment.
@@ -84,6 +106,8 @@ class Recording:
         Joints that were held at a value while it was taken [rad or m].
     size : int or None
         Of the files that it was read from [bytes]; None of one from memory.
+    sampled : Sampled or None
+        What was measured, where `q` and `tau` were interpolated for the clock.
 
     Raises
     ------
@@ -115,6 +139,7 @@ class Recording:
     tared: bool = False
     locked: Mapping[str, float] = field(default_factory=dict)
     size: int | None = None
+    sampled: Sampled | None = None
 
     def __post_init__(self) -> None:
         if not 0.0 < self.rate < np.inf:
@@ -313,4 +338,5 @@ class Recording:
             base=None if self.base is None else self.base.rows(start, stop),
             wrenches={name: own[start:stop] for name, own in self.wrenches.items()},
             touching={name: own[start:stop] for name, own in self.touching.items()},
+            sampled=None if self.sampled is None else self.sampled.rows(start, stop),
         )

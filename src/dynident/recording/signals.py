@@ -37,7 +37,7 @@ from dynident.recording.orientation import (
     convert_orientations,
     drop_repeated_orientations,
 )
-from dynident.recording.recording import Recording, Torque
+from dynident.recording.recording import Recording, Sampled, Torque
 from dynident.robot.closure import Closure
 from dynident.robot.model import Robot
 from dynident.robot.rotations import remove_sign_flips
@@ -140,6 +140,7 @@ class Piece:
     signals: dict[str, Array]
     segments: tuple[tuple[int, int], ...]
     warnings: tuple[str, ...]
+    sampled: Sampled | None = None
 
 
 def build_recording(pieces: Sequence[Piece], request: Request) -> Recording:
@@ -199,6 +200,7 @@ def build_recording(pieces: Sequence[Piece], request: Request) -> Recording:
         tared=request.floating.tared,
         locked=check_locked_positions(label, q, request),
         size=request.size,
+        sampled=piece.sampled,
     )
 
 
@@ -263,24 +265,33 @@ def sample_signals(places: Places, request: Request) -> Piece:
     notes = (*places.notes, *(f"{request.name}: {note}" for note in repeated))
     places = replace(places, signals=chosen, notes=notes)
     raw, clock, notes = _take_signals(places, request)
-    signals = {}
+    signals, taken = {}, {}
     for signal in list(raw):
         # one signal at a time, so that a long log never stands in memory twice
-        values = raw.pop(signal)
+        values, called = raw.pop(signal), "tau" if signal == "current" else signal
         if signal in QUATERNIONS:
             values = remove_sign_flips(values)  # between q and -q lies no rotation
-        values = resample_to_clock(values, clock)
-        absent = places.absent if signal in PER_JOINT else ()
-        if absent and values.shape[1] < len(request.joints):
-            values = insert_absent_joints(values, absent)
-        else:
-            absent = ()
-        values = convert_to_si(values, signal, request)
-        for j in absent:  # loops give the positions of passive ones
-            locked = request.floating.locked or {}
-            values[:, j] = locked.get(request.joints[j], 0.0) if signal in ("q", "qref") else 0.0
-        signals["tau" if signal == "current" else signal] = values
-    return Piece(clock.rate, signals, clock.segments, (*notes, *clock.warnings))
+        clocked = resample_to_clock(values, clock)
+        if clocked is not values and called in ("q", "tau"):
+            taken[called] = _put_on_joints(values, signal, places, request)
+        signals[called] = _put_on_joints(clocked, signal, places, request)
+    sampled = None
+    if len(taken) == 2:
+        inside = np.concatenate([np.arange(*run) for run in clock.runs])
+        sampled = Sampled(clock.places, taken["q"][inside], taken["tau"][inside])
+    return Piece(clock.rate, signals, clock.segments, (*notes, *clock.warnings), sampled)
+
+
+def _put_on_joints(values: Array, signal: str, places: Places, request: Request) -> Array:
+    """A signal in SI units with columns of all joints, of which some may be missing."""
+    absent = places.absent
+    if signal not in PER_JOINT or not absent or values.shape[1] == len(request.joints):
+        return convert_to_si(values, signal, request)
+    values = convert_to_si(insert_absent_joints(values, absent), signal, request)
+    locked = request.floating.locked or {}
+    for j in absent:  # loops give the positions of passive ones
+        values[:, j] = locked.get(request.joints[j], 0.0) if signal in ("q", "qref") else 0.0
+    return values
 
 
 def _take_signals(
@@ -588,4 +599,23 @@ def _join_pieces(name: str, pieces: Sequence[Piece]) -> Piece:
         elif parts:
             warnings.append(f"{name}: {signal} is in {len(parts)} of {len(pieces)} files; not used")
     rate = float(np.average(rates, weights=counts))
-    return Piece(rate, signals, tuple(segments), tuple(dict.fromkeys(warnings)))
+    sampled = _join_sampled(signals, pieces, counts)
+    return Piece(rate, signals, tuple(segments), tuple(dict.fromkeys(warnings)), sampled)
+
+
+def _join_sampled(
+    signals: Mapping[str, Array], pieces: Sequence[Piece], counts: Sequence[int]
+) -> Sampled | None:
+    """What was measured of all pieces; None where that is all that they have."""
+    if "tau" not in signals or all(piece.sampled is None for piece in pieces):
+        return None
+    ends = np.cumsum([0, *counts])
+    parts = [
+        Sampled(np.arange(b - a), signals["q"][a:b], signals["tau"][a:b])
+        if piece.sampled is None
+        else piece.sampled
+        for piece, a, b in zip(pieces, ends, ends[1:], strict=False)
+    ]
+    at = [part.at + a for part, a in zip(parts, ends, strict=False)]
+    signs = [np.vstack([getattr(part, name) for part in parts]) for name in ("q", "tau")]
+    return Sampled(np.concatenate(at), *signs)

@@ -22,15 +22,6 @@ RANK = 1e-7
 """Singular value of the constraints' Jacobian, over its largest, that is none."""
 
 
-def refuse_loops(robot: Robot, what: str) -> None:
-    """Refuse closed chains, of which `what` knows nothing."""
-    if robot.loops:
-        raise InputError(
-            f"{robot.name}: {what} takes trees alone, and the robot has a closed chain "
-            f"({', '.join(loop.name for loop in robot.loops)}); see docs/loops.md for what does"
-        )
-
-
 def add_loops(robot: Robot, specs: Sequence[LoopSpec], place: str | Path) -> Robot:
     """The robot with loops as a file or a study states them; those of its MJCF amended by name."""
     loops, start = list(robot.loops), dict(zip(robot.joint_names, robot.assembled, strict=False))

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dynident.core.arrays import Array, Booleans
+from dynident.core.errors import InputError
 from dynident.core.plain import ADDED
 from dynident.robot.drives import Drives
 
@@ -302,6 +303,14 @@ class Robot:
         return tuple(
             (rows.start, first + gauge.place) for gauge, rows in self.sensed if "K" in gauge.terms
         )
+
+    def refuse_loops(self, what: str) -> None:
+        """Refuse closed chains, of which `what` knows nothing."""
+        if self.loops:
+            raise InputError(
+                f"{self.name}: {what} takes trees alone, and the robot has a closed chain "
+                f"({', '.join(loop.name for loop in self.loops)}); see docs/loops.md for what does"
+            )
 
     @property
     def passive(self) -> Booleans:

@@ -12,7 +12,6 @@ from dynident.core.arrays import freeze_array
 from dynident.core.errors import InputError
 from dynident.robot.contacts import ContactSpec, add_contacts
 from dynident.robot.cut import add_sensor, cut_off_limb
-from dynident.robot.loops import refuse_loops
 from dynident.robot.model import Robot
 from dynident.robot.rotations import convert_rpy
 
@@ -30,7 +29,7 @@ def add_sensors(
             "give one of them"
         )
     if contacts or beyond or sensors:
-        refuse_loops(robot, "a contact or a sensor in the chain")
+        robot.refuse_loops("a contact or a sensor in the chain")
     held = (beyond,) if beyond is not None else tuple(sensors)
     whole = add_contacts(robot, [c for c in contacts if (c.frame or c.name) not in held])
     limbs = [describe_sensor(whole, frame, contacts) for frame in held]

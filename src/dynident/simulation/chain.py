@@ -16,7 +16,6 @@ from dynident.core.progress import Progress
 from dynident.dynamics.forward import compute_mass_matrix
 from dynident.dynamics.inverse import evaluate_inverse_dynamics
 from dynident.robot.closure import CLOSED, SINGULAR
-from dynident.robot.loops import refuse_loops
 from dynident.simulation.loop import Loop
 
 HUGE = 1e6
@@ -48,7 +47,7 @@ def refuse_unfollowed(loop: Loop) -> None:
         ("friction that remembers", loop.idim.has_states),
     ):
         if there:
-            refuse_loops(robot, f"simulation with {what}")
+            robot.refuse_loops(f"simulation with {what}")
 
 
 def roll_out_chain(loop: Loop, theta: Array, progress: Progress) -> Chain:

@@ -23,7 +23,6 @@ from dynident.fit.doctor import (
 from dynident.recording.mend import Mending
 from dynident.regression.generalised import has_only_joint_torques
 from dynident.regression.problem import Problem
-from dynident.robot.loops import refuse_loops
 from dynident.study.study import (
     Study,
     build_study_idim,
@@ -70,7 +69,7 @@ def doctor(source: Study | Problem, progress: Progress = ignore_progress) -> tup
     study = source
     whole = load_study_robot(study)
     robot = whole.bare  # what sensors in the chain feel is not looked at
-    refuse_loops(robot, "the doctor")
+    robot.refuse_loops("the doctor")
     if robot.carrier is not None:
         raise InputError(
             f"{study.robot.file}: dynident doctor takes whole robots; leave out beyond = "

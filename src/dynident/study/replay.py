@@ -30,7 +30,6 @@ from dynident.regression.problem import Problem, refuse_springs
 from dynident.regression.rows import RowGroup, list_position_groups
 from dynident.report.fit import Fit
 from dynident.robot import load_robot
-from dynident.robot.loops import refuse_loops
 from dynident.robot.model import Robot
 from dynident.simulation.rollout import rollout
 from dynident.study.fits import (
@@ -257,7 +256,7 @@ def replay(
     check_engine(engine)
     chosen = choose_player(source, robot)
     if engine != OURS:
-        refuse_loops(chosen[0].robot, f"replay in {engine}")
+        chosen[0].robot.refuse_loops(f"replay in {engine}")
     files = [log] if isinstance(log, (str, PathLike)) else log
     if isinstance(files, Sequence) and all(isinstance(each, (str, PathLike)) for each in files):
         names = [str(each) for each in files]

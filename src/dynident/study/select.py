@@ -19,7 +19,6 @@ from dynident.core.words import (
     format_table,
 )
 from dynident.excitation.selection import Selecting, Selection, select_blocks
-from dynident.robot.loops import refuse_loops
 from dynident.study.study import Study, build_study_problem, load_study_robot, read_study_logs
 
 MOST = 8
@@ -30,7 +29,7 @@ MOST = 8
 def select_study(study: Study, progress: Progress = ignore_progress) -> Selection:
     """Choose among the blocks of all logs that a study fits."""
     robot = load_study_robot(study)
-    refuse_loops(robot, "select")
+    robot.refuse_loops("select")
     logs = read_study_logs(study, robot, "identify", progress=progress)
     problem = build_study_problem(study, robot, logs, progress)
     return select_blocks(problem, read_options(Selecting, study.select))

@@ -1,0 +1,1 @@
+"""Motion and parameters of a log at once: splines, block elimination, the method `smooth`."""

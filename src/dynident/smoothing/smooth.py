@@ -1,0 +1,665 @@
+"""Motion and parameters of logs at once: the equations of motion as soft constraints.
+
+The derivation is in docs/theory/smoothing.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from dynident.consistency.bootstrap import Bootstrap
+from dynident.consistency.inner import Constrained
+from dynident.consistency.knowledge import Knowledge
+from dynident.core.arrays import Array, Booleans
+from dynident.core.errors import ComputationError, InputError
+from dynident.core.options import Options, broadcast_to_joints
+from dynident.core.schema import Number
+from dynident.estimators.constrained import (
+    ConstrainedFit,
+    build_constrained_setting,
+    finish_constrained_estimate,
+)
+from dynident.estimators.covariance import ErrorBars
+from dynident.estimators.estimate import Estimate
+from dynident.estimators.ml import JointNoise
+from dynident.plots.overview import find_step
+from dynident.regression.factors import System, triangularise_rows
+from dynident.regression.generalised import GeneralisedSamples, has_only_joint_torques
+from dynident.regression.problem import Problem, Regression, refuse_sensors
+from dynident.regression.rows import Rows
+from dynident.regression.weighted import Reweighting, compute_literature_std, find_smallest_sigma
+from dynident.smoothing.motion import (
+    LEAST_FREEDOM,
+    LEAST_JITTER,
+    Equations,
+    LinearRun,
+    Run,
+    Spreads,
+    Taken,
+    differentiate_torque,
+    measure_taken,
+    renew_spreads,
+)
+from dynident.smoothing.spline import Knots
+
+STEP = 1e-2
+"""Of beta, in standard deviations, below which it has settled."""
+HALVINGS = 20
+ROUNDING = 1e-9
+"""Of the cost, by which a step may raise it."""
+BLURRED = float(np.sqrt(np.pi / 2.0))
+"""Width of the sign of a speed over the standard deviation of that speed: ``E sign(v + n)``, an
+error function, has there the slope of ``tanh(v / width)``."""
+MOST_KNOTS = 50.0
+"""In a second, unless more are asked for: no arm's motion is faster [Hz]."""
+FELT = 0.1
+"""Share of encoders' noise below which that of instants is not felt."""
+ORDER = 6
+"""Of the differences that show the positions' noise, to begin with."""
+TINY = 1e-12
+ROUNDS = 50
+"""In which motions are fitted to positions alone, to begin with, at most."""
+SETTLED = 1e-2
+"""Relative change of standard deviations at which they rest."""
+
+
+@dataclass(frozen=True)
+class Smoothing(Options):
+    """How the motion of logs is described."""
+
+    knots_hz: Annotated[
+        Annotated[Number, Field(gt=0.0)] | None,
+        "knots of the motion's splines in a second; twice position_hz, at most one a sample and "
+        f"{MOST_KNOTS:g}, by default [Hz]",
+    ] = None
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """A log's motion, estimated together with the parameters.
+
+    Attributes
+    ----------
+    time : ndarray, shape (samples,)
+        When positions were measured, from the log's first sample [s].
+    q, dq, ddq : ndarray, shape (samples, n)
+    std : ndarray, shape (3, samples, n)
+        Of these three.
+    """
+
+    time: Array
+    q: Array
+    dq: Array
+    ddq: Array
+    std: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """Standard deviations that are given, not a number where they are to be found, (n,)."""
+
+    position: Array
+    torque: Array
+
+    def or_known_torque(self, found: Array) -> Array:
+        """What was found of torques, or what is given."""
+        return np.where(np.isnan(self.torque), found, self.torque)
+
+
+def collect_known_noise(problem: Problem, noise: JointNoise) -> Known:
+    """Noise as it is given."""
+    n = problem.robot.n
+    given = [
+        np.full(n, np.nan) if own is None else np.array(broadcast_to_joints(own, n, name))
+        for name, own in (("position_std", noise.position_std), ("torque_std", noise.torque_std))
+    ]
+    return Known(*given)
+
+
+@dataclass(frozen=True, eq=False)
+class Logged:
+    """A log at its own instants.
+
+    Attributes
+    ----------
+    log : GeneralisedSamples
+        Whose samples are those that were measured.
+    at : ndarray, shape (samples,)
+        Where these are among the samples on the log's clock.
+    runs : tuple of Run
+    floor : ndarray, shape (n,)
+        Of the positions' noise: that of the steps in which they are counted [rad or m].
+    """
+
+    log: GeneralisedSamples
+    at: Array
+    runs: tuple[Run, ...]
+    floor: Array
+
+    def evaluate(self, coefficients: Sequence[Array]) -> Array:
+        """Positions, speeds and accelerations, shape (3, samples, n); zero outside of runs."""
+        motion = np.zeros((3, *self.log.measured.shape))
+        for run, own in zip(self.runs, coefficients, strict=True):
+            motion[:, run.own] = run.motion(own)[:3]
+        return motion
+
+
+def take_log(log: GeneralisedSamples, wanted: Smoothing, *, clocked: bool = False) -> Logged:
+    """The samples of a log as they were measured, or on its clock, with its splines' knots."""
+    hz = wanted.knots_hz
+    if hz is None:
+        hz = min(log.rate, 2.0 * max(log.position_hz), MOST_KNOTS)
+    own = None if clocked else log.sampled
+    at = np.arange(len(log.q), dtype=float) if own is None else own.at
+    q, tau = (log.measured, log.tau) if own is None else (own.q, own.tau)
+    near = np.minimum(np.round(at).astype(np.int64), len(log.q) - 1)
+    beside: dict[str, Any] = {
+        name: None if (signal := getattr(log, name)) is None else np.asarray(signal)[near]
+        for name in ("temp", "known", "left_out", "moving", "stated")
+    }
+    none = np.zeros(np.shape(q))
+    taken = replace(
+        log.undecimated(),
+        measured=np.asarray(q),
+        tau=np.asarray(tau),
+        segments=find_ranges(at, log.segments),
+        runs=find_ranges(at, log.runs),
+        sampled=None,
+        qref=None,
+        dqref=None,
+        kept=None,
+        q=none,
+        dq=none,
+        ddq=none,
+        **beside,
+    )
+    time = at / log.rate
+    runs = tuple(
+        Run(
+            slice(a, b),
+            time[a:b],
+            taken.measured[a:b],
+            Knots.over(time[a:b], 1.0 / hz),
+            np.zeros(b - a),
+        )
+        for a, b in taken.runs
+    )
+    floor = np.nan_to_num([find_step(column) for column in taken.measured.T]) / np.sqrt(12.0)
+    return Logged(taken, at, runs, floor)
+
+
+def find_ranges(at: Array, ranges: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Samples that were taken within ranges of those on the clock."""
+    ends = np.searchsorted(at, [(a - 1e-6, b - 1e-6) for a, b in ranges])
+    return tuple((a, b) for a, b in ends.tolist() if b - a > ORDER)
+
+
+@dataclass(frozen=True, eq=False)
+class Begun:
+    """The motion of a log by its positions alone, and the log at the instants of that."""
+
+    log: Logged
+    spreads: Spreads
+    coefficients: tuple[Array, ...]
+    taken: list[Taken]
+    evidence: float
+
+
+def fit_positions(given: Logged, known: Array, *, timed: bool) -> Begun:
+    """As smooth a motion as the likelihood of the positions has it.
+
+    Where all joints stand off by what one delay of a sample would make of them, it may be noise of
+    the instants or of encoders: of both beginnings the likelier end counts.
+
+    Parameters
+    ----------
+    known : ndarray, shape (n,)
+        Standard deviations that are not to be found; not a number elsewhere.
+    timed : bool
+        Whether instants may be noisy.
+    """
+    n = given.log.measured.shape[1]
+    changes = np.vstack([np.diff(run.q, ORDER, axis=0) for run in given.runs])
+    rough = np.sqrt(np.mean(changes**2, axis=0) / math.comb(2 * ORDER, ORDER)) + TINY
+    position = np.where(np.isnan(known), np.maximum(rough, given.floor), known)
+    coefficients = tuple(np.zeros((run.knots.coefficients, n)) for run in given.runs)
+    plain = improve_positions(
+        given, Spreads(position, rough, LEAST_JITTER), coefficients, known, timed=False
+    )
+    if not timed:
+        return plain
+    motions = [run.motion(c) for run, c in zip(given.runs, plain.coefficients, strict=True)]
+    measured = np.vstack([run.q for run in given.runs])
+    errors, speeds = (
+        measured - np.vstack([own[0] for own in motions]),
+        np.vstack([own[1] for own in motions]),
+    )
+    scaled = speeds / plain.spreads.position**2
+    late = np.sum(errors * scaled, axis=1) / np.maximum(np.sum(speeds * scaled, axis=1), TINY)
+    rest = np.sqrt(np.mean((errors - late[:, None] * speeds) ** 2, axis=0) * n / (n - 1.0))
+    position = np.where(np.isnan(known), np.maximum(rest, given.floor) + TINY, known)
+    period = 1.0 / given.log.rate
+    jitter = max(float(np.sqrt(np.mean(np.minimum(np.abs(late), period) ** 2))), LEAST_JITTER)
+    spreads = Spreads(position, plain.spreads.bend, jitter)
+    other = improve_positions(given, spreads, plain.coefficients, known, timed=True)
+    return other if other.evidence < plain.evidence else plain
+
+
+def improve_positions(
+    given: Logged,
+    spreads: Spreads,
+    coefficients: tuple[Array, ...],
+    known: Array,
+    *,
+    timed: bool,
+) -> Begun:
+    """Steps of the motion, of its samples' instants and of the spreads until these rest."""
+    for _ in range(ROUNDS):
+        pairs = zip(given.runs, coefficients, strict=True)
+        linears = [LinearRun.of(run, spreads, c, None) for run, c in pairs]
+        steps = [each.eliminated.solve(np.zeros(0)) for each in linears]
+        runs = tuple(
+            replace(run, late=run.late + each.delays(step, np.zeros(0)))
+            for run, each, step in zip(given.runs, linears, steps, strict=True)
+        )
+        coefficients = tuple(c + step for c, step in zip(coefficients, steps, strict=True))
+        given = replace(given, runs=runs)
+        ahead = tuple(zip(runs, coefficients, strict=True))
+        taken = [measure_taken(each) for each in linears]
+        renewed = renew_spreads(taken, ahead, given.floor, known)
+        if not timed:
+            renewed = replace(renewed, instant=LEAST_JITTER)
+        change, spreads = measure_change(renewed, spreads, given), renewed
+        if change < SETTLED:
+            break
+    evidence = sum(each.evidence for each in linears)
+    return Begun(given, spreads, coefficients, taken, evidence)
+
+
+def measure_change(new: Spreads, old: Spreads, given: Logged) -> float:
+    """The largest relative change of a standard deviation.
+
+    Instants do not count where they are off by less than their encoders' noise shows.
+    """
+    changes = [np.max(np.abs(np.log([new.position / old.position, new.bend / old.bend])))]
+    speed = np.max(
+        [
+            np.sqrt(np.mean(np.gradient(run.q, run.stamps, axis=0) ** 2, axis=0))
+            for run in given.runs
+        ],
+        axis=0,
+    )
+    if np.any(max(new.instant, old.instant) * speed > FELT * new.position):
+        changes.append(abs(np.log(new.instant / old.instant)))
+    return float(max(changes))
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Motions and parameters, with what they are weighed by.
+
+    Attributes
+    ----------
+    coefficients : tuple of tuple of ndarray
+        Of each run of each log.
+    spreads : tuple of Spreads
+        Of each log.
+    widths : tuple of ndarray, shape (n,)
+        Of the sign of each joint's speed, of each log [rad/s or m/s].
+    sigma : ndarray, shape (n,)
+        Standard deviation of each joint's torque.
+    penalty : float
+        What the prior adds to the cost.
+    """
+
+    logs: tuple[Logged, ...]
+    problem: Problem
+    known: Known
+    beta: Array
+    coefficients: tuple[tuple[Array, ...], ...]
+    spreads: tuple[Spreads, ...]
+    widths: tuple[Array, ...]
+    sigma: Array
+    penalty: float
+
+    @cached_property
+    def motions(self) -> list[Array]:
+        """Positions, speeds and accelerations of each log, shape (3, samples, n)."""
+        pairs = zip(self.logs, self.coefficients, strict=True)
+        return [given.evaluate(coefficients) for given, coefficients in pairs]
+
+    @cached_property
+    def rows(self) -> Regression:
+        """The equations along the motions."""
+        motions = [(motion[0], motion[1], motion[2]) for motion in self.motions]
+        return self.problem.along(motions, self.widths)
+
+    @cached_property
+    def dense(self) -> list[tuple[Array, Array, Booleans]]:
+        """X, y and which rows there are, of each log, a place for each sample and joint."""
+        found = []
+        for given, stretches in zip(self.logs, self.rows.passes(), strict=True):
+            m, n = given.log.measured.shape
+            X, y = np.zeros((m, n, len(self.beta))), np.zeros((m, n))
+            stated = np.zeros((m, n), dtype=bool)
+            for rows in stretches:
+                for g, columns in enumerate(self.rows.columns):
+                    at = rows.sample[g]
+                    X[at[:, None], g, columns] = rows.X[g]
+                    y[at, g], stated[at, g] = rows.y[g], True
+            found.append((X, y, stated))
+        return found
+
+    @cached_property
+    def errors(self) -> list[Array]:
+        """``y - X beta`` of each log, zero where there is no row."""
+        return [y - X @ self.beta for X, y, _ in self.dense]
+
+    @cached_property
+    def cost(self) -> float:
+        """Sum of squared errors over their variances, with the prior's."""
+        total = self.penalty + sum(
+            float(np.sum((error / self.sigma) ** 2)) for error in self.errors
+        )
+        for given, spreads, coefficients in zip(
+            self.logs, self.spreads, self.coefficients, strict=True
+        ):
+            for run, c in zip(given.runs, coefficients, strict=True):
+                total += float(np.sum(((run.q - run.motion(c)[0]) / spreads.position) ** 2))
+                total += float(np.sum((np.diff(c, 3, axis=0) / spreads.bend) ** 2))
+                total += float(np.sum((run.late / spreads.instant) ** 2))
+        return total
+
+    def linearised(self) -> Linear:
+        """The equations linearised, and the motions eliminated."""
+        theta, linears = self.problem.base.standard(self.beta), []
+        for k, given in enumerate(self.logs):
+            slopes = differentiate_torque(
+                self.problem.idim, given.log, theta, self.motions[k], self.widths[k]
+            )
+            X, y, stated = self.dense[k]
+            linears.append(
+                [
+                    LinearRun.of(
+                        run,
+                        self.spreads[k],
+                        c,
+                        Equations(
+                            X[run.own], y[run.own], slopes[run.own], stated[run.own], self.sigma
+                        ),
+                    )
+                    for run, c in zip(given.runs, self.coefficients[k], strict=True)
+                ]
+            )
+        return Linear(self, linears)
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """A state, linearised: the runs of each log."""
+
+    state: State
+    linears: list[list[LinearRun]]
+
+    @cached_property
+    def system(self) -> System:
+        """What the logs tell of the parameters, whatever the motion was."""
+        borders = [each.eliminated.border for log in self.linears for each in log]
+        R = triangularise_rows(np.vstack([*borders, np.zeros((borders[0].shape[1],) * 2)]))
+        return System.of(R)
+
+    def advanced(self, beta: Array, penalty: float) -> State:
+        """The step to some parameters and the motions at these, halved until the cost decreases.
+
+        Between two answers the prior's share is at most that of a line: it is convex.
+        """
+        now, change = self.state, beta - self.state.beta
+        steps = [[each.eliminated.solve(beta) for each in log] for log in self.linears]
+        delays = [
+            [each.delays(step, beta) for each, step in zip(*log, strict=True)]
+            for log in zip(self.linears, steps, strict=True)
+        ]
+        for halvings in range(HALVINGS):
+            share = 0.5**halvings
+            logs = tuple(
+                replace(
+                    given,
+                    runs=tuple(
+                        replace(run, late=run.late + share * late)
+                        for run, late in zip(given.runs, own, strict=True)
+                    ),
+                )
+                for given, own in zip(now.logs, delays, strict=True)
+            )
+            ahead = replace(
+                now,
+                logs=logs,
+                beta=now.beta + share * change,
+                coefficients=tuple(
+                    tuple(c + share * step for c, step in zip(*log, strict=True))
+                    for log in zip(now.coefficients, steps, strict=True)
+                ),
+                penalty=now.penalty + share * (penalty - now.penalty),
+            )
+            if ahead.cost <= now.cost * (1.0 + ROUNDING):
+                return ahead
+        raise ComputationError(
+            "no step of smooth lowers the errors; give position_std or knots_hz, or take pc-idim-ls"
+        )
+
+    @cached_property
+    def taken(self) -> list[list[Taken]]:
+        """What the motions take of each run's rows."""
+        return [list(map(measure_taken, log)) for log in self.linears]
+
+    def renewed(self, ahead: State) -> State:
+        """A step ahead, with spreads by what is left of each kind of rows, and signs' widths."""
+        state, taken, known = self.state, self.taken, self.state.known
+        spreads = tuple(
+            renew_spreads(
+                own, tuple(zip(given.runs, coefficients, strict=True)), given.floor, known.position
+            )
+            for given, coefficients, own in zip(ahead.logs, ahead.coefficients, taken, strict=True)
+        )
+        inverse = self.system.inverse()
+        counts, squares = np.zeros((2, len(state.sigma)))
+        lost = np.sum([each.torque for log in taken for each in log], axis=0)
+        for error, (X, _, stated) in zip(ahead.errors, ahead.dense, strict=True):
+            counts += stated.sum(axis=0)
+            squares += np.sum(error**2, axis=0)
+            lost += np.sum((X @ inverse) ** 2, axis=(0, 2)) / state.sigma**2
+        free = np.maximum(np.maximum(counts - lost, LEAST_FREEDOM * counts), 1.0)
+        sigma = np.maximum(np.sqrt(squares / free), find_smallest_sigma(state.problem.factors))
+        return replace(
+            ahead,
+            spreads=spreads,
+            sigma=known.or_known_torque(sigma),
+            widths=choose_widths(taken),
+        )
+
+    @cached_property
+    def rows(self) -> Regression:
+        """The equations along the motions: their scores are those of the whole."""
+        logs = []
+        for X, y, stated in self.state.dense:
+            at = [np.flatnonzero(own) for own in stated.T]
+            own = list(enumerate(at))
+            logs.append(
+                [Rows(tuple(X[t, g] for g, t in own), tuple(y[t, g] for g, t in own), tuple(at))]
+            )
+        return self.state.problem.given(self.state.problem.groups, logs)
+
+    def motions(self, covariance: Array) -> tuple[Motion, ...]:
+        """What was found of the motions, with a covariance of the parameters."""
+        size, axes = np.linalg.eigh(covariance)
+        root = axes * np.sqrt(np.maximum(size, 0.0))
+        found = []
+        for given, motion, linears, taken in zip(
+            self.state.logs, self.state.motions, self.linears, self.taken, strict=True
+        ):
+            std, time = np.full(motion.shape, np.nan), np.full(len(given.at), np.nan)
+            for run, each, known in zip(given.runs, linears, taken, strict=True):
+                slopes = each.eliminated.slopes() @ root
+                moved = run.motion(slopes.reshape(len(slopes), -1))[:3]
+                moved = moved.reshape(*moved.shape[:2], motion.shape[2], -1)
+                std[:, run.own] = np.sqrt(known.variance + np.sum(moved**2, axis=3))
+                time[run.own] = run.stamps + run.late
+            inside = ~np.isnan(time)
+            found.append(
+                Motion(
+                    time[inside],
+                    motion[0, inside],
+                    motion[1, inside],
+                    motion[2, inside],
+                    std[:, inside],
+                )
+            )
+        return tuple(found)
+
+
+def choose_widths(taken: list[list[Taken]]) -> tuple[Array, ...]:
+    """Over which speed the sign of each joint's speed changes, by how well that is known."""
+    found = []
+    for log in taken:
+        variance = np.concatenate([each.variance[1] for each in log])
+        found.append(BLURRED * np.sqrt(np.mean(variance, axis=0)))
+    return tuple(found)
+
+
+def smooth(
+    problem: Problem,
+    smoothing: Smoothing = Smoothing(),
+    noise: JointNoise = JointNoise(),
+    knowledge: Knowledge = Knowledge(),
+    bootstrap: Bootstrap = Bootstrap(),
+    bars: ErrorBars = ErrorBars(),
+    reweighting: Reweighting = Reweighting(),
+) -> Estimate:
+    """Motion and parameters at once, the equations of motion as soft constraints.
+
+    The motion of each run is a spline; positions and torques are noisy samples of it, at their own
+    instants: ``min sum (q_m - q)^2 / s_q^2 + sum (tau_m - X beta)^2 / s_tau^2 + sum (D^3 c)^2 /
+    s_c^2`` over its coefficients c and the admitted parameters, with spreads that are found with
+    them. Gauss and Newton's steps eliminate the motion by orthogonal rotations, knot by knot, which
+    leaves a linear problem of the parameters: that of `pc_idim_ls`, constraints and prior
+    included. The covariance is that of its scores, so that errors that the model lacks count.
+
+    Raises
+    ------
+    InputError
+        As `pc_idim_ls`; when the samples were averaged, or are not those of a fixed robot's
+        joints.
+    ComputationError
+        When no certified consistent answer was reached, or the steps do not settle.
+    """
+    return smooth_with_motion(problem, smoothing, noise, knowledge, bootstrap, bars, reweighting)[0]
+
+
+def smooth_with_motion(
+    problem: Problem,
+    smoothing: Smoothing = Smoothing(),
+    noise: JointNoise = JointNoise(),
+    knowledge: Knowledge = Knowledge(),
+    bootstrap: Bootstrap = Bootstrap(),
+    bars: ErrorBars = ErrorBars(),
+    reweighting: Reweighting = Reweighting(),
+) -> tuple[Estimate, tuple[Motion, ...]]:
+    """What `smooth` estimates, and the motion of each log; arguments and errors are the same."""
+    refuse_unsmoothed(problem)
+    # friction that remembers is followed from sample to sample of a clock
+    clocked = problem.idim.has_states
+    logs = tuple(take_log(log, smoothing, clocked=clocked) for log in problem.samples)
+    known = collect_known_noise(problem, noise)
+    # a joint alone cannot tell when it was measured
+    timed = problem.robot.n > 1 and not clocked
+    fitted = [fit_positions(given, known.position, timed=timed) for given in logs]
+    begun = [own.log.log.along(*own.log.evaluate(own.coefficients)) for own in fitted]
+    along = Problem.of(problem.base, begun)
+    setting = build_constrained_setting(along, knowledge, bootstrap, bars, reweighting=reweighting)
+    inner, first = setting.inner(), setting.solve()
+    state = State(
+        tuple(own.log for own in fitted),
+        along,
+        known,
+        first.beta,
+        tuple(own.coefficients for own in fitted),
+        tuple(own.spreads for own in fitted),
+        choose_widths([own.taken for own in fitted]),
+        known.or_known_torque(setting.sigma),
+        first.penalty,
+    )
+    state, rounds = settle(state, inner, reweighting.round_limit)
+    linear = state.linearised()
+    inner(linear.system)
+    words = describe_noise([own.position for own in state.spreads])
+    own = clocked or all(log.sampled is None for log in problem.samples)
+    found = ConstrainedFit(
+        linear.rows,
+        linear.system,
+        state.sigma,
+        compute_literature_std(linear.system),
+        f"settled in {rounds} rounds; noise of the positions {words}, of instants "
+        f"{1e3 * max(each.instant for each in state.spreads):.2g} ms"
+        + ("" if own else "; samples at their own instants"),
+        rounds,
+    )
+    estimate = finish_constrained_estimate(setting, inner.point, found)
+    places = zip(estimate.residuals.log, estimate.residuals.sample, strict=True)
+    sample = tuple(
+        np.array([np.round(logs[k].at[t]) for k, t in zip(of, at, strict=True)], dtype=np.int64)
+        for of, at in places
+    )
+    # on the clock, as those of all methods are
+    estimate = replace(estimate, residuals=replace(estimate.residuals, sample=sample))
+    return estimate, linear.motions(estimate.covariance.matrix)
+
+
+def settle(state: State, inner: Constrained, limit: int) -> tuple[State, int]:
+    """Steps until neither the parameters nor the spreads move, and how many."""
+    for rounds in range(1, limit + 1):
+        linear = state.linearised()
+        beta = inner(linear.system)
+        length = float(np.linalg.norm(linear.system.A @ (beta - state.beta)))
+        new = linear.renewed(linear.advanced(beta, inner.penalty))
+        pairs = zip(new.spreads, state.spreads, new.logs, strict=True)
+        change = max(measure_change(*each) for each in pairs)
+        change = max(change, float(np.max(np.abs(np.log(new.sigma / state.sigma)))))
+        state = new
+        if change < SETTLED and length < STEP:
+            return state, rounds
+    raise ComputationError(
+        f"smooth did not settle in {limit} rounds; give position_std, or take pc-idim-ls"
+    )
+
+
+def refuse_unsmoothed(problem: Problem) -> None:
+    """Refuse robots and logs whose samples are not those of joints with equations of their own."""
+    refuse_sensors(problem.robot, "smooth takes")
+    for log in problem.samples:
+        cause = None
+        if not has_only_joint_torques(problem.robot, log):
+            cause = "floating bases, contacts and joints that are locked in one log"
+        elif log.averaging is not None:
+            cause = "logs that are averaged over periods; leave period out"
+        elif log.rests is not None:
+            cause = "averages over rests; leave rests out"
+        elif log.derivatives == "measured":
+            cause = "measured speeds; set derivatives = 'differences'"
+        elif log.median is not None:
+            cause = "a median filter; leave median out"
+        if cause is not None:
+            raise InputError(f"{log.name}: smooth does not take {cause}, or take pc-idim-ls")
+
+
+def describe_noise(position: Sequence[Array]) -> str:
+    """Standard deviations of encoders in words."""
+    rms = np.sqrt(np.mean(np.square(position), axis=0))
+    least, most = f"{np.min(rms):.2g}", f"{np.max(rms):.2g}"
+    return least if least == most else f"{least} to {most}"
