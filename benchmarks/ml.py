@@ -20,8 +20,8 @@ import dynident as di
 from dynident.core.arrays import Array
 from dynident.methods.options import estimate
 from dynident.recording.prepare import Samples
-from dynident.regression.propagation import estimate_encoder_noise
 from dynident.robot.model import Robot
+from dynident.smoothing.propagation import estimate_encoder_noise
 
 METHODS = ("wls", "ml")
 COMPARED = ("wls", "ml", "pc-idim-ls")

@@ -27,8 +27,8 @@ from dynident.dynamics.contacts import follow_contact, map_wrench_to_joints
 from dynident.dynamics.tree import Tree, build_tree
 from dynident.excitation.selection import Selecting, Selection, select_blocks, stack_motion
 from dynident.fit.comparison import Comparison, serialise_comparison
+from dynident.instants.null_spaces import find_null_spaces
 from dynident.recording.prepare import Samples, prepare
-from dynident.regression.null_spaces import find_null_spaces
 from dynident.regression.problem import Problem
 from dynident.report import html
 from dynident.report.html import render_comparison_page

@@ -12,11 +12,12 @@ from differences import assert_slope
 from dynident.api import identify
 from dynident.core.errors import ComputationError, InputError
 from dynident.estimators.least_squares import wls
-from dynident.estimators.ml import Errors, Likelihood, Noise, ml
 from dynident.methods.options import estimate as estimate_by_name
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
-from dynident.regression.propagation import (
+from dynident.regression.statistics import compute_residuals
+from dynident.smoothing.ml import Errors, Likelihood, Noise, ml
+from dynident.smoothing.propagation import (
     Levels,
     Propagation,
     compute_impulse_responses,
@@ -24,7 +25,6 @@ from dynident.regression.propagation import (
     pass_through_filters,
     propagate_white_noise,
 )
-from dynident.regression.statistics import compute_residuals
 
 ENCODER, TORQUE = 5e-4, 0.5
 

@@ -13,12 +13,12 @@ from dynident.api import identify
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import InputError
 from dynident.dynamics.idim import build_idim
-from dynident.estimators.ml import JointNoise
 from dynident.methods.options import estimate
 from dynident.recording.arrays import read_arrays
 from dynident.recording.mend import Mending, mend
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
+from dynident.smoothing.ml import JointNoise
 from dynident.smoothing.motion import (
     Equations,
     LinearRun,

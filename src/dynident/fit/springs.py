@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dynident.core.arrays import Array
-from dynident.diagnosis.compliance import judge_springs
 from dynident.dynamics.springs import SpringEvidence
 from dynident.fit.verdict import DOUBTFUL, Reason
+from dynident.regression.compliance import judge_springs
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 

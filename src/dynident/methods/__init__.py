@@ -18,7 +18,6 @@ from dynident.estimators.energy import energy
 from dynident.estimators.estimate import Estimate, Rough
 from dynident.estimators.instrumental import estimate_2sls, idim_iv, ref_iv
 from dynident.estimators.least_squares import irls, ols, wls, wls_roughly
-from dynident.estimators.ml import ml
 from dynident.estimators.output_error import clie
 from dynident.estimators.sequential import sequential
 from dynident.estimators.static import static
@@ -28,6 +27,7 @@ from dynident.search.ga import ga
 from dynident.search.gradient import gradient
 from dynident.search.nls import nls
 from dynident.search.pf import pf
+from dynident.smoothing.ml import ml
 from dynident.smoothing.smooth import smooth
 
 ESTIMATORS: dict[str, Callable[..., Estimate]] = {

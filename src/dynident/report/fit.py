@@ -24,12 +24,6 @@ from dynident.fit.provenance import Provenance, carry_robot_files, restore_robot
 from dynident.fit.reasons import expect_percent, list_torque_reasons
 from dynident.fit.result import Result
 from dynident.fit.state import FORMS
-from dynident.fit.tables import (
-    build_frame,
-    tabulate_base_parameters,
-    tabulate_drive_values,
-    tabulate_links,
-)
 from dynident.fit.verdict import ANYWAY, REFUTED, Reason, reach_verdict
 from dynident.fit.warnings import (
     warn_of_disbelief,
@@ -41,6 +35,12 @@ from dynident.report.card import render_fit_card
 from dynident.report.difference import Difference, compare_results
 from dynident.report.exported import Exportable
 from dynident.report.sections import render_result_page, summarise_result
+from dynident.report.tables import (
+    build_frame,
+    tabulate_base_parameters,
+    tabulate_drive_values,
+    tabulate_links,
+)
 from dynident.report.views import Plots
 
 if TYPE_CHECKING:

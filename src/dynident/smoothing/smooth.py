@@ -28,13 +28,13 @@ from dynident.estimators.constrained import (
 )
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
-from dynident.estimators.ml import JointNoise
 from dynident.plots.overview import find_step
 from dynident.regression.factors import System, triangularise_rows
 from dynident.regression.generalised import GeneralisedSamples, has_only_joint_torques
 from dynident.regression.problem import Problem, Regression, refuse_sensors
 from dynident.regression.rows import Rows
 from dynident.regression.weighted import Reweighting, compute_literature_std, find_smallest_sigma
+from dynident.smoothing.ml import JointNoise
 from dynident.smoothing.motion import (
     LEAST_FREEDOM,
     LEAST_JITTER,

@@ -15,7 +15,6 @@ from dynident.core.schema import validate_data
 from dynident.core.text import format_count
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters
-from dynident.fit.tables import build_frame
 from dynident.live.channels import find_channels
 from dynident.live.messages import Message, Noticed, Row, tell_event
 from dynident.live.stream import stream_recording
@@ -23,6 +22,7 @@ from dynident.recording.read import Files, take_log
 from dynident.recording.recording import Recording
 from dynident.report.fit import Fit
 from dynident.report.pages import render_track_page
+from dynident.report.tables import build_frame
 from dynident.study.fits import find_study
 from dynident.study.study import PrepareSection, RobotSection, Study, TrackSection
 from dynident.study.track import Setting, begin_following, build_track_setting

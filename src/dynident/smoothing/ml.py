@@ -29,12 +29,6 @@ from dynident.estimators.covariance import ErrorBars, Scores, estimate_covarianc
 from dynident.estimators.estimate import Estimate
 from dynident.regression.factors import Factors, System, compress_groups
 from dynident.regression.problem import Problem, Regression, refuse_combinations, refuse_sensors
-from dynident.regression.propagation import (
-    Levels,
-    NoisyRows,
-    Propagation,
-    estimate_encoder_noise,
-)
 from dynident.regression.rows import RowGroup, Rows
 from dynident.regression.statistics import compute_residuals
 from dynident.regression.weighted import (
@@ -43,6 +37,12 @@ from dynident.regression.weighted import (
     find_smallest_sigma,
     require_excitation,
     solve_wls,
+)
+from dynident.smoothing.propagation import (
+    Levels,
+    NoisyRows,
+    Propagation,
+    estimate_encoder_noise,
 )
 
 STEP = 1e-6
