@@ -47,7 +47,8 @@ def measure_smoothing(idim: Idim, theta: Array, logs: Sequence[Samples]) -> Octa
         return None
     f = np.concatenate([own for own, _ in spectra])
     every = np.concatenate([own for _, own in spectra], axis=1)
-    every /= np.sqrt(np.sum(np.abs(every[1]) ** 2, axis=0)) + np.finfo(float).tiny
+    sizes = np.sqrt(np.sum(np.abs(every[1]) ** 2, axis=0))
+    every /= np.where(sizes > 0.0, sizes, 1.0)  # joints that loops move are driven by nothing
     below = np.zeros(idim.robot.n)
     found = None
     for low in hz * 2.0 ** np.arange(-limit.OCTAVES, 0):

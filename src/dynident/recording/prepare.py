@@ -70,7 +70,7 @@ class Preparation(Options):
     bandwidth: Annotated[
         Positives | None,
         "of the joints' position control, or of the rigid motion; unless given 10, at most a "
-        "twentieth of the rate [Hz]",
+        "twentieth of the rate, and a warning [Hz]",
     ] = None
     position_hz: Annotated[
         Positives | None,
