@@ -43,7 +43,7 @@ html_theme_options = {"top_of_page_buttons": []}
 # Directives stand in comments, so that pages read as they are: a page of tables as a link to it,
 # which is included here or else downloaded, files that are shown, and contents.
 INCLUDED = re.compile(r"^.*\[[^\]]*\]\((\S+\.md)\) <!-- include (\d) -->$", re.M)
-FIGURES = re.compile(r"\[([^\]]*)\]\(((?:\.\./)?figures/\w+\.md)\)")
+FIGURES = re.compile(r"\[([^\]]*)\]\(((?:\.\./)?figures/[\w-]+\.md)\)")
 SHOWN = re.compile(r"^\[[^\]]*\]\((\S+)\) <!-- show -->$", re.M)
 DIRECTIVE = re.compile(r"^<!-- (\{\w+\}.*?)-->$", re.M | re.S)
 
