@@ -64,8 +64,8 @@ def cut_logs(logs: Sequence[Samples], spans: Sequence[Span]) -> tuple[Samples, .
 
 
 def find_row_kind(group: RowGroup) -> str:
-    """What errors of a group of rows are counted with: all that has its sigma."""
-    return group.noise or group.name
+    """What errors of a group of rows are counted with: combinations free of the same contacts."""
+    return group.name.rpartition(" ")[0] if group.noise else group.name
 
 
 def build_folds(

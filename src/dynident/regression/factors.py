@@ -19,8 +19,8 @@ UNEXCITED = 1e7
 """Condition number of the scaled regressor above which the rows do not excite it."""
 CLEARLY = 100.0
 """By how much a condition number that is only estimated has to be better than that."""
-FEW = 5
-"""Rows for each parameter of a group, below which they do not tell its noise."""
+FEW, SELDOM = 5, 0.02
+"""Rows for each parameter of a group, and share of all rows: fewer do not tell its noise."""
 
 
 def triangularise_rows(rows: Array) -> Array:
@@ -152,14 +152,13 @@ class Factors:
     def scarce(self) -> Booleans:
         """Groups with too few rows for a noise of their own, beside some that share one.
 
-        Those of a leg that seldom leaves the ground: less than `FEW` for each parameter in them.
+        Those of a leg that seldom leaves the ground: of fewer than `FEW` rows for each parameter in
+        them, and than the share `SELDOM` of all rows.
         """
         alone = np.array([not group.noise for group in self.groups])
-        return (
-            alone
-            & (not alone.all())
-            & (self.counts < [FEW * len(group.columns) for group in self.groups])
-        )
+        needed = np.array([FEW * len(group.columns) for group in self.groups])
+        few = self.counts < np.minimum(needed, SELDOM * self.rows)
+        return np.asarray(alone & (not alone.all()) & few)
 
     @property
     def ones(self) -> Array:
