@@ -160,10 +160,16 @@ ALWAYS = {
 
 SLOW = {
     (method, friction, "")
-    for method in ("clie", "pc-clie")
+    for method in ("clie", "pc-clie", "smooth")
     for friction in ("bompos", "sigmoid", "tanh-sech")
+} | {
+    ("smooth", friction, element)
+    for friction in FRICTIONS
+    for element in ("", *ELEMENTS)
+    if friction in ("temperature", "stribeck-exponent", "stribeck-load", "load-gain")
+    or (friction == "stribeck" and element not in ("", "known"))
 }
-"""Ten seconds each: other methods with these laws, and these methods with others, are run."""
+"""Ten seconds each: other methods with these, and these methods with others, are run."""
 
 
 def mark(pair: tuple[str, str, str]) -> tuple[pytest.MarkDecorator, ...]:
