@@ -196,6 +196,7 @@ def test_slow_quantised_jittered_logs_show_noise_motion_and_parameters():
     assert np.median(motion.std[0]) < 0.8 * slow_log.STEP / np.sqrt(12.0)
 
 
+@pytest.mark.long
 def test_stamps_that_are_off_are_found_where_joints_agree_about_them():
     robot = toy.arm(3)
     q, _, _ = toy.motion(3, 20.0, rate=30.0)
@@ -238,6 +239,7 @@ def test_what_was_measured_is_kept_beside_the_clock():
     assert read_arrays(q, q, rate=25.0).sampled is None
 
 
+@pytest.mark.long
 def test_known_noise_is_taken_as_it_is():
     problem, *_ = slow()
     found = estimate(problem, "smooth", prior="none", position_std=1e-3, torque_std=[0.5, 0.6])

@@ -508,6 +508,8 @@ def choose_shape_starts(first: Projected) -> tuple[Array, Array]:
         if not friction.model.shape:
             continue
         alone = gather_friction_signals(first, k, friction)
+        if not len(alone.torque):
+            continue  # a joint that loops move has no rows of its own
         own = idim.shape_parameters[friction.shape]
         for theta, shapes in (
             (usual, np.array([idim.shape[friction.shape]])),
