@@ -83,6 +83,8 @@ def test_a_walking_robot_without_torque_sensors_is_weighed(tmp_path: Path) -> No
     assert fit.torque_source == "law"
     assert any("ms late" in note for note in fit.warnings)
     assert abs(fit.phi[:, 0].sum() - 14.278) < 0.15
+    (report,) = di.doctor(di.read_study(tmp_path / "study.toml"))
+    assert report.log == "walk.csv"
 
 
 def test_a_round_foot_touches_at_its_lowest_point() -> None:

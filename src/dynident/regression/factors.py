@@ -137,16 +137,10 @@ class Factors:
             [g for g, k in zip(self.groups, place, strict=True) if k == n] for n in numbers.values()
         ]
         merged = [
-            own[0]
-            if len(own) == 1
-            else replace(
-                own[0],
-                factor=triangularise_rows(np.vstack([g.factor for g in own])),
-                rows=sum(g.rows for g in own),
-            )
+            own if len(own) == 1 else merge_at_once(list(map(Factors, zip(own)))).groups
             for own in pools
         ]
-        return Factors(tuple(merged)), place
+        return Factors(tuple(group for (group,) in merged)), place
 
     @cached_property
     def scarce(self) -> Booleans:

@@ -82,7 +82,7 @@ def doctor(source: Study | Problem, progress: Progress = ignore_progress) -> tup
         for log in logs
     ]
     progress("doctor", 0.0)
-    blind = any(log.torque != "measured" for log in logs)
+    blind = any(log.torque in ("none", "law") for log in logs)
     if blind:
         loop = build_study_simulation(study, robot, logs)
         every, notes = look_at_encoders(build_study_idim(study, robot), loop, logs)

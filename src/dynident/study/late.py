@@ -69,7 +69,10 @@ def find_law_delay(
     delay = round(float(found.x), 4)
     best, problem, beta = fit(delay)
     # minus the logarithm of the likelihood, for which rows count as many as are independent
-    bend = (fit(delay + APART)[0] + fit(max(delay - APART, 0.0))[0] - 2.0 * best) / APART**2
+    if delay < APART:  # no targets come early
+        best, _, _ = fit(APART)
+    middle = max(delay, APART)
+    bend = (fit(middle + APART)[0] + fit(middle - APART)[0] - 2.0 * best) / APART**2
     ratio = estimate_long_run_ratio(compute_residuals(problem, beta).error)
     std = float(np.sqrt(ratio / max(bend, 1.0)))
     words = (
