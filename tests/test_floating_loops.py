@@ -24,6 +24,7 @@ from dynident.simulation.rollout import rollout, sensitive_rollout
 KP, KD = np.full(12, 40.0), np.full(12, 1.0)
 LAW = pd(KP, KD, velocity_reference=False)
 NOISE = 4e-4
+LONG = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +101,14 @@ def test_sensitivities_are_those_of_differences(made):
         assert_slope(along, np.stack([by_q[:, :, k], by_tau[:, :, k]]), 1e-5, within=1e-4)
 
 
-@pytest.mark.parametrize("method", ["idim-iv", "2sls", "didim", "pc-idim-iv", "pc-didim"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "idim-iv",
+        "didim",
+        *(pytest.param(m, marks=LONG) for m in ("2sls", "pc-idim-iv", "pc-didim")),
+    ],
+)
 def test_methods_that_simulate_find_the_robot_and_its_base(made, method):
     problem = pose(made)
     fit = di.identify(problem, method, simulation=Simulation(LAW))
@@ -111,7 +119,7 @@ def test_methods_that_simulate_find_the_robot_and_its_base(made, method):
     assert figure.position_rms.max() < 1e-5
 
 
-@pytest.mark.parametrize("method", ["cloe", "clie"])
+@pytest.mark.parametrize("method", ["cloe", pytest.param("clie", marks=LONG)])
 def test_outputs_of_the_joints_are_fitted_where_the_base_is_led(made, method):
     problem = pose(made, equations="joints")
     start = di.identify(problem, "wls").estimate.beta
@@ -120,6 +128,7 @@ def test_outputs_of_the_joints_are_fitted_where_the_base_is_led(made, method):
     assert error(problem, fit.estimate.beta, made) < 2e-4
 
 
+@pytest.mark.long
 def test_noise_of_encoders_biases_least_squares_and_no_instruments(made):
     rng = np.random.default_rng(5)
     q = made.recording.q

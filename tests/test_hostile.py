@@ -500,8 +500,22 @@ def test_a_set_is_that_of_one_run(tmp_path):
     assert shown(tmp_path) in (OLD, NEW)
 
 
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "full"), KeyboardInterrupt(), Killed()])
+@pytest.mark.parametrize(
+    ("error", "after"),
+    [
+        (Killed(), False),
+        (OSError(errno.ENOSPC, "full"), True),
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for case in (
+                (Killed(), True),
+                (OSError(errno.ENOSPC, "full"), False),
+                (KeyboardInterrupt(), False),
+                (KeyboardInterrupt(), True),
+            )
+        ),
+    ],
+)
 def test_whatever_ends_a_run_the_earlier_result_stands_or_the_new_one(
     tmp_path, monkeypatch, error, after
 ):

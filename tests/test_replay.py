@@ -28,20 +28,19 @@ from dynident.excitation.obstacles import OBSTACLES, Obstacle
 from dynident.excitation.options import Bounds, Shape
 from dynident.excitation.trajectories import Trajectory, fourier
 from dynident.experiments.replay import MOST_FRAMES, choose_frame_times, render_replay_page
-from dynident.robot.geometry import sample_circles
 from dynident.robot.load import load_robot
 from dynident.robot.model import Robot
 from dynident.scenes.scene import (
-    SIDES,
     STEADY,
-    build_capsule_points,
+    build_capsule_rings,
+    build_cylinder_rings,
     build_scene,
     build_wall,
     cluster_corners,
     compute_corner_normals,
     find_nearest_pairs,
     place_bodies,
-    triangulate_hull,
+    triangulate_rings,
 )
 
 FINGERS = {"panda_finger_joint1": 0.02, "panda_finger_joint2": 0.03}
@@ -175,7 +174,8 @@ def test_equal_corners_are_joined_and_no_triangle_comes_twice():
 
 
 def test_normals_are_smooth_where_the_surface_is_and_keep_its_edges():
-    points, faces = triangulate_hull(sample_circles(np.ones(2), np.array([-0.5, 0.5]), SIDES))
+    tip = np.array([0.0, 0.0, 0.5])
+    points, faces = triangulate_rings(build_cylinder_rings(-tip, tip, 1.0))
     normals = compute_corner_normals(points, faces)
     flat = np.abs(normals[:, :, 2]) > 0.5
     assert np.array_equal(flat.all(axis=1), flat.any(axis=1))
@@ -187,8 +187,8 @@ def test_normals_are_smooth_where_the_surface_is_and_keep_its_edges():
 
 
 def test_a_rod_is_a_capsule():
-    points, faces = triangulate_hull(
-        build_capsule_points(np.zeros(3), np.array([0.0, 0.0, 1.0]), 0.2)
+    points, faces = triangulate_rings(
+        build_capsule_rings(np.zeros(3), np.array([0.0, 0.0, 1.0]), 0.2)
     )
     assert np.allclose(mean_box(points), [[-0.2, -0.2, -0.2], [0.2, 0.2, 1.2]])
     a, b, c = (points[faces[:, k]] for k in range(3))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import shutil
+import sys
 from dataclasses import replace
 from functools import cache
 
+import jinja2
 import lxml.html
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ import toy
 from dynident.api import identify
 from dynident.consistency.constraints import Bounds, LinkMass, TotalMass
 from dynident.consistency.nearest import nearest_consistent
+from dynident.core.templates import keep_compiled_templates
 from dynident.core.words import LONGEST_NAME, format_number, format_percent, shorten_line
 from dynident.export.repair import format_repair, measure_com_shift, serialise_repair
 from dynident.fit.figures import Series, decompose_torques, find_extremes, thin_positions
@@ -525,3 +529,27 @@ def test_a_repair_of_a_robot_without_some_links():
     shifted = nominal[1].copy()
     shifted[1] += 0.3 * shifted[0]
     assert measure_com_shift(nominal[1], shifted) == pytest.approx(0.3)
+
+
+def test_templates_are_compiled_once_where_modules_are(tmp_path, monkeypatch):
+    def render() -> str:
+        kept = keep_compiled_templates(tmp_path)
+        return jinja2.Environment(
+            loader=jinja2.DictLoader({"a": "{{ 1 + 1 }}"}), bytecode_cache=kept
+        ).get_template("a").render()  # fmt: skip
+
+    assert render() == "2"
+    (kept,) = tmp_path.iterdir()
+    before = kept.read_bytes()
+    monkeypatch.setattr(jinja2.Environment, "compile", None)  # it is not called again
+    assert render() == "2"
+    assert kept.read_bytes() == before
+    monkeypatch.undo()
+    cache = keep_compiled_templates(tmp_path)
+    shutil.rmtree(tmp_path)  # a place that went away costs a compilation, and no page
+    environment = jinja2.Environment(loader=jinja2.DictLoader({"a": "2"}), bytecode_cache=cache)
+    assert environment.get_template("a").render() == "2"
+    assert keep_compiled_templates(tmp_path) is None
+    tmp_path.mkdir()
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    assert keep_compiled_templates(tmp_path) is None

@@ -28,7 +28,7 @@ from dynident.estimators.closed_loop import (
 from dynident.estimators.estimate import Fitted
 from dynident.estimators.hindered import examine_free_motion, measure_free_motion
 from dynident.estimators.instrumental import size_rejections
-from dynident.fit.doctor import Doctor, find_faults, tell_faults
+from dynident.fit.doctor import Doctor, Findings, find_faults, tell_faults
 from dynident.fit.facts import gather_log_facts
 from dynident.fit.figures import (
     MOVING,
@@ -73,6 +73,7 @@ from dynident.methods.settings import collect_model_settings
 from dynident.recording.prepare import Preparation, Samples
 from dynident.recording.read import Files
 from dynident.recording.recording import Recording
+from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS, RowKind
 from dynident.regression.scatter import LackOfFit, measure_scatter, run_lack_of_fit_test
@@ -159,6 +160,108 @@ def identify(
     """
     check_type("identify", problem, Problem, "dynident.Problem(robot, samples) makes one")
     watch = Stopwatch()
+    asked = read_request(method, options, "friction" in decided)
+    progress("rows", 0.0)
+    held_out = problem.on(validation).samples if validation else ()
+    if any(lacks_torque(log) for log in (*problem.samples, *held_out)):
+        problem, asked = see_without_torque(problem, asked)
+        held_out = tuple(fill_missing_torque(log, asked.loop) for log in held_out)
+    logs = (*problem.samples, *held_out)
+    unmeasured = [note for log in logs for note in check_bearing(problem.idim, log)]
+    require_torque(problem)
+
+    problem, fitted, found = fit_or_tell_faults(problem, held_out, asked, progress, watch, searched)
+    found, lack = run_estimate_tests(problem, fitted, found, held_out)
+    # what follows asks for torques along the motion, no more for rows of the regressor
+    for each in (problem, fitted):
+        each.source.release()
+
+    progress("validation", 0.0)
+    theta = list_standard(problem, found)
+    figures = measure_estimate(problem, held_out, asked.simulation, found, theta, asked.scoring)
+    floor, lacking = measure_floor(problem.idim, theta, logs, figures.lowpass_hz)
+    watch.lap("validation")
+    findings = find_faults_of_fit(problem, held_out, found, theta, asked, progress, watch)
+    springs, untold = weigh_springs(problem, theta, held_out)
+
+    facts = [gather_log_facts(problem.idim, log) for log in problem.samples]
+    twins = find_repeated_logs(logs)
+    positions = found.fitted is not None
+    against = None
+    if positions:
+        against = list_position_reasons(
+            problem, found, findings, figures.simulated, figures.held_out, held_out
+        )
+    return conclude_fit(
+        problem,
+        fitted,
+        found,
+        theta,
+        facts,
+        against=against,
+        foreign=[*untold, *([] if asked.blind else list_smoothing_reasons(problem, theta))],
+        rest="standstill" not in decided,
+        logs_apart=len(logs) - len(twins),
+        noticed=[
+            *(note for log in logs for note in log.warnings),
+            *unmeasured,
+            *warn_of_repeated_logs(twins, held_out),
+            *(note for each in figures.held_out for note in each.hindered),
+            *check_lowpass(figures.lowpass_hz, logs),
+            *warn_of_unfitted_joints(fitted, facts),
+            *(() if asked.blind and positions else warn_of_poor_fit(figures.model[0])),
+        ],
+        beside=[
+            *([] if lack is None else warn_of_lack_of_fit(lack, fitted.factors.names)),
+            *figures.stiff,
+        ],
+        last=lacking,
+        findings=findings,
+        floor=floor,
+        springs=springs,
+        **describe_measurements(problem, held_out, asked, found, figures),
+        timings=watch.total(),
+    )
+
+
+class Request(NamedTuple):
+    """What is asked of an identification.
+
+    Attributes
+    ----------
+    given, common : dict
+        Options of the method, and of every method, that were given.
+    rows : str
+        Name in `ROWS`.
+    usual : bool
+        Whether the friction was decided by the logs; see `find_faults`.
+    blind : bool
+        Whether a log lacks torque, for which the law of the loop then stands.
+    """
+
+    method: str
+    given: dict[str, Any]
+    common: dict[str, Any]
+    rows: str
+    scoring: Scoring
+    doctor: Doctor
+    usual: bool
+    blind: bool = False
+
+    @property
+    def simulation(self) -> Simulation | None:
+        """The loop of a method that simulates one."""
+        return self.given.get(SIMULATION)
+
+    @property
+    def loop(self) -> Simulation:
+        """The loop of a method that cannot do without."""
+        loop: Simulation = self.given[SIMULATION]
+        return loop
+
+
+def read_request(method: str, options: Mapping[str, Any], usual: bool = False) -> Request:
+    """Options sorted by whose they are, and checked."""
     given, common = split_options(options)
     kind, scoring = build_options(RowKind, common), build_options(Scoring, common)
     doctor = build_options(Doctor, common)
@@ -167,111 +270,98 @@ def identify(
     if SIMULATION in given:
         hint = "dynident.Simulation(controller) makes one"
         check_type(f"method {method}", given[SIMULATION], Simulation, hint)
-    progress("rows", 0.0)
-    held_out = problem.on(validation).samples if validation else ()
-    blind = any(lacks_torque(log) for log in (*problem.samples, *held_out))
-    if blind:
-        problem, given = see_without_torque(problem, method, given)
-        held_out = tuple(fill_missing_torque(log, given[SIMULATION]) for log in held_out)
-    logs = (*problem.samples, *held_out)
-    twins = find_repeated_logs(logs)
-    borne = [note for log in logs for note in check_bearing(problem.idim, log)]
-    require_torque(problem)
+    return Request(method, given, common, kind.rows, scoring, doctor, usual)
 
-    examined = doctor.doctor
+
+def fit_or_tell_faults(
+    problem: Problem,
+    held_out: Sequence[Samples],
+    asked: Request,
+    progress: Progress,
+    watch: Stopwatch,
+    searched: Projected | None,
+) -> tuple[Problem, Problem, Estimate]:
+    """See `fit_model`; a fit that fails says what is wrong with the logs, too.
+
+    Raises
+    ------
+    ComputationError
+        As of the method, with what the doctor finds.
+    """
     try:
-        problem, fitted, found = fit_model(
-            problem, method, ROWS[kind.rows], given, progress, watch, searched
-        )
-        refuse_absurd_estimate(found)
+        found = fit_model(problem, asked, progress, watch, searched)
+        refuse_absurd_estimate(found[2])
     except InfeasibleError:
         raise  # of what was stated, not of the logs
     except ComputationError as error:
-        loop = given[SIMULATION] if blind else None
-        said = tell_faults(problem, held_out, loop, "friction" in decided) if examined else []
+        if not asked.doctor.doctor:
+            raise
+        said = tell_faults(problem, held_out, asked.loop if asked.blind else None, asked.usual)
         if said:
             raise ComputationError("; ".join([str(error), *said])) from error
         raise
-    found, fit = run_estimate_tests(problem, fitted, found, held_out)
-    # what follows asks for torques along the motion, no more for rows of the regressor
-    for each in (problem, fitted):
-        each.source.release()
+    return found
 
-    progress("validation", 0.0)
-    theta = list_standard(problem, found)
-    figures = measure_estimate(problem, held_out, given.get(SIMULATION), found, theta, scoring)
-    floor, lacking = measure_floor(problem.idim, theta, logs, figures.lowpass_hz)
-    watch.lap("validation")
 
-    if examined:
-        progress("doctor", 0.0)
-    loop = given.get(SIMULATION, doctor.law)
-    loop = choose_fitted_loop(given[SIMULATION], found) if blind else loop
-    usual = "friction" in decided
-    findings = find_faults(problem, held_out, theta, usual, loop, blind) if examined else ()
-    if examined:
-        watch.lap("doctor")
+def find_faults_of_fit(
+    problem: Problem,
+    held_out: Sequence[Samples],
+    found: Estimate,
+    theta: Array,
+    asked: Request,
+    progress: Progress,
+    watch: Stopwatch,
+) -> Findings:
+    """What the doctor finds in the logs, given the fit; none where it was told to stay away."""
+    if not asked.doctor.doctor:
+        return ()
+    progress("doctor", 0.0)
+    loop = asked.given.get(SIMULATION, asked.doctor.law)
+    loop = choose_fitted_loop(asked.loop, found) if asked.blind else loop
+    findings = find_faults(problem, held_out, theta, asked.usual, loop, asked.blind)
+    watch.lap("doctor")
+    return findings
 
-    springs, untold = weigh_springs(problem, theta, held_out)
-    facts = [gather_log_facts(problem.idim, log) for log in problem.samples]
-    positions = found.fitted is not None
-    return conclude_fit(
-        problem,
-        fitted,
-        found,
-        theta,
-        facts,
-        against=list_position_reasons(
-            problem, found, findings, figures.simulated, figures.held_out, held_out
-        )
-        if positions
-        else None,
-        rest="standstill" not in decided,
-        logs_apart=len(logs) - len(twins),
-        noticed=[
-            *(note for log in logs for note in log.warnings),
-            *borne,
-            *warn_of_repeated_logs(twins, held_out),
-            *(note for each in figures.held_out for note in each.hindered),
-            *check_lowpass(figures.lowpass_hz, logs),
-            *warn_of_unfitted_joints(fitted, facts),
-            *(() if blind and positions else warn_of_poor_fit(figures.model[0])),
-        ],
-        beside=[
-            *([] if fit is None else warn_of_lack_of_fit(fit, fitted.factors.names)),
-            *figures.stiff,
-        ],
-        last=lacking,
-        method=method,
-        logs=LogsAtHand(problem.samples, tuple(held_out)),
-        log_words=(
-            *put_logs_into_words(problem.idim, problem.samples, "identify"),
+
+def describe_measurements(
+    problem: Problem,
+    held_out: Sequence[GeneralisedSamples],
+    asked: Request,
+    found: Estimate,
+    figures: Measured,
+) -> dict[str, Any]:
+    """Fields of a `Fit` that tell which logs were fitted how, and with what errors."""
+    fitted, lowpass_hz = problem.samples, figures.lowpass_hz
+    model = collect_model_settings(
+        problem, asked.method, {**asked.common, "rows": asked.rows}, asked.given, found
+    )
+    logs = (*fitted, *held_out)
+    return {
+        "method": asked.method,
+        "logs": LogsAtHand(fitted, tuple(held_out)),
+        "log_words": (
+            *put_logs_into_words(problem.idim, fitted, "identify"),
             *put_logs_into_words(problem.idim, held_out, "validate"),
         ),
-        residuals=summarise_residuals(found),
-        preparation=problem.samples[0].preparation,
-        lowpass_hz=figures.lowpass_hz,
-        identification=figures.model,
-        nominal=figures.nominal,
-        validation=figures.held_out,
-        simulated=figures.simulated,
-        settings={
-            **collect_model_settings(problem, method, {**common, "rows": kind.rows}, given, found),
-            "lowpass_hz": figures.lowpass_hz,
-            "score": scoring.score,
-            "logs": [collect_log_settings(log, figures.lowpass_hz) for log in problem.samples],
-            "validation": [collect_log_settings(log, figures.lowpass_hz) for log in held_out],
+        "residuals": summarise_residuals(found),
+        "preparation": fitted[0].preparation,
+        "lowpass_hz": lowpass_hz,
+        "identification": figures.model,
+        "nominal": figures.nominal,
+        "validation": figures.held_out,
+        "simulated": figures.simulated,
+        "settings": {
+            **model,
+            "lowpass_hz": lowpass_hz,
+            "score": asked.scoring.score,
+            "logs": [collect_log_settings(log, lowpass_hz) for log in fitted],
+            "validation": [collect_log_settings(log, lowpass_hz) for log in held_out],
         },
-        timings=watch.total(),
-        provenance=record_provenance(
+        "provenance": record_provenance(
             {log.name: hash_log(log) for log in logs}, {log.name: log.size for log in logs}
         ),
-        findings=findings,
-        floor=floor,
-        foreign=[*untold, *([] if blind else list_smoothing_reasons(problem, theta))],
-        springs=springs,
-        simulation=build_free_loop(given.get(SIMULATION), found),
-    )
+        "simulation": build_free_loop(asked.simulation, found),
+    }
 
 
 def estimate_alone(
@@ -298,36 +388,27 @@ def estimate_alone(
     theta : ndarray
         Its full set.
     """
-    given, common = split_options(options)
-    rows = ROWS[build_options(RowKind, common).rows]
-    check_options(method, given)
+    asked = read_request(method, options)
     if any(lacks_torque(log) for log in problem.samples):
-        problem, given = see_without_torque(problem, method, given)
+        problem, asked = see_without_torque(problem, asked)
     require_torque(problem)
-    problem, _, found = fit_model(
-        problem, method, rows, {**given, **switch_error_bars_off(method)}, ignore_progress,
-        Stopwatch(), searched, start,
-    )  # fmt: skip
+    asked = asked._replace(given={**asked.given, **switch_error_bars_off(method)})
+    problem, _, found = fit_model(problem, asked, ignore_progress, Stopwatch(), searched, start)
     refuse_absurd_estimate(found)
-    theta = list_standard(problem, found)
-    return problem, theta
+    return problem, list_standard(problem, found)
 
 
-def see_without_torque(
-    problem: Problem, method: str, given: Mapping[str, Any]
-) -> tuple[Problem, dict[str, Any]]:
+def see_without_torque(problem: Problem, asked: Request) -> tuple[Problem, Request]:
     """Logs without torque as methods that fit positions take them, and the loop likewise."""
-    refuse_torque_methods(problem, method)
-    loop = given[SIMULATION].of_encoders()
+    refuse_torque_methods(problem, asked.method)
+    loop = asked.loop.of_encoders()
     seen = problem.on([fill_missing_torque(log, loop) for log in problem.samples])
-    return seen, {**given, SIMULATION: loop}
+    return seen, asked._replace(given={**asked.given, SIMULATION: loop}, blind=True)
 
 
 def fit_model(
     problem: Problem,
-    method: str,
-    rows: Callable[[Problem], Problem],
-    given: Mapping[str, Any],
+    asked: Request,
     progress: Progress,
     watch: Stopwatch,
     searched: Projected | None = None,
@@ -338,10 +419,10 @@ def fit_model(
 
     Shapes are not searched for a method that itself estimates what the torque is not linear in.
     """
+    method, given, rows = asked.method, asked.given, ROWS[asked.rows]
     if any(log.deflection is not None for log in problem.samples) and not settled:
         return settle_springs(
-            problem,
-            lambda here: fit_model(here, method, rows, given, progress, watch, settled=True),
+            problem, lambda here: fit_model(here, asked, progress, watch, settled=True)
         )
     refuse_loads(problem, method, given)
     positions = fits_positions(problem, method, given)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from contextlib import suppress
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import BytecodeCache, Environment
 
 
 @cache
@@ -27,4 +31,24 @@ def load_templates(*packages: str) -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        bytecode_cache=keep_compiled_templates(Path(__file__).parent / "__pycache__"),
     )
+
+
+def keep_compiled_templates(place: Path) -> BytecodeCache | None:
+    """Compiled templates beside compiled modules, where Python keeps those; else none are kept.
+
+    To compile those of a report takes as long as to fill them.
+    """
+    from jinja2.bccache import Bucket, FileSystemBytecodeCache
+
+    class Kept(FileSystemBytecodeCache):
+        """A place that may be full, or be cleared by others."""
+
+        def dump_bytecode(self, bucket: Bucket) -> None:
+            with suppress(OSError):
+                super().dump_bytecode(bucket)
+
+    if sys.dont_write_bytecode or not os.access(place, os.W_OK):
+        return None
+    return Kept(str(place), "template-%s.jinja")

@@ -72,6 +72,7 @@ class Report:
     mendable: bool
 
 
+Findings = tuple[Finding, ...]
 Examined = tuple[tuple[tuple[Finding, ...], ...], tuple[tuple[Sign, ...], ...]]
 """What was found in each log, and what its signals show beside."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -522,32 +522,9 @@ def decompose_torques(
     scored = np.zeros(len(log.q), dtype=bool)
     for run, inner in find_scored_samples(log, lowpass_hz):
         scored[run][inner] = True
-    rotor_free = np.array([p.symbol.startswith("Ia") for p in idim.parameters])
-    rotors, sensors = theta.copy(), np.zeros_like(theta)
-    rotors[: idim.inertial] = 0.0
-    idim.sensor_values(sensors)[:] = idim.sensor_values(theta)
-    idim.sensor_values(rotors)[:] = 0.0
-    sets = [theta, theta, theta] if nominal is None else [theta, theta, theta, nominal]
-    bodies = np.array([idim.split(each)[0] for each in sets])
-    friction = np.where(rotor_free, 0.0, rotors)
-    rotors = np.where(rotor_free, rotors, 0.0)
+    shares = share_parameters(idim, theta, nominal)
     for own, wide, inner in cut_scored_samples(idim, log, lowpass_hz, runs=True):
-        q, dq, ddq = log.q[wide], log.dq[wide], log.ddq[wide]
-        moved = np.multiply.outer((0.0, 1.0, 1.0), dq), np.multiply.outer((0.0, 0.0, 1.0), ddq)
-        gravity, moving, body, *rest = idim.rigid_torques(bodies, (0, 1, 2, 2), q, *moved)
-        around = collect_conditions(idim, log, wide)
-        around = idim.follow(q, dq, log.rate, conditions=around)
-        conditions = replace(around, load=idim.compute_loads(body) if idim.loaded else None)
-        values = {
-            "measured": log.tau[wide]
-            - idim.drive_torque(sensors, q, dq, ddq, conditions=conditions),
-            "inertia": body - moving + idim.drive_torque(rotors, q, dq, ddq),
-            "velocity": moving - gravity,
-            "gravity": gravity,
-            "friction": idim.drive_torque(friction, q, dq, ddq, conditions=conditions),
-        }
-        if nominal is not None:
-            values["nominal"] = rest[0]
+        values = split_torque(idim, shares, log, wide)
         begin = next(start for start, stop in log.runs if own.stop <= stop)
         shown: dict[str, Any] = {
             name: filter_zero_phase(x, lowpass_hz, log.rate) for name, x in values.items()
@@ -562,7 +539,8 @@ def decompose_torques(
         even = (place - begin) % step == 0
         extremes = inner.start + find_extremes(both[inner], size, own.start - begin)
         few = np.union1d(inner.start + np.flatnonzero(even[inner]), extremes)
-        shown |= {"place": place, "even": even, "speed": dq, "sharp": values["friction"]}
+        q = log.q[wide]
+        shown |= {"place": place, "even": even, "speed": log.dq[wide], "sharp": values["friction"]}
         shown |= {"position": q[:, q.shape[1] - log.measured.shape[1] :], "scored": scored[wide]}
         shown["fitted"] = find_fitted_samples(log, place)
         if log.temp is not None:
@@ -591,6 +569,63 @@ def decompose_torques(
         even=joined["even"],
         stretch=Stretch(fine / log.rate, measured, residual),
     )
+
+
+class Shares(NamedTuple):
+    """Parameters by the part of the torque that is theirs.
+
+    Attributes
+    ----------
+    bodies : ndarray, shape (sets, 10 links)
+        Of the model three times, for gravity, speed and acceleration; of the robot file, if any.
+    rotors, friction, sensors : ndarray, shape (parameters,)
+        The full set, with zeros for all others.
+    """
+
+    bodies: Array
+    rotors: Array
+    friction: Array
+    sensors: Array
+
+
+def share_parameters(idim: Idim, theta: Array, nominal: Array | None) -> Shares:
+    """Parameters by what they are of."""
+    sets = [theta, theta, theta] if nominal is None else [theta, theta, theta, nominal]
+    rotor = np.array([p.symbol.startswith("Ia") for p in idim.parameters])
+    drives, sensors = theta.copy(), np.zeros_like(theta)
+    drives[: idim.inertial] = 0.0
+    idim.sensor_values(sensors)[:] = idim.sensor_values(theta)
+    idim.sensor_values(drives)[:] = 0.0
+    return Shares(
+        np.array([idim.split(each)[0] for each in sets]),
+        np.where(rotor, drives, 0.0),
+        np.where(rotor, 0.0, drives),
+        sensors,
+    )
+
+
+def split_torque(
+    idim: Idim, shares: Shares, log: GeneralisedSamples, wide: slice
+) -> dict[str, Array]:
+    """Torques of a stretch as measured, by `PARTS`, and by the robot file, unfiltered [Nm or N].
+
+    Rigid bodies without speed and acceleration feel gravity alone; what speeds add is theirs, and
+    the rest that of accelerations.
+    """
+    q, dq, ddq = log.q[wide], log.dq[wide], log.ddq[wide]
+    moved = np.multiply.outer((0.0, 1.0, 1.0), dq), np.multiply.outer((0.0, 0.0, 1.0), ddq)
+    gravity, moving, body, *rest = idim.rigid_torques(shares.bodies, (0, 1, 2, 2), q, *moved)
+    around = idim.follow(q, dq, log.rate, conditions=collect_conditions(idim, log, wide))
+    conditions = replace(around, load=idim.compute_loads(body) if idim.loaded else None)
+    told = idim.drive_torque(shares.sensors, q, dq, ddq, conditions=conditions)
+    return {
+        "measured": log.tau[wide] - told,
+        "inertia": body - moving + idim.drive_torque(shares.rotors, q, dq, ddq),
+        "velocity": moving - gravity,
+        "gravity": gravity,
+        "friction": idim.drive_torque(shares.friction, q, dq, ddq, conditions=conditions),
+        **({"nominal": rest[0]} if rest else {}),
+    }
 
 
 def choose_stretch(log: GeneralisedSamples, most: int) -> tuple[int, int]:

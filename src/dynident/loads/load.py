@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from pydantic import AfterValidator, Field
@@ -333,7 +333,7 @@ def identify_load(
     link : str
         The moving link that carries it.
     """
-    base, idim, robot, mass = problem.base, problem.idim, problem.robot, loading.mass
+    base, robot, mass = problem.base, problem.robot, loading.mass
     robot.refuse_loops("payload")
     if robot.floating:
         raise InputError(
@@ -341,55 +341,20 @@ def identify_load(
             "load on a floating one"
         )
     body = robot.links.index(link)
-    rest, sigma, kappa = subtract_unloaded_model(problem, beta, covariance)
     own = base.matrix[:, 10 * body : 10 * body + 10]
     if not np.any(own):
         raise ComputationError(f"no torque shows a load on {link}")
+    rest, sigma, kappa = subtract_unloaded_model(problem, beta, covariance)
+    known = Unloaded(problem, beta, covariance, sigma, kappa)
     # the size of the load sets the scale of what is believed of it
     lengths = np.array([1.0] + [LENGTH] * 3 + [LENGTH**2] * 6)
     first = fit_load_columns(rest, own, UNTOLD * lengths)
     unit = max(abs(float(first.x[0])), LEAST_MASS) * lengths
-    drives = {
-        symbol: [k for k, p in enumerate(idim.parameters) if p.symbol == symbol]
-        for symbol in DRIFTS
-    }
-    drives = {symbol: places for symbol, places in drives.items() if places}
-    chosen: list[str] = []
-    tests: list[TestResult] = []
-    while True:
-        tried = {}
-        for symbol in drives.keys() - set(chosen):
-            columns, slight = stack_load_columns(base.matrix, own, unit, drives, [*chosen, symbol])
-            fit = fit_load_columns(rest, columns, slight)
-            last = range(len(columns.T) - len(drives[symbol]), len(columns.T))
-            tried[symbol] = run_zero_test(fit, last, f"{DRIFTS[symbol]} have not changed")
-        if not tried:
-            break
-        worst = min(tried, key=lambda symbol: (tried[symbol].p_value, symbol))
-        tests.append(tried[worst])
-        if tried[worst].p_value * len(drives) > DRIFTED:
-            break
-        chosen.append(worst)
-    columns, slight = stack_load_columns(base.matrix, own, unit, drives, chosen)
+    chosen, tests, columns, slight = choose_drive_changes(problem, rest, own, unit)
     fit = fit_load_columns(rest, columns, slight)
     tests.append(run_zero_test(fit, range(10), NO_LOAD))
-    warnings = []
-    if tests[-1].p_value > UNLOADED:
-        warnings.append(f"no load is seen on {link}: the log agrees with the model without one")
-    elif fit.x[0] <= CLEARLY * (std := float(np.sqrt(fit.covariance[0, 0]))):
-        warnings.append(
-            f"no load is seen on {link}: its mass, {fit.x[0]:.3g} +- {std:.2g} kg, is not clearly "
-            "above zero"
-        )
-    weak = np.sqrt(np.diag(fit.covariance)[:10]) > 0.3 * UNTOLD * unit
-    if np.any(weak):
-        warnings.append(
-            "the log hardly determines the whole load: turn the wrist to other directions of "
-            "gravity, "
-            "and faster"
-        )
-    moved, more = find_load_changes(problem, beta, covariance, sigma, kappa, own, unit, body,
-                         columns[:, 10:])  # fmt: skip
+    warnings = warn_of_unseen_load(fit, link, unit, tests[-1].p_value)
+    moved, more = find_load_changes(known, own, unit, body, columns[:, 10:])
     gains, scale = None, 1.0
     if mass is not None:
         told = float(fit.x[0])
@@ -399,9 +364,7 @@ def identify_load(
                 "is it the log with the load, and is it on that link?"
             )
         if loading.gains == PER_JOINT:
-            gains, fit = fit_gains_by_joint(
-                problem, beta, covariance, sigma, kappa, own, mass, fit.x[:10]
-            )
+            gains, fit = fit_gains_by_joint(known, own, mass, fit.x[:10])
         else:
             scale = mass / told
             std = scale * np.sqrt(fit.covariance[0, 0]) / told
@@ -411,16 +374,8 @@ def identify_load(
     )
     phi, draws = nearest.phi, nearest.draws
     if mass is None:
-        offset, spread = 0.0, loading.gain_error
-        if spread is None:
-            told = measure_gain_by_file(problem, rest.A, beta)
-            offset, spread = 0.5 * np.log(told), 0.5 * abs(np.log(told))
-            if spread > 0.5 * LIKE_FILE:
-                warnings.append(
-                    f"by the robot file's inertials the drives give {told:.3g} times what they "
-                    "say; the intervals have that as well as 1: weigh a known mass (mass), or "
-                    "state gain_error"
-                )
+        offset, spread, more_words = choose_gain_error(known, rest.A, loading.gain_error)
+        warnings += more_words
         normal = np.random.default_rng([loading.seed, 1]).normal(size=(len(draws), 1))
         draws = draws * np.exp(offset + spread * normal)
     else:
@@ -431,6 +386,105 @@ def identify_load(
         tuple(DRIFTS[symbol] for symbol in chosen), (*tests, *more), nearest, gains,
         moved, tuple(warnings),
     )  # fmt: skip
+
+
+class Unloaded(NamedTuple):
+    """The model without the load, and what the loaded log's rows leave of it.
+
+    Attributes
+    ----------
+    problem : Problem
+        The model on the loaded log.
+    beta : ndarray, shape (base parameters,)
+    covariance : ndarray, shape (base parameters, base parameters)
+    sigma : ndarray, shape (groups,)
+        Standard deviations of the loaded log's errors [Nm or N].
+    kappa : float
+        See `subtract_unloaded_model`.
+    """
+
+    problem: Problem
+    beta: Array
+    covariance: Array
+    sigma: Array
+    kappa: float
+
+
+def choose_drive_changes(
+    problem: Problem, rest: Rest, own: Array, unit: Array
+) -> tuple[list[str], list[TestResult], Array, Array]:
+    """What of the drives has changed beside the load, one kind after another while tests say so.
+
+    Returns
+    -------
+    chosen : list of str
+        Symbols of `DRIFTS`.
+    tests : list of TestResult
+    columns, slight : ndarray
+        Of the load and of what was chosen; see `fit_load_columns`.
+    """
+    matrix = problem.base.matrix
+    drives = {
+        symbol: [k for k, p in enumerate(problem.idim.parameters) if p.symbol == symbol]
+        for symbol in DRIFTS
+    }
+    drives = {symbol: places for symbol, places in drives.items() if places}
+    chosen: list[str] = []
+    tests: list[TestResult] = []
+    while True:
+        tried = {}
+        for symbol in drives.keys() - set(chosen):
+            columns, slight = stack_load_columns(matrix, own, unit, drives, [*chosen, symbol])
+            fit = fit_load_columns(rest, columns, slight)
+            last = range(len(columns.T) - len(drives[symbol]), len(columns.T))
+            tried[symbol] = run_zero_test(fit, last, f"{DRIFTS[symbol]} have not changed")
+        if not tried:
+            break
+        worst = min(tried, key=lambda symbol: (tried[symbol].p_value, symbol))
+        tests.append(tried[worst])
+        if tried[worst].p_value * len(drives) > DRIFTED:
+            break
+        chosen.append(worst)
+    return chosen, tests, *stack_load_columns(matrix, own, unit, drives, chosen)
+
+
+def warn_of_unseen_load(fit: RestFit, link: str, unit: Array, p_value: float) -> list[str]:
+    """Words on a load that the log does not show, or not the whole of it."""
+    warnings = []
+    if p_value > UNLOADED:
+        warnings.append(f"no load is seen on {link}: the log agrees with the model without one")
+    elif fit.x[0] <= CLEARLY * (std := float(np.sqrt(fit.covariance[0, 0]))):
+        warnings.append(
+            f"no load is seen on {link}: its mass, {fit.x[0]:.3g} +- {std:.2g} kg, is not clearly "
+            "above zero"
+        )
+    if np.any(np.sqrt(np.diag(fit.covariance)[:10]) > 0.3 * UNTOLD * unit):
+        warnings.append(
+            "the log hardly determines the whole load: turn the wrist to other directions of "
+            "gravity, and faster"
+        )
+    return warnings
+
+
+def choose_gain_error(
+    known: Unloaded, A: Array, stated: float | None
+) -> tuple[float, float, list[str]]:
+    """Mean and standard deviation of the logarithm of the drives' common gain, and a warning.
+
+    A load's mass is in the unit of the torques: what they err in common is in its interval, as far
+    as is stated or, where nothing is, as the robot file and the identified model differ.
+    """
+    if stated is not None:
+        return 0.0, stated, []
+    told = measure_gain_by_file(known.problem, A, known.beta)
+    half = 0.5 * float(np.log(told))
+    if abs(half) <= 0.5 * LIKE_FILE:
+        return half, abs(half), []
+    words = (
+        f"by the robot file's inertials the drives give {told:.3g} times what they say; the "
+        "intervals have that as well as 1: weigh a known mass (mass), or state gain_error"
+    )
+    return half, abs(half), [words]
 
 
 def measure_gain_by_file(problem: Problem, A: Array, beta: Array) -> float:
@@ -487,17 +541,10 @@ def factorise_log_parts(
 
 
 def find_load_changes(
-    problem: Problem,
-    beta: Array,
-    covariance: Array,
-    sigma: Array,
-    kappa: float,
-    own: Array,
-    unit: Array,
-    body: int,
-    beside: Array,
+    known: Unloaded, own: Array, unit: Array, body: int, beside: Array
 ) -> tuple[str | None, list[TestResult]]:
     """Whether mass and first moment are the same all the time, and whichever way gravity points."""
+    problem, beta, covariance, sigma, kappa = known
     (log,) = problem.samples
     time = np.minimum(np.arange(len(log.q)) * WINDOWS // len(log.q), WINDOWS - 1)
     kinds = {
@@ -560,20 +607,14 @@ def label_gravity_sides(robot: Robot, log: Samples, body: int) -> np.ndarray:
 
 
 def fit_gains_by_joint(
-    problem: Problem,
-    beta: Array,
-    covariance: Array,
-    sigma: Array,
-    kappa: float,
-    own: Array,
-    mass: float,
-    phi: Array,
+    known: Unloaded, own: Array, mass: float, phi: Array
 ) -> tuple[Gains, RestFit]:
     """Each drive's gain and the load from its mass: ``y_j = s_j X_j M phi``, ``gain_j = 1 / s_j``.
 
     Gauss-Newton over the other nine parameters of the load and the n scales: of the torques that
     the load adds, as of those of the model itself the identification without it knew nothing.
     """
+    problem, beta, covariance, sigma, kappa = known
     factors, n = problem.factors, len(problem.groups)
     A = [g.factor[:, :-1] / s for g, s in zip(factors.groups, sigma, strict=True)]
     r = np.concatenate([

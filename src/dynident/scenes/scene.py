@@ -15,7 +15,6 @@ from dynident.excitation.clearance import Clearance
 from dynident.excitation.obstacles import Obstacle
 from dynident.robot.geometry import (
     load_urdf_model,
-    sample_circles,
     surround_shape,
 )
 from dynident.robot.model import HUGE, Robot
@@ -166,22 +165,22 @@ def draw_stick_figure(robot: Robot) -> list[Piece]:
     names = (robot.base_link, *robot.links)
     found = []
 
-    def add(body: int, points: Array) -> None:
-        corners, faces = triangulate_hull(points)
+    def add(body: int, rings: Array) -> None:
+        corners, faces = triangulate_rings(rings)
         found.append(Piece(names[body + 1], "link", body, corners, faces))
 
     carrying = {joint.parent - 1 for joint in robot.joints}
     origin = np.zeros(3)
     for k, joint in enumerate(robot.joints):
         if np.linalg.norm(joint.translation) > radius:
-            add(joint.parent - 1, build_capsule_points(origin, joint.translation, radius))
+            add(joint.parent - 1, build_capsule_rings(origin, joint.translation, radius))
         up = joint.axis
-        add(k, build_cylinder_points(-1.6 * radius * up, 1.6 * radius * up, 1.5 * radius))
+        add(k, build_cylinder_rings(-1.6 * radius * up, 1.6 * radius * up, 1.5 * radius))
         if k not in carrying:
             tip = 4.5 * radius * up
             across = 2.2 * radius * find_perpendicular(up)
-            add(k, build_capsule_points(origin, tip, 0.7 * radius))
-            add(k, build_capsule_points(tip - across, tip + across, 0.5 * radius))
+            add(k, build_capsule_rings(origin, tip, 0.7 * radius))
+            add(k, build_capsule_rings(tip - across, tip + across, 0.5 * radius))
     return found
 
 
@@ -192,23 +191,30 @@ def find_perpendicular(axis: Array) -> Array:
     return np.asarray(found / np.linalg.norm(found))
 
 
-def build_capsule_points(a: Array, b: Array, radius: float) -> Array:
-    """Points of a capsule between two places."""
-    latitude = np.pi / 12.0 * np.arange(-5, 6)
-    poles = radius * np.array([[0.0, 0.0, -1.0], [0.0, 0.0, 1.0]])
-    ball = np.vstack(
-        [sample_circles(radius * np.cos(latitude), radius * np.sin(latitude), SIDES), poles]
-    )
-    return np.vstack([ball + a, ball + b])
+def build_capsule_rings(a: Array, b: Array, radius: float) -> Array:
+    """Circles around a capsule between two places, shape (rings, SIDES, 3)."""
+    circle, up = sample_circle_about(b - a)
+    latitude = np.deg2rad(np.arange(-90.0, 1.0, 15.0))[:, None, None]
+    around, along = radius * np.cos(latitude) * circle, radius * np.sin(latitude) * up
+    return np.concatenate([a + around + along, (b + around - along)[::-1]])
 
 
-def build_cylinder_points(a: Array, b: Array, radius: float) -> Array:
-    """Points of a cylinder between two places."""
-    axis = (b - a) / np.linalg.norm(b - a)
-    u = find_perpendicular(axis)
-    frame = np.column_stack([u, np.cross(axis, u)])
-    circle = sample_circles(np.array([radius]), np.zeros(1), SIDES)[:, :2] @ frame.T
-    return np.vstack([circle + a, circle + b])
+def build_cylinder_rings(a: Array, b: Array, radius: float) -> Array:
+    """The two circles at the ends of a cylinder, shape (2, SIDES, 3)."""
+    circle, _ = sample_circle_about(b - a)
+    return np.stack([radius * circle + a, radius * circle + b])
+
+
+def sample_circle_about(axis: Array) -> tuple[Array, Array]:
+    """A circle of radius 1 about an axis, counter-clockwise, shape (SIDES, 3), and its direction.
+
+    About z where the axis has no length.
+    """
+    size = float(np.linalg.norm(axis))
+    up = axis / size if size > 0.0 else np.array([0.0, 0.0, 1.0])
+    u = find_perpendicular(up)
+    angle = 2.0 * np.pi / SIDES * np.arange(SIDES)
+    return np.outer(np.cos(angle), u) + np.outer(np.sin(angle), np.cross(up, u)), up
 
 
 # ------------------------------------------------------------------------------ shapes
@@ -237,16 +243,35 @@ def triangulate_shape(shape: Shape, name: str, most: int) -> tuple[Array, Intege
         faces = np.array([[c[0], c[1], c[2]] for c in corners], dtype=int).reshape(-1, 3)
         return thin_mesh(np.array(shape.vertices()), faces, most)
     if kind == "Cylinder":
-        return triangulate_hull(
-            sample_circles(
-                np.full(2, shape.radius), shape.halfLength * np.array([-1.0, 1.0]), SIDES
-            )
-        )
+        tip = np.array([0.0, 0.0, shape.halfLength])
+        return triangulate_rings(build_cylinder_rings(-tip, tip, shape.radius))
     if kind in ("Sphere", "Capsule"):
-        half = shape.halfLength if kind == "Capsule" else 0.0
-        tip = np.array([0.0, 0.0, half])
-        return triangulate_hull(build_capsule_points(-tip, tip, shape.radius))
+        tip = np.array([0.0, 0.0, shape.halfLength if kind == "Capsule" else 0.0])
+        return triangulate_rings(build_capsule_rings(-tip, tip, shape.radius))
     return triangulate_hull(surround_shape(shape, name))
+
+
+NO_AREA = 1e-9
+"""Of a triangle, as a share of the largest."""
+
+
+def triangulate_rings(rings: Array) -> tuple[Array, Integers]:
+    """Triangles of a surface around circles, one above another; counter-clockwise from outside.
+
+    None where a circle is a point, or the one below.
+    """
+    count, sides, _ = rings.shape
+    here = np.arange(sides)
+    after = (here + 1) % sides
+    low = sides * np.arange(count - 1)[:, None]
+    a, b, c, d = low + here, low + after, low + sides + after, low + sides + here
+    walls = np.stack([np.stack([a, b, c], axis=-1), np.stack([a, c, d], axis=-1)])
+    fan = np.column_stack([0 * here[2:], here[1:-1], here[2:]])
+    ends = [fan[:, ::-1], fan + sides * (count - 1)]
+    points, faces = rings.reshape(-1, 3), np.vstack([walls.reshape(-1, 3), *ends])
+    p, q, r = (points[faces[:, k]] for k in range(3))
+    area = np.linalg.norm(np.cross(q - p, r - p), axis=1)
+    return points, faces[area > NO_AREA * area.max()]
 
 
 def triangulate_hull(points: Array) -> tuple[Array, Integers]:
