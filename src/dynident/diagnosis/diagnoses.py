@@ -30,6 +30,7 @@ from dynident.diagnosis.sized import (
     suspect_ripples,
     suspect_slow_loggers,
 )
+from dynident.diagnosis.signs import find_lost_rows
 from dynident.diagnosis.springs import suspect_springs
 from dynident.diagnosis.suspicion import (
     Case,
@@ -658,6 +659,11 @@ def is_general(scene: Scene) -> bool:
     return not scene.plain
 
 
+def keeps_time(scene: Scene) -> bool:
+    """Plain logs without lost rows, behind each of which time is another."""
+    return scene.plain and not any(find_lost_rows(scene.log))
+
+
 def has_reductions(scene: Scene) -> bool:
     """Logs of a robot with gears between its motors and joints, as far as its file tells."""
     return scene.plain and not np.array_equal(scene.robot.drives.reduction, np.eye(scene.n))
@@ -710,7 +716,7 @@ DIAGNOSES: dict[str, Diagnosis] = {
     "gravity": Diagnosis(suspect_missing_gravity, is_plain),
     "mounting": Diagnosis(suspect_mountings, is_plain, suspect_mounted_targets),
     "coupled drive": Diagnosis(suspect_coupled_drives, is_plain),
-    "rate": Diagnosis(suspect_rates, is_plain),
+    "rate": Diagnosis(suspect_rates, keeps_time),
     "torque scale of a joint": Diagnosis(suspect_torque_scales, is_plain),
     "load": Diagnosis(suspect_loads, is_plain),
     "friction": Diagnosis(suspect_missing_friction, is_plain),
