@@ -19,6 +19,7 @@ from dynident.core.arrays import Array, Integers
 from dynident.core.inertia import INERTIAL
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.scene import Scene
+from dynident.diagnosis.signs import find_lost_rows
 from dynident.diagnosis.sized import (
     interpolate_minimum,
     suspect_delays,
@@ -30,7 +31,6 @@ from dynident.diagnosis.sized import (
     suspect_ripples,
     suspect_slow_loggers,
 )
-from dynident.diagnosis.signs import find_lost_rows
 from dynident.diagnosis.springs import suspect_springs
 from dynident.diagnosis.suspicion import (
     Case,
