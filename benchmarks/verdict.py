@@ -402,9 +402,8 @@ def render(found: list[Outcome], seed: int) -> list[str]:
         "and rotors have the truth; errors are below the frequency that the result states. "
         "“elsewhere”: the same of a motion in other places, at other speeds. "
         f"“{UNSEEN}” is left out of the first table: no log shows it, and every verdict says so. "
-        f"“{ZERO}” is not: the file's bodies would show one that is large; along motions that the "
-        "same encoder logs such results err no more than others, here they are asked about "
-        "true positions.",
+        f"“{ZERO}” is in it, and left out in a row of its own: verdicts say that no log shows this "
+        "either, and the file's bodies only show one that is large.",
         "",
         *markdown(["verdict", "results", "torques as said %", "intervals cover %", "both %",
                    "intervals with the truth %", "elsewhere %"], rows),

@@ -481,8 +481,11 @@ def suspect_rates(case: Case) -> Iterator[Suspicion]:
     """A time axis that is another: inertia and gravity do not go together.
 
     Of positions that no filter smooths none that is slower: it would only make their noise less.
+    Behind each row that was lost time is another: no clock is that of all.
     """
     log = case.scene.log
+    if any(find_lost_rows(log)):
+        return
     for factor in (*RATES, *(1.0 / rate for rate in RATES)):
         right = factor * log.rate
         if not limit.SLOWEST_RATE <= right <= limit.FASTEST_RATE or (log.rough and factor < 1.0):
@@ -659,11 +662,6 @@ def is_general(scene: Scene) -> bool:
     return not scene.plain
 
 
-def keeps_time(scene: Scene) -> bool:
-    """Plain logs without lost rows, behind each of which time is another."""
-    return scene.plain and not any(find_lost_rows(scene.log))
-
-
 def has_reductions(scene: Scene) -> bool:
     """Logs of a robot with gears between its motors and joints, as far as its file tells."""
     return scene.plain and not np.array_equal(scene.robot.drives.reduction, np.eye(scene.n))
@@ -716,7 +714,7 @@ DIAGNOSES: dict[str, Diagnosis] = {
     "gravity": Diagnosis(suspect_missing_gravity, is_plain),
     "mounting": Diagnosis(suspect_mountings, is_plain, suspect_mounted_targets),
     "coupled drive": Diagnosis(suspect_coupled_drives, is_plain),
-    "rate": Diagnosis(suspect_rates, keeps_time),
+    "rate": Diagnosis(suspect_rates, is_plain),
     "torque scale of a joint": Diagnosis(suspect_torque_scales, is_plain),
     "load": Diagnosis(suspect_loads, is_plain),
     "friction": Diagnosis(suspect_missing_friction, is_plain),

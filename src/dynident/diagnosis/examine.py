@@ -494,8 +494,8 @@ def fit_suspects(case: Case, thorough: bool, apart: float | None) -> list[Explai
 def rank_explanations(scene: Scene, explained: list[Explained]) -> list[Explained]:
     """The best first: of those about as good the one of fewest numbers, then by the file.
 
-    Where neither tells, what any bodies leave counts as much as what consistent ones do: a joint's
-    torque and its position of the other sign differ by little else.
+    Where neither tells, what any bodies leave counts as much: signs of a torque and a position
+    differ by little else.
     """
     known = scene.robot.has_nominal
     files = [each.problem.file_error() if known else 0.0 for each in explained]
