@@ -6,7 +6,9 @@ from other conditions. `identify` decides and judges as on the command line; the
 the robot and its true inertial parameters say whether torques err by no more than the result
 says, and intervals cover. Writes `docs/figures/verdict.md`:
 
-    python benchmarks/verdict.py [COUNT] [--print]
+    python benchmarks/verdict.py [COUNT [SEED]] [--print]
+
+SEED is that of the first robot; each one behind has the next.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import DynidentError
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.filters.filters import count_filter_edge, filter_zero_phase
-from dynident.fit.verdict import STATES
+from dynident.fit.verdict import STATES, TRUSTED
 from dynident.report.fit import Fit
 from dynident.robot.model import Robot
 from dynident.study.run import run_study
@@ -47,8 +49,8 @@ ROBOTS: dict[str, dict[str, Any]] = {
 }
 REFUSED = "refused"
 COLUMNS = {"q": "q*", "tau": "tau*"}
-COUNT = 120
-"""Robots."""
+COUNT, SEED = 120, 5000
+"""Robots, and the seed of the first."""
 Signals = tuple[Array, Array]
 """Positions and torques."""
 Motion = tuple[Array, Array, Array]
@@ -238,6 +240,7 @@ CASES: dict[str, tuple[Log, Log]] = {
 }
 """Of the logs that are fitted and held out; the last is what no log can show."""
 UNSEEN = "all gains, both logs"
+ZERO = "a joint's zero, both logs"
 
 
 def make_log(w: World, kind: Log, rng: np.random.Generator, u: float) -> Signals:
@@ -343,40 +346,45 @@ def share_covered(w: World, fit: Fit) -> float:
 
 
 def main() -> None:
-    words = [each for each in sys.argv[1:] if not each.startswith("-")]
+    words = [int(each) for each in sys.argv[1:] if not each.startswith("-")]
+    count, seed = (*words, *(COUNT, SEED)[len(words) :])
     found: list[Outcome] = []
-    for k in range(int(words[0]) if words else COUNT):
+    for k in range(count):
         # every second robot is sound; the others take turns
         kind = "sound" if k % 2 else [*CASES][1 + k // 2 % (len(CASES) - 1)]
         name = [*ROBOTS][k % len(ROBOTS)]
         held = bool(k // (2 * len(CASES) - 2) % 2) if kind != "sound" else bool(k // 2 % 2)
-        found.append(judge(name, ROBOTS[name], kind, held, k))
+        found.append(judge(name, ROBOTS[name], kind, held, seed + k))
         if "--print" in sys.argv:
             o = found[-1]
             print(f"{o.robot:6} {o.kind:32} {o.held:1} {o.state:9} said {o.said:6.2f} is "
                   f"{o.error:6.2f} there {o.elsewhere:6.2f} covers {o.covered:.2f} {o.why[:80]}",
                   flush=True)  # fmt: skip
-    text = "\n".join(render(found)) + "\n"
+    text = "\n".join(render(found, seed)) + "\n"
     if "--print" not in sys.argv:
         (FIGURES / "verdict.md").write_text(text)
     sys.stdout.write(text)
 
 
-def render(found: list[Outcome]) -> list[str]:
+def render(found: list[Outcome], seed: int) -> list[str]:
     """The page."""
     told = [each for each in found if each.kind != UNSEEN]
     every = (*STATES, REFUSED)
     rows = [
         [
-            state, str(len(own)),
+            words, str(len(own)),
             share(o.error <= SAID * o.said for o in own),
             share(o.covered >= COVERED for o in own),
             share(o.holds for o in own),
             share(np.array([o.covered for o in own])),
             share(o.elsewhere <= SAID * o.said for o in own),
         ]
-        for state in STATES
-        for own in [[o for o in told if o.state == state]]
+        for words, state, left in (
+            (TRUSTED, TRUSTED, ""),
+            (f"{TRUSTED}, without “{ZERO}”", TRUSTED, ZERO),
+            *((each, each, "") for each in STATES[1:]),
+        )
+        for own in [[o for o in told if o.state == state and o.kind != left]]
     ]  # fmt: skip
     kinds = [
         [
@@ -386,13 +394,16 @@ def render(found: list[Outcome]) -> list[str]:
         for kind in CASES
     ]
     return [
-        f"{len(found)} made robots ({', '.join(ROBOTS)}), half of them with sound logs. A result "
+        f"{len(found)} made robots ({', '.join(ROBOTS)}; seeds from {seed} on), half of them with "
+        "sound logs. A result "
         "holds if its torques err on a fresh motion of the same kind (places, frequencies and "
         f"amplitudes, with other phases) by at most {SAID:g} times the largest of its fitted, "
         f"held-out and expected errors, and {100 * COVERED:.0f} % of its 95 % intervals of bodies "
         "and rotors have the truth; errors are below the frequency that the result states. "
         "“elsewhere”: the same of a motion in other places, at other speeds. "
-        f"“{UNSEEN}” is left out of the first table: no log shows it, and every verdict says so.",
+        f"“{UNSEEN}” is left out of the first table: no log shows it, and every verdict says so. "
+        f"“{ZERO}” is in it, and left out in a row of its own: verdicts say that no log shows this "
+        "either, and the file's bodies only show one that is large.",
         "",
         *markdown(["verdict", "results", "torques as said %", "intervals cover %", "both %",
                    "intervals with the truth %", "elsewhere %"], rows),

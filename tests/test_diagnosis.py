@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from dynident.diagnosis.diagnoses import (
     has_corner,
     place_columns,
 )
-from dynident.diagnosis.examine import examine
+from dynident.diagnosis.examine import Explained, examine, rank_explanations
 from dynident.diagnosis.scene import take_scene
 from dynident.diagnosis.screening import evaluate_free_errors, is_clearly_better
 from dynident.diagnosis.signs import Sign, estimate_smallest_step, find_signs
@@ -33,7 +34,7 @@ from dynident.diagnosis.springs import (
     find_sure_spring,
     fit_under_constraints,
 )
-from dynident.diagnosis.suspicion import Reading, Suspicion, fit_consistent_model
+from dynident.diagnosis.suspicion import Case, Reading, Suspicion, fit_consistent_model
 from dynident.diagnosis.thresholds import BLUR, SURE
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
@@ -263,6 +264,21 @@ def test_a_joint_that_no_model_explains_hides_no_other():
     turned = Suspicion("position sign", "", Reading.plain(3, lambda scene: scene))
     assert is_clearly_better(own, np.array([0.4, 0.4, 0.85]), turned, None, False)
     assert not is_clearly_better(own, np.array([0.02, 0.03, 0.9]), turned, None, False)
+
+
+def test_readings_about_as_good_are_told_apart_by_what_any_bodies_leave(sound):
+    """As a joint's sign of torque and of position, where consistent bodies leave about the same."""
+    scene = take_scene(base_parameters(build_idim(toy.arm(N, nominal=False))), prepare(sound, 10.0))
+
+    def explain(name, consistent, free):
+        problem = SimpleNamespace(free_errors=lambda: np.full(N, free))
+        return Explained(Suspicion(name, name, Reading.plain(N)), np.full(N, consistent), problem)
+
+    torque, position = explain("torque", 0.0695, 0.0717), explain("position", 0.0698, 0.0672)
+    for given in ([torque, position], [position, torque]):
+        assert rank_explanations(scene, given)[0].suspicion.diagnosis == "position"
+    worse = explain("position", 0.074, 0.05)
+    assert rank_explanations(scene, [worse, torque])[0].suspicion.diagnosis == "torque"
 
 
 def test_half_of_a_joints_error_is_clear_of_its_torques_sign_alone():
@@ -904,6 +920,12 @@ def test_rows_that_were_lost_show_and_repeated_ones_do_not(sound):
         return replace(sound, q=sound.q[rows], tau=sound.tau[rows], segments=((0, len(rows)),))
 
     assert kinds(take(rows)) == {"rows lost"}
+    base = base_parameters(build_idim(toy.arm(N)))
+    for log, clocks in ((sound, True), (take(rows), False)):
+        scene = take_scene(base, prepare(log, 10.0), most=60)
+        case = Case(scene, np.zeros(base.count), np.zeros(N), frozenset())
+        assert any(DIAGNOSES["rate"].suspect(case)) == clocks
+        find_by_file(scene)  # without a clock to choose
     held = np.maximum.accumulate(np.where(kept, np.arange(len(kept)), 0))
     assert "rows lost" not in kinds(take(held))
 

@@ -15,6 +15,7 @@ from dynident.core.errors import InputError
 from dynident.core.inertia import from_com
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
+from dynident.online.carried import weigh_load
 from dynident.online.recursive import Drift, Forgetting
 from dynident.online.tracker import Alarm, Known, Tracker
 from dynident.robot import load_robot
@@ -296,19 +297,63 @@ def test_a_prediction_changes_nothing():
 
 
 @pytest.mark.parametrize("mass", [0.0, 1.0])
-def test_a_load_from_the_first_sample_on_is_a_misfit_of_the_start(mass):
-    """Told once, when the level is known; without a start it is the robot's own."""
+def test_a_load_from_the_first_sample_on_is_told_by_the_start(mass):
+    """Once, when the level is known, and weighed; without a start it is the robot's own."""
     base, sigma, _, _, half, samples = carrying(16.0, mass=mass)
     learnt = Tracker(base, sigma, RATE)
     assert fed(learnt, samples, 0, half) == []
     known = Known(learnt.beta, np.diag(learnt.std**2))
     tracker = Tracker(base, sigma, RATE, start=known)
     events = fed(tracker, samples, half)
-    assert [event.kind for event in events] == (["misfit"] if mass else [])
+    assert [event.kind for event in events] == (["load"] if mass else [])
     for event in events:
         assert 3.0 * RATE <= event.sample < 4.0 * RATE
         assert event.statistic > event.threshold
+    assert (tracker.load is not None) == tracker.loaded == bool(mass)
+    if tracker.load is not None:
+        assert abs(tracker.load.mass - mass) < 0.02
+        np.testing.assert_allclose(tracker.beta, known.beta, rtol=1e-9)
     assert fed(Tracker(base, sigma, RATE), samples, half, half + 2000) == []
+
+
+def test_another_drive_than_that_of_the_start_is_no_load():
+    base, sigma, _, _, half, (q, dq, ddq, tau) = carrying(16.0, mass=0.0)
+    learnt = Tracker(base, sigma, RATE)
+    fed(learnt, (q, dq, ddq, tau), 0, half)
+    tracker = Tracker(base, sigma, RATE, start=Known(learnt.beta, learnt.covariance))
+    doubled = tau * np.where(np.arange(6) == 1, 2.0, 1.0)
+    (event,) = fed(tracker, (q, dq, ddq, doubled), half)
+    assert event.kind == "misfit"
+    assert not tracker.loaded
+
+
+@pytest.mark.parametrize("robot", [2, 4])
+def test_what_a_load_explains_is_what_joint_least_squares_says(robot):
+    """Of a start with errors of its own, by the two factors of the recursion alone."""
+    base = stream(robot, 2.0)[0]
+    rng, p = np.random.default_rng(3), base.count
+    shift = base.matrix[:, 10 * (robot - 1) : 10 * robot]
+    std, R0, X = np.full(10, 2.0), np.triu(rng.normal(size=(p, p))), rng.normal(size=(3 * p, p))
+    R0[np.diag_indices(p)] = 1.0 + np.abs(np.diag(R0))
+    b0, y = rng.normal(size=p), 5.0 * rng.normal(size=3 * p)
+
+    def solve(rows, side):
+        found = np.linalg.lstsq(rows, side, rcond=None)[0]
+        return found, float(np.sum((rows @ found - side) ** 2))
+
+    start = np.column_stack([R0, R0 @ b0])
+    now = np.linalg.qr(np.vstack([start, np.column_stack([X, y])]), mode="r")[:p]
+    _, squares = solve(np.vstack([R0, X]), np.append(R0 @ b0, y))
+    both = np.block(
+        [[R0, -R0 @ shift], [X, np.zeros((3 * p, 10))], [np.zeros((10, p)), np.eye(10) / 2.0]]
+    )
+    found, left = solve(both, np.concatenate([R0 @ b0, y, np.zeros(10)]))
+    carried = weigh_load(start, now, shift, std, squares, 3 * p)
+    np.testing.assert_allclose(carried.phi, found[p:], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(carried.share, left / squares, rtol=1e-8)
+    covariance = np.linalg.inv(both.T @ both)[p:, p:]
+    half = np.linalg.inv(carried.factor[:, :10])
+    np.testing.assert_allclose(half @ half.T, covariance, rtol=1e-6, atol=1e-9)
 
 
 def test_a_load_put_down_is_noticed():

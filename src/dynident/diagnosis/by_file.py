@@ -68,9 +68,9 @@ def find_by_file(scene: Scene) -> Told | None:
         if average_errors(each) <= most_left[k] * before and said[k] <= limit.WORTH_AGAINST * quiet
     ]
     times = measure_inertia(alone)
-    if not hopeful and times > limit.QUICK:
-        off = [abs(np.log((s.rate or np.inf) / rate / times**0.5)) for s in readings]
-        hopeful = [int(np.argmin(off))]
+    off = {k: abs(np.log(s.rate / rate / times**0.5)) for k, s in enumerate(readings) if s.rate}
+    if not hopeful and times > limit.QUICK and off:
+        hopeful = [min(off, key=off.__getitem__)]
     if not hopeful:
         zero = find_zero(alone)
         if zero is None:

@@ -19,6 +19,7 @@ from dynident.core.arrays import Array, Integers
 from dynident.core.inertia import INERTIAL
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.scene import Scene
+from dynident.diagnosis.signs import find_lost_rows
 from dynident.diagnosis.sized import (
     interpolate_minimum,
     suspect_delays,
@@ -480,8 +481,11 @@ def suspect_rates(case: Case) -> Iterator[Suspicion]:
     """A time axis that is another: inertia and gravity do not go together.
 
     Of positions that no filter smooths none that is slower: it would only make their noise less.
+    Behind each row that was lost time is another: no clock is that of all.
     """
     log = case.scene.log
+    if any(find_lost_rows(log)):
+        return
     for factor in (*RATES, *(1.0 / rate for rate in RATES)):
         right = factor * log.rate
         if not limit.SLOWEST_RATE <= right <= limit.FASTEST_RATE or (log.rough and factor < 1.0):

@@ -492,7 +492,11 @@ def fit_suspects(case: Case, thorough: bool, apart: float | None) -> list[Explai
 
 
 def rank_explanations(scene: Scene, explained: list[Explained]) -> list[Explained]:
-    """The best first: of those about as good the one of fewest numbers, then by the file."""
+    """The best first: of those about as good the one of fewest numbers, then by the file.
+
+    Where neither tells, what any bodies leave counts as much: signs of a torque and a position
+    differ by little else.
+    """
     known = scene.robot.has_nominal
     files = [each.problem.file_error() if known else 0.0 for each in explained]
     least = min((each.cost for each in explained), default=0.0)
@@ -500,7 +504,8 @@ def rank_explanations(scene: Scene, explained: list[Explained]) -> list[Explaine
     def order(k: int) -> tuple[bool, int, bool, float]:
         cost = explained[k].cost
         far = files[k] > limit.TIED**2 * min(files)
-        return cost > limit.TIED * least, explained[k].suspicion.freedom, far, cost
+        both = cost * average_errors(explained[k].problem.free_errors())
+        return cost > limit.TIED * least, explained[k].suspicion.freedom, far, both
 
     return [explained[k] for k in sorted(range(len(explained)), key=order)]
 

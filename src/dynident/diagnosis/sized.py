@@ -414,10 +414,7 @@ def suspect_late_signals(case: Case) -> Iterator[Suspicion]:
     sensors = {
         "torque delay": ("the torques stand", ("tau",) if s.log.torque != "none" else ()),
         "wrench delay": ("the contacts' wrenches stand", tuple(WRENCHES + n for n in s.wrenches)),
-        "base delay": (
-            "the base's motion stands",
-            BASE if moves else (),
-        ),
+        "base delay": ("the base's motion stands", BASE if moves else ()),
     }
     families = [
         build_lateness_family(diagnosis, what, labels)
@@ -473,15 +470,10 @@ def build_lag_family(n: int, joint: int) -> Family:
         if abs(time) * s.log.rate < limit.SHORTEST_DELAY:
             return None
         word = "lags" if time > 0.0 else "leads"
-        return make_mendable_suspicion(
-            "position delay",
-            f"the position of {s.robot.joint_names[joint]} {word} all else by "
-            f"{1e3 * abs(time):.2f} ± {1e3 * error[0]:.2f} ms",
-            Mending(lag=collapse_equal_values(np.round(lag(size), 6))),
-            n,
-            1,
-            float(error[0]),
-        )
+        size_ms = f"{1e3 * abs(time):.2f} ± {1e3 * error[0]:.2f} ms"
+        what = f"the position of {s.robot.joint_names[joint]} {word} all else by {size_ms}"
+        mending = Mending(lag=collapse_equal_values(np.round(lag(size), 6)))
+        return make_mendable_suspicion("position delay", what, mending, n, 1, float(error[0]))
 
     return Family(lambda s, size: s.lagged(lag(size)), tell, SOON, 2.0 * limit.DELAY_STEP)
 
@@ -642,13 +634,11 @@ def build_ripple_family(n: int, waves: Mapping[int, tuple[float, Array]]) -> Fam
             for (j, (order, _)), own in zip(waves.items(), amplitude, strict=True)
         )
         return Suspicion(
-            "ripple",
-            f"the torques ripple with the position, {whose}",
+            "ripple", f"the torques ripple with the position, {whose}",
             Reading.plain(n, lambda known: read(known, size)),
-            advice="add an [[element]] of kind 'ripple' at each",
-            freedom=3 * len(waves),
+            advice="add an [[element]] of kind 'ripple' at each", freedom=3 * len(waves),
             error=float(np.max(error)),
-        )
+        )  # fmt: skip
 
     return Family(read, tell, 1.0, np.inf, 2 * len(waves))
 

@@ -16,9 +16,9 @@ NUMBER, WHOLE, WORD, FLAG = ("number", "integer", "string", "boolean")
 """Types of JSON."""
 OF_LOAD = {"mass": NUMBER, "std": NUMBER}
 EVENTS = {
-    "load": "another load than before",
+    "load": "another load than before, or than the start has",
     "released": "no load besides the model's any more",
-    "misfit": "the start does not fit: a load from the beginning, another robot, or other noise",
+    "misfit": "the start does not fit: another robot, other drives, or other noise",
 }
 """What an event is in words, by its kind."""
 

@@ -62,10 +62,14 @@ class InstrumentAnswer:
     """
 
     def __init__(self, R: Array, beta: Array, weight: float) -> None:
+        self.begin(R, beta)
+        self._weight = weight
+
+    def begin(self, R: Array, beta: Array) -> None:
+        """Know what a start says, and no more."""
         self.S = np.ascontiguousarray(np.column_stack([R, R, R @ beta]))
         self.kept = np.stack([self.S, self.S])
         """S at the ends of the last two half windows, the older first."""
-        self._weight = weight
 
     def update(
         self,

@@ -187,13 +187,15 @@ class Memory(NamedTuple):
     state: Array
 
 
-SAMPLES, MODE, IN_HALF, ROWS, ROWS_BEFORE, QUIET, MODE_AGE, COUNTS = 0, 1, 2, 3, 4, 5, 6, 7
+SAMPLES, MODE, IN_HALF, ROWS, ROWS_BEFORE, QUIET, MODE_AGE, FIRST_ROWS, COUNTS = range(9)
 """What is counted: samples, whether a load is carried, samples and rows of the present half
-window, rows of the one before, quiet halves so far, half windows in this mode."""
-SUM, SUM_BEFORE, LEVEL, SCATTER, STATISTIC, THRESHOLD, FREEDOM, TOTALS = 0, 1, 2, 3, 4, 5, 6, 7
-"""Sums of squared innovations, their mean and scatter as learnt, the last test."""
-QUIETLY, BAD, CHANGED, RELEASE, UNFIT = 0, 1, 2, 3, 4
-"""What a step comes back with."""
+window, rows of the one before, quiet halves so far, half windows in this mode, rows until the level
+is learnt."""
+SUM, SUM_BEFORE, LEVEL, SCATTER, STATISTIC, THRESHOLD, FREEDOM, FIRST_SUM, TOTALS = range(9)
+"""Sums of squared innovations, their mean and scatter as learnt, the last test, the sum over all
+rows until the level is learnt."""
+QUIETLY, BAD, CHANGED, RELEASE, SETTLED = 0, 1, 2, 3, 4
+"""What a step comes back with; `SETTLED` once, when the level has been learnt."""
 
 
 def pack_vectors(*parts: NamedTuple) -> tuple[Integers, Array]:
@@ -493,8 +495,8 @@ def examine_half_window(s, pace, m, memory):  # type: ignore[no-untyped-def]
         memory.kept_due[0] = memory.kept_due[1]
         memory.kept_place[0] = memory.kept_place[1]
         keep_recursion(memory, 1)
-    if settled < s.settle <= count[QUIET] and total[LEVEL] > MISFIT:
-        outcome = UNFIT
+    if settled < s.settle <= count[QUIET]:
+        outcome = SETTLED
     count[ROWS_BEFORE], count[ROWS] = count[ROWS], 0
     total[SUM_BEFORE], total[SUM] = total[SUM], 0.0
     return outcome
@@ -661,6 +663,9 @@ def step(whole, real, memory_whole, memory_real, sample):  # type: ignore[no-unt
             squares[i] = e * e
         solve_for_beta(memory.load_factor, memory.load_beta)
     for i in range(kept):
+        if count[QUIET] < s.settle:
+            total[FIRST_SUM] += squares[i]
+            count[FIRST_ROWS] += 1
         if not resting[i]:
             total[SUM] += squares[i]
             count[ROWS] += 1

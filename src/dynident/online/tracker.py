@@ -21,21 +21,27 @@ from dynident.core.schema import Flag, Name, Number
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.contacts import follow_touch
+from dynident.online.carried import SURE, weigh_load
 from dynident.online.causal import TURN_POINTS, Turnover
 from dynident.online.consistent import ConsistentAnswer
 from dynident.online.instruments import InstrumentAnswer
 from dynident.online.online import (
     BAD,
     CHANGED,
+    FIRST_ROWS,
+    FIRST_SUM,
     LEVEL,
     LOAD,
     MISFIT,
     MODE,
+    MODE_AGE,
     QUIETLY,
+    ROWS_BEFORE,
     SAMPLES,
+    SETTLED,
     STATISTIC,
+    SUM_BEFORE,
     THRESHOLD,
-    UNFIT,
     Memory,
     Model,
     Pace,
@@ -61,6 +67,8 @@ from dynident.robot.model import WRENCH, Robot
 
 HEAVY, FAR = 50.0, 0.5
 """Size of what is believed of a load before it is seen [kg], [m]."""
+LOAD_STD = HEAVY * np.array([1.0] + [FAR] * 3 + [FAR**2] * 6)
+"""The same of its parameters."""
 HOUR = 3600.0
 BASE_VALUES = (
     ("px", "py", "pz", "qx", "qy", "qz", "qw"),
@@ -124,7 +132,8 @@ class Event:
         After which, counted from 1.
     statistic, threshold : float
         The sum of squared innovations of the window over what they usually are, and the
-        quantile of chi-squared that it is held against; of a misfit the mean square of the
+        quantile of chi-squared that it is held against; of a load from the first sample on how many
+        standard errors its mass is from none, squared; of a misfit the mean square of the
         innovations so far, and what is admitted.
     """
 
@@ -271,15 +280,16 @@ class Tracker:
         self.options = {**asdict(forgetting), **asdict(drift), **asdict(alarm)}
         slow = broadcast_to_joints(drop_below, base.idim.robot.n, "drop_below")
         turn = Turnover(0.0, np.zeros(TURN_POINTS)) if turnover is None else turnover
+        carrying = find_carrying_body(base.idim.robot, link)
+        self._carrying = LOAD * carrying
         self._model = pack_tracker_model(
             base, self.sigma, self.rate, forgetting, drift, alarm, slow, turn,
-            find_carrying_body(base.idim.robot, link),
+            carrying,
         )  # fmt: skip
         states = sum(len(friction.model.state) for friction in base.idim.frictions)
         whole, real = count_memory_entries(base.count, base.idim.robot.dof, states)
         self._whole, self._real = np.zeros(whole, dtype=np.int64), np.zeros(real)
         self._memory: Memory = unpack_memory(self._whole, self._real, base.count)
-        self._known = start is not None
         if start is None:
             ageing = forgetting.rule(
                 estimate_natural_size(base, self.sigma), mark_friction_columns(base), 1
@@ -287,6 +297,7 @@ class Tracker:
             first = Recursion.start(np.zeros(base.count), np.diag(1.0 / choose_diffuse_std(ageing)))
         else:
             first = Recursion.start(np.asarray(start.beta, dtype=float), start.factor(base))
+        self._start = None if start is None else first.R.copy()
         memory = self._memory
         memory.R[:], memory.beta[:] = first.R, first.beta
         for k in range(2):
@@ -357,17 +368,40 @@ class Tracker:
             self._instruments.update(self._model, memory, counts, sample, along, outcome)
         if self._answer is not None and outcome != BAD:
             self._answer.update(self._recursion.R)
-        if outcome == QUIETLY or (outcome == UNFIT and not self._known):
+        if outcome == QUIETLY:
             return None
         if outcome == BAD:
             bad = int(np.flatnonzero(~np.isfinite(sample))[0])
             name = self._name_value(bad)
             raise InputError(f"sample {self.samples + 1}: {name} is {sample[bad]}")
+        if outcome == SETTLED:
+            return None if self._start is None else self._look_back(self._start)
         total = self._memory.total
-        if outcome == UNFIT:
-            return Event("misfit", self.samples, float(total[LEVEL]), MISFIT)
         kind = "load" if outcome == CHANGED else "released"
         return Event(kind, self.samples, float(total[STATISTIC]), float(total[THRESHOLD]))
+
+    def _look_back(self, start: Array) -> Event | None:
+        """What the first samples say of a start: that a load was there from the first on, or less.
+
+        With a load the model is again what the start says, and the load what explains the samples.
+        """
+        memory, total, p = self._memory, self._memory.total, self.base.count
+        shift = self.base.matrix[:, self._carrying : self._carrying + LOAD]
+        first = float(total[FIRST_SUM]), int(memory.counts[FIRST_ROWS])
+        carried = weigh_load(start, memory.R, shift, LOAD_STD, *first)
+        if carried.statistic > SURE**2:
+            memory.R[:] = start
+            memory.beta[:] = linalg.solve_triangular(start[:, :p], start[:, p])
+            for k in range(2):
+                memory.kept_factor[k], memory.kept_beta[k] = memory.R, memory.beta
+            if self._instruments is not None:
+                self._instruments.begin(start[:, :p], memory.beta)
+            memory.load_factor[:], memory.load_beta[:] = carried.factor, carried.phi
+            memory.counts[[MODE, MODE_AGE, ROWS_BEFORE]] = 1, 0, 0
+            total[[LEVEL, SUM_BEFORE]] = carried.level, 0.0
+            return Event("load", self.samples, carried.statistic, SURE**2)
+        level = float(total[LEVEL])
+        return Event("misfit", self.samples, level, MISFIT) if level > MISFIT else None
 
     def predict(
         self,
@@ -706,7 +740,6 @@ def pack_tracker_model(
     half = max(1, round(0.5 * alarm.window * rate))
     settle = max(2, int(np.ceil(alarm.settle * rate / half)))
     error = min(0.5, alarm.false_alarms * half / rate / HOUR)
-    load_std = HEAVY * np.array([1.0] + [FAR] * 3 + [FAR**2] * 6)
     drives = idim.robot.drives
     gate = np.array([
         drives.turns[i] / drives.turns[i, i] if drives.coupled(i) and slow[i] > 0.0 else np.zeros(n)
@@ -724,7 +757,7 @@ def pack_tracker_model(
         tree.rotation, tree.translation, tree.axis, tree.gravity, weight,
         idim.structure.turning,
         shape, gate, np.array(slow), sigma,
-        fading.memory, walking.walk, fading.floor, size, load_std, turnover.values,
+        fading.memory, walking.walk, fading.floor, size, LOAD_STD, turnover.values,
     )  # fmt: skip
     sizes = Sizes(
         tree.bodies, tree.path.shape[1], n, packing.width, len(entry), len(idim.gears), len(law),
