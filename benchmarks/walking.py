@@ -23,8 +23,11 @@ from common import FIGURES, ROOT, markdown
 
 FOLDER = ROOT / "examples" / "quadruped"
 RATE, SECONDS, STEP = 500.0, 10.0, 5e-4
+EVERY = round(1.0 / RATE / STEP)
 RADIUS, KP, KD, LATE = 0.02, 80.0, 2.0, 8
 """Of the feet [m]; of the drives [Nm/rad, Nm s/rad]; steps by which targets come late."""
+SHARP = (2.0 * STEP, 1.0)
+"""Of MuJoCo's friction, a sign and no slope: by default it is rounded over 0.1 rad/s."""
 NOISE = {"q": 5e-5, "gyro": 2e-3, "specific": 2e-2, "turn": 2e-4}
 LOGS = (("steps", 2, "identify"), ("sway", 1, "identify"), ("others", 3, "validate"))
 AXES = {"X": [1, 0, 0], "Y": [0, 1, 0], "Z": [0, 0, 1]}
@@ -62,6 +65,7 @@ def build_mujoco(made: ModuleType, real: pin.Model) -> mujoco.MjModel:
         joint = body.add_joint(name=real.names[k], axis=AXES[real.joints[k].shortname()[-1]])
         joint.armature, joint.frictionloss = made.IA, made.FC
         joint.damping[0] = made.FV
+        joint.solref_friction[:] = SHARP
     for leg in made.LEGS:
         frame = real.frames[real.getFrameId(f"{leg}_foot")]
         bodies[frame.parentJoint].add_geom(
@@ -69,6 +73,22 @@ def build_mujoco(made: ModuleType, real: pin.Model) -> mujoco.MjModel:
             pos=frame.placement.translation,
         )  # fmt: skip
     return spec.compile()
+
+
+def feel(speeds: np.ndarray, at: np.ndarray, turn: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """What an inertial unit has, which takes means over a sample: rates and specific force.
+
+    Of the base's velocity before each step. MuJoCo steps velocities before positions, so that
+    they belong half a step before these; and between samples held targets make accelerations a
+    saw, of which samples of instants would have one edge.
+    """
+    v = 0.5 * (speeds[1:, :6] + speeds[:-1, :6])
+    gained = (v[at + EVERY // 2] - v[at - EVERY // 2]) / (EVERY * STEP)
+    w, turning, arm = v[at, 3:], gained[:, 3:], load_example().MOUNT
+    R = np.array([pin.Quaternion(each).toRotationMatrix() for each in turn])
+    felt = np.einsum("tji,tj->ti", R, gained[:, :3] + [0.0, 0.0, 9.81])
+    felt += np.cross(turning, arm.translation) + np.cross(w, np.cross(w, arm.translation))
+    return w @ arm.rotation, felt @ arm.rotation
 
 
 def write_log(made: ModuleType, path: Path, seed: int, steps: bool) -> None:
@@ -81,42 +101,44 @@ def write_log(made: ModuleType, path: Path, seed: int, steps: bool) -> None:
     position, rpy, feet, _ = made.courses(rng, t, steps)
     target = made.joints(told, position, rpy, feet)[:, 7:]
     data.qpos[:3], data.qpos[7:] = position[0], target[0]
-    asked = [target[0]] * LATE
+    asked, speeds = [target[0]] * LATE, list[np.ndarray]()
     feet_of = {
         mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_GEOM, leg): k
         for k, leg in enumerate(made.LEGS)
     }
 
     def drive() -> None:
-        data.qfrc_applied[6:] = KP * (asked[-LATE] - data.qpos[7:]) - KD * data.qvel[6:]
+        # half a step later than MuJoCo has it, as positions are
+        speed = 1.5 * data.qvel - 0.5 * (speeds or [data.qvel])[-1]
+        data.qfrc_applied[6:] = KP * (asked[-LATE] - data.qpos[7:]) - KD * speed[6:]
 
     def move(wanted: np.ndarray) -> None:
         drive()
+        speeds.append(data.qvel.copy())
         mujoco.mj_step(model, data)
         asked.append(wanted)
 
     for _ in range(round(2.0 / STEP)):
         move(target[0])
     signals: dict[str, list[np.ndarray]] = {name: [] for name in (*NOISE, "touch")}
+    at = []
     for wanted in target:
         drive()
         mujoco.mj_forward(model, data)
-        q, w, turning = data.qpos.copy(), data.qvel[3:6].copy(), data.qacc[3:6].copy()
-        R = pin.Quaternion(np.roll(q[3:7], -1)).toRotationMatrix()
-        arm = made.MOUNT.translation
-        lever = np.cross(turning, arm) + np.cross(w, np.cross(w, arm))
-        felt = R.T @ (data.qacc[:3] - model.opt.gravity) + lever
         bears = np.zeros(4)
         for contact in data.contact[: data.ncon]:
             for geom in contact.geom:
                 if geom in feet_of and contact.efc_address >= 0:
                     bears[feet_of[geom]] = float(data.efc_force[contact.efc_address] > 0.0)
-        turned = made.MOUNT.rotation.T
-        found = (q[7:], turned @ w, turned @ felt, np.roll(q[3:7], -1), bears)
-        for name, value in zip(signals, found, strict=True):
-            signals[name].append(value)
-        for _ in range(round(1.0 / RATE / STEP)):
+        at.append(len(speeds))
+        signals["q"].append(data.qpos[7:].copy())
+        signals["turn"].append(np.roll(data.qpos[3:7], -1))
+        signals["touch"].append(bears)
+        for _ in range(EVERY):
             move(wanted)
+    for _ in range(EVERY):
+        move(target[-1])
+    signals["gyro"], signals["specific"] = feel(np.array(speeds), np.array(at), signals["turn"])
     names = list(told.names[2:])
     columns = {
         "q": [f"q_{each}" for each in names],
@@ -184,7 +206,8 @@ def main() -> None:
     """Walk, identify, write the page."""
     made = load_example()
     _, real = made.model_and_truth()
-    stated = f"\nlaw_delay = {LATE * STEP + 0.5 / RATE}"
+    # a held target acts at the beginnings of the steps between two samples
+    stated = f"\nlaw_delay = {LATE * STEP + 0.5 / RATE - 0.5 * STEP}"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for log, seed, _ in LOGS:
