@@ -70,10 +70,8 @@ def command_torque(recording: Recording, law: DriveLaw, open_: bool = False) -> 
 
 
 def hold_late(target: Array, late: float) -> Array:
-    """What a drive has at each sample of targets that come so many samples late; how it grows.
-
-    Held targets are steps, of which a drive has the mean over the sample before: a share of two.
-    """
+    """What a drive has at each sample of targets that come so many samples late; how it grows."""
+    # held targets are steps, of which a drive has the mean over the sample before: a share of two
     places = np.arange(len(target)) - int(late)
     here, before = (np.asarray(target)[np.maximum(places - back, 0)] for back in (0, 1))
     return np.array([here + (late - int(late)) * (before - here), here - before])
