@@ -1,10 +1,11 @@
-"""A quadruped that walks without torque sensors and without motion capture, made by MuJoCo.
+"""Robots that walk without torque sensors and without motion capture, made by MuJoCo.
 
 Run from the top of the project: python benchmarks/walking.py
 
 The robot of `examples/quadruped` with its load stands, sways and steps in MuJoCo, on round feet and
 a floor with friction, under drives that follow position targets by a stiffness and a damping, with
-the targets late. The log has encoders, targets, an inertial unit (rates, specific force,
+the targets late; TALOS, whose arms, torso and head are held, shifts its weight from one sole to the
+other, squats and steps. The log has encoders, targets, an inertial unit (rates, specific force,
 orientation) and which feet touch: no torque, no position of the base. `dynident` knows the law and
 the radius of the feet, and the URDF, which does not know the load.
 """
@@ -13,21 +14,32 @@ from __future__ import annotations
 
 import importlib.util
 import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
 import mujoco
 import numpy as np
 import pinocchio as pin
+import talos
 from common import FIGURES, ROOT, markdown
+
+import dynident as di
+from dynident.fit.parameters import list_base_parameters
 
 FOLDER = ROOT / "examples" / "quadruped"
 RATE, SECONDS, STEP = 500.0, 10.0, 5e-4
-RADIUS, KP, KD, LATE = 0.02, 80.0, 2.0, 8
-"""Of the feet [m]; of the drives [Nm/rad, Nm s/rad]; steps by which targets come late."""
+EVERY, LATE = round(1.0 / RATE / STEP), 8
+"""Steps a sample; by which targets come late."""
+RADIUS = 0.02
+SHARP, STIFF = (2.0 * STEP, 1.0), (4e-3, 1.0)
+"""Of MuJoCo's friction, a sign and no slope: by default it is rounded over 0.1 rad/s; of floors."""
 NOISE = {"q": 5e-5, "gyro": 2e-3, "specific": 2e-2, "turn": 2e-4}
 LOGS = (("steps", 2, "identify"), ("sway", 1, "identify"), ("others", 3, "validate"))
 AXES = {"X": [1, 0, 0], "Y": [0, 1, 0], "Z": [0, 0, 1]}
+PAYLOAD = pin.Inertia(1.0, np.array([0.05, 0.0, 0.08]), np.diag([0.003, 0.003, 0.003]))
 
 
 def load_example() -> ModuleType:
@@ -40,13 +52,40 @@ def load_example() -> ModuleType:
     return module
 
 
-def build_mujoco(made: ModuleType, real: pin.Model) -> mujoco.MjModel:
+MADE = load_example()
+
+
+@dataclass(frozen=True)
+class Walker:
+    """A robot that walks.
+
+    `told` is that of its file, `real` the one that moves; `feet` are frames by contact, of this
+    `shape`, whose ground is `below` them. `follow` makes its configurations of a generator, of
+    times, and of whether it steps. `study` is what a user states of it.
+    """
+
+    told: pin.Model
+    real: pin.Model
+    feet: dict[str, str]
+    shape: dict[str, object]
+    below: float
+    kp: float
+    kd: float
+    drives: dict[str, float]
+    follow: Callable[[np.random.Generator, np.ndarray, bool], np.ndarray]
+    study: str
+
+
+def build_mujoco(robot: Walker) -> mujoco.MjModel:
     """The robot that moves, on a floor."""
-    spec = mujoco.MjSpec()
+    spec, real = mujoco.MjSpec(), robot.real
     spec.option.timestep, spec.option.impratio = STEP, 10
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
-    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[5, 5, 0.1], pos=[0, 0, -RADIUS])
+    plane = mujoco.mjtGeom.mjGEOM_PLANE
+    spec.worldbody.add_geom(
+        type=plane, size=[5, 5, 0.1], pos=[0, 0, -robot.below], solref=STIFF, contype=1
+    )
     bodies: dict[int, mujoco.MjsBody] = {}
     for k in range(1, real.njoints):
         own, place = real.inertias[k], real.jointPlacements[k]
@@ -60,70 +99,89 @@ def build_mujoco(made: ModuleType, real: pin.Model) -> mujoco.MjModel:
             body.add_freejoint()
             continue
         joint = body.add_joint(name=real.names[k], axis=AXES[real.joints[k].shortname()[-1]])
-        joint.armature, joint.frictionloss = made.IA, made.FC
-        joint.damping[0] = made.FV
-    for leg in made.LEGS:
-        frame = real.frames[real.getFrameId(f"{leg}_foot")]
+        joint.armature, joint.frictionloss = robot.drives["Ia"], robot.drives["fc"]
+        joint.damping[0], joint.solref_friction[:] = robot.drives["fv"], SHARP
+    for foot, called in robot.feet.items():
+        frame = real.frames[real.getFrameId(called)]
         bodies[frame.parentJoint].add_geom(
-            name=leg, type=mujoco.mjtGeom.mjGEOM_SPHERE, size=[RADIUS, 0, 0], mass=0.0,
-            pos=frame.placement.translation,
-        )  # fmt: skip
+            name=foot, mass=0.0, pos=frame.placement.translation, solref=STIFF, **robot.shape
+        )
     return spec.compile()
 
 
-def write_log(made: ModuleType, path: Path, seed: int, steps: bool) -> None:
+def feel(speeds: np.ndarray, at: np.ndarray, turn: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """What an inertial unit has, which takes means over a sample: rates and specific force.
+
+    Of the base's velocity before each step. MuJoCo steps velocities before positions, so that
+    they belong half a step before these; and between samples held targets make accelerations a
+    saw, of which samples of instants would have one edge.
+    """
+    v = 0.5 * (speeds[1:, :6] + speeds[:-1, :6])
+    gained = (v[at + EVERY // 2] - v[at - EVERY // 2]) / (EVERY * STEP)
+    w, turning, arm = v[at, 3:], gained[:, 3:], MADE.MOUNT
+    R = np.array([pin.Quaternion(each).toRotationMatrix() for each in turn])
+    felt = np.einsum("tji,tj->ti", R, gained[:, :3] + [0.0, 0.0, 9.81])
+    felt += np.cross(turning, arm.translation) + np.cross(w, np.cross(w, arm.translation))
+    return w @ arm.rotation, felt @ arm.rotation
+
+
+def write_log(robot: Walker, path: Path, seed: int, steps: bool) -> None:
     """Walk along one course, and log it."""
     rng = np.random.default_rng(seed)
-    told, real = made.model_and_truth()
-    model = build_mujoco(made, real)
+    model = build_mujoco(robot)
     data = mujoco.MjData(model)
     t = np.arange(round(SECONDS * RATE)) / RATE
-    position, rpy, feet, _ = made.courses(rng, t, steps)
-    target = made.joints(told, position, rpy, feet)[:, 7:]
-    data.qpos[:3], data.qpos[7:] = position[0], target[0]
-    asked = [target[0]] * LATE
+    target = robot.follow(rng, t, steps)
+    data.qpos[:3], height, target = target[0, :3], target[0, 2], target[:, 7:]
+    data.qpos[7:] = target[0]
+    asked, speeds = [target[0]] * LATE, list[np.ndarray]()
     feet_of = {
-        mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_GEOM, leg): k
-        for k, leg in enumerate(made.LEGS)
+        mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_GEOM, foot): k
+        for k, foot in enumerate(robot.feet)
     }
 
     def drive() -> None:
-        data.qfrc_applied[6:] = KP * (asked[-LATE] - data.qpos[7:]) - KD * data.qvel[6:]
+        # half a step later than MuJoCo has it, as positions are
+        speed = 1.5 * data.qvel - 0.5 * (speeds or [data.qvel])[-1]
+        torque = robot.kp * (asked[-LATE] - data.qpos[7:]) - robot.kd * speed[6:]
+        data.qfrc_applied[6:] = torque
 
     def move(wanted: np.ndarray) -> None:
         drive()
+        speeds.append(data.qvel.copy())
         mujoco.mj_step(model, data)
         asked.append(wanted)
 
     for _ in range(round(2.0 / STEP)):
         move(target[0])
     signals: dict[str, list[np.ndarray]] = {name: [] for name in (*NOISE, "touch")}
+    at = []
     for wanted in target:
         drive()
         mujoco.mj_forward(model, data)
-        q, w, turning = data.qpos.copy(), data.qvel[3:6].copy(), data.qacc[3:6].copy()
-        R = pin.Quaternion(np.roll(q[3:7], -1)).toRotationMatrix()
-        arm = made.MOUNT.translation
-        lever = np.cross(turning, arm) + np.cross(w, np.cross(w, arm))
-        felt = R.T @ (data.qacc[:3] - model.opt.gravity) + lever
-        bears = np.zeros(4)
+        bears = np.zeros(len(feet_of))
         for contact in data.contact[: data.ncon]:
             for geom in contact.geom:
                 if geom in feet_of and contact.efc_address >= 0:
-                    bears[feet_of[geom]] = float(data.efc_force[contact.efc_address] > 0.0)
-        turned = made.MOUNT.rotation.T
-        found = (q[7:], turned @ w, turned @ felt, np.roll(q[3:7], -1), bears)
-        for name, value in zip(signals, found, strict=True):
-            signals[name].append(value)
-        for _ in range(round(1.0 / RATE / STEP)):
+                    bears[feet_of[geom]] += data.efc_force[contact.efc_address] > 0.0
+        at.append(len(speeds))
+        signals["q"].append(data.qpos[7:].copy())
+        signals["turn"].append(np.roll(data.qpos[3:7], -1))
+        signals["touch"].append(np.minimum(bears, 1.0))
+        for _ in range(EVERY):
             move(wanted)
-    names = list(told.names[2:])
+    for _ in range(EVERY):
+        move(target[-1])
+    if data.qpos[2] < 0.7 * height:
+        raise RuntimeError(f"{path.stem}: the robot fell")
+    signals["gyro"], signals["specific"] = feel(np.array(speeds), np.array(at), signals["turn"])
+    names = list(robot.told.names[2:])
     columns = {
         "q": [f"q_{each}" for each in names],
         "gyro": [f"imu_w{k}" for k in "xyz"],
         "specific": [f"imu_a{k}" for k in "xyz"],
         "turn": [f"base_q{k}" for k in "xyzw"],
-        "touch": [f"contact_{leg}" for leg in made.LEGS],
+        "touch": [f"contact_{foot}" for foot in robot.feet],
     }
     table = {"time": t} | dict(zip([f"qref_{each}" for each in names], target.T, strict=True))
     for name, own in signals.items():
@@ -134,17 +192,17 @@ def write_log(made: ModuleType, path: Path, seed: int, steps: bool) -> None:
     np.savetxt(path, rows, fmt="%.7g", delimiter=",", header=",".join(table), comments="")
 
 
-def write_study(folder: Path, radius: float, more: str = "") -> Path:
+def write_study(robot: Walker, folder: Path, touch: str, more: str = "") -> Path:
     """What a user states."""
     lines = [
-        f'[robot]\nfile = "{FOLDER / "quadruped.urdf"}"\nfloating = true',
+        robot.study,
         *(
-            f'[[contact]]\nname = "{leg}"\nframe = "{leg}_foot"\nkind = "point"\nradius = {radius}'
-            for leg in ("FL", "FR", "HL", "HR")
+            f'[[contact]]\nname = "{foot}"\nframe = "{frame}"\n{touch}'
+            for foot, frame in robot.feet.items()
         ),
         *(
             f'[[log]]\nfiles = "{name}.csv"\nuse = "{use}"\nimu_position = [0.08, 0.0, 0.03]\n'
-            f"imu_rpy = [0.0, 0.0, {np.pi / 2}]\nlaw_kp = {KP}\nlaw_kd = {KD}{more}"
+            f"imu_rpy = [0.0, 0.0, {np.pi / 2}]\nlaw_kp = {robot.kp}\nlaw_kd = {robot.kd}{more}"
             for name, _, use in LOGS
         ),
         "[prepare]\nbandwidth = 10.0",
@@ -154,61 +212,125 @@ def write_study(folder: Path, radius: float, more: str = "") -> Path:
     return path
 
 
-def judge(made: ModuleType, path: Path) -> list[str]:
-    """What an identification finds, beside what is true."""
-    import dynident as di
+def make_quadruped() -> Walker:
+    """The robot of `examples/quadruped`, with its load."""
+    told, real = MADE.model_and_truth()
 
-    _, real = made.model_and_truth()
-    fit = di.run_study(di.read_study(path))
-    late = [note for note in fit.warnings if " ms late" in note]
-    drives, links = fit.drives(), fit.links()
+    def follow(rng: np.random.Generator, t: np.ndarray, steps: bool) -> np.ndarray:
+        position, rpy, feet, _ = MADE.courses(rng, t, steps)
+        q = MADE.joints(told, position, rpy, feet)
+        q[:, :3] = position
+        return np.asarray(q)
+
+    ball = {"type": mujoco.mjtGeom.mjGEOM_SPHERE, "size": [RADIUS, 0, 0]}
+    drives = {"Ia": MADE.IA, "fv": MADE.FV, "fc": MADE.FC}
+    study = f'[robot]\nfile = "{FOLDER / "quadruped.urdf"}"\nfloating = true'
+    feet = {leg: f"{leg}_foot" for leg in MADE.LEGS}
+    return Walker(told, real, feet, ball, RADIUS, 80.0, 2.0, drives, follow, study)
+
+
+def make_talos() -> Walker:
+    """TALOS, with a load that its URDF does not know."""
+    told, real, held = talos.load_models()
+    locked = ", ".join(f"{name} = {value}" for name, value in held.items())
+    study = f'[robot]\nfile = "{talos.FILE}"\nfloating = true\nlocked = {{ {locked} }}'
+    follow = partial(talos.follow_course, told, MADE.waves, MADE.rise)
+    sole = {"type": mujoco.mjtGeom.mjGEOM_BOX, "size": talos.SOLE}
+    return Walker(
+        told,
+        real,
+        talos.SOLES,
+        sole,
+        talos.SOLE[2],
+        talos.KP,
+        talos.KD,
+        talos.DRIVES,
+        follow,
+        study,
+    )
+
+
+def weigh(fit: di.Fit) -> tuple[float, float]:
+    """The mass of all, a base parameter of a robot that floats, and its standard deviation."""
+    row = next(row for row in list_base_parameters(fit) if row.name == "m0R")
+    return row.value, row.std
+
+
+def judge(robot: Walker, fit: di.Fit) -> list[str]:
+    """What an identification finds, beside what is true."""
+    drives, trunk = fit.drives(), fit.links().iloc[0]
     inside = []
-    for name, true in (("Ia", made.IA), ("fv", made.FV), ("fc", made.FC), ("off", 0.0)):
+    for name, true in (*robot.drives.items(), ("off", 0.0)):
         near = (drives[name] - true).abs() <= 1.96 * drives[f"{name}_std"]
         inside.append(f"{int(near.sum())} of {len(near)}")
-    assert fit.phi is not None
-    mass, true = float(fit.phi[:, 0].sum()), sum(own.mass for own in real.inertias[1:])
-    trunk = links.iloc[0]
+    late = [note for note in fit.warnings if " ms late" in note]
+    mass, true = weigh(fit)[0], sum(own.mass for own in robot.real.inertias[1:])
     fitted, *_ = fit.validation[0].entries
     return [
         late[0].partition(" ms late")[0].partition("targets ")[2] if late else "stated",
-        f"{mass:.3f}",
-        f"{100.0 * (mass / true - 1.0):+.1f}",
+        f"{100.0 * (mass / true - 1.0):+.2f}",
         f"{trunk['mass']:.2f} ± {trunk['mass_std']:.2f}",
+        f"{100.0 * (trunk['mass'] / robot.real.inertias[1].mass - 1.0):+.1f}",
         *inside,
         f"{fitted.overall_percent:.2f}",
     ]
 
 
-def main() -> None:
-    """Walk, identify, write the page."""
-    made = load_example()
-    _, real = made.model_and_truth()
-    stated = f"\nlaw_delay = {LATE * STEP + 0.5 / RATE}"
+def walk(robot: Walker, more: int, cases: Sequence[tuple[str, str]]) -> list[di.Fit]:
+    """Logs of a robot by other seeds than zero, and what is identified under each statement."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for log, seed, _ in LOGS:
-            write_log(made, folder / f"{log}.csv", seed, steps=log != "sway")
-        rows = [
-            [f"{1e3 * radius:g}", *judge(made, write_study(folder, radius, more))]
-            for radius, more in ((0.0, ""), (RADIUS, ""), (RADIUS, stated))
-        ]
-    head = ["radius of the feet as stated [mm]", "delay [ms]", "mass [kg]", "error %", "trunk [kg]"]
-    head += ["`Ia`", "`fv`", "`fc`", "`off`", "held out %"]
-    true = sum(own.mass for own in real.inertias[1:])
-    drives = f"{KP:g} Nm/rad and {KD:g} Nm s/rad, targets {1e3 * LATE * STEP:g} ms late"
-    mean = 1e3 * (LATE * STEP + 0.5 / RATE)
+            write_log(robot, folder / f"{log}.csv", seed + more, steps=log != "sway")
+        return [di.run_study(di.read_study(write_study(robot, folder, *case))) for case in cases]
+
+
+def main() -> None:
+    """Walk, identify, write the page."""
+    dog, talos_ = make_quadruped(), make_talos()
+    # a held target acts at the beginnings of the steps between two samples
+    mean = LATE * STEP + 0.5 / RATE - 0.5 * STEP
+    stated, ball = f"\nlaw_delay = {mean}", f'kind = "point"\nradius = {RADIUS}'
+    open_ = [(ball, ""), (ball, stated)]
+    fits = [
+        walk(dog, more, [*open_, ('kind = "point"', "")][: 3 if more == 0 else 2])
+        for more in (0, 10)
+    ]
+    words = ["20, 1st", "20, 1st", "0, 1st"], ["20, 2nd", "20, 2nd"]
+    rows = [
+        ["quadruped, " + of, *judge(dog, fit)]
+        for own, every in zip(words, fits, strict=True)
+        for of, fit in zip(own, every, strict=True)
+    ]
+    flat = 'kind = "surface"'
+    rows += [
+        ["TALOS", *judge(talos_, fit)] for fit in walk(talos_, 0, [(flat, ""), (flat, stated)])
+    ]
+    heavy = dog.real.copy()
+    heavy.inertias[1] += PAYLOAD
+    loaded = weigh(walk(replace(dog, real=heavy), 0, open_[:1])[0])
+    before = weigh(fits[0][0])
+    more, error = loaded[0] - before[0], 1.96 * float(np.hypot(loaded[1], before[1]))
+    head = ["robot, radius of its feet as stated [mm], logs", "delay [ms]", "mass off [%]"]
+    head += ["trunk [kg]", "off [%]", "`Ia`", "`fv`", "`fc`", "`off`", "held out %"]
+    trunks = f"{dog.real.inertias[1].mass:.2f} kg", f"{talos_.real.inertias[1].mass:.2f} kg"
     lines = [
         "# Walking without torque sensors",
         "",
         "Made by `benchmarks/walking.py`: MuJoCo moves the quadruped of `examples/quadruped` "
-        f"with its load ({true:.3f} kg, the trunk {real.inertias[1].mass:.2f}; the URDF says "
-        f"12.6 and 6.0) on feet of {1e3 * RADIUS:g} mm, with drives of {drives}. Targets are held "
-        f"for {1e3 / RATE:g} ms, and so {mean:g} ms late in the mean. The logs have encoders, "
-        "targets, an inertial unit and which feet touch. Of the drives: how many of the twelve "
-        "have the truth in their 95 % interval.",
+        f"with its load (the trunk {trunks[0]}; the URDF says 6.00) on round feet of "
+        f"{1e3 * RADIUS:g} mm, with drives of {dog.kp:g} Nm/rad and {dog.kd:g} Nm s/rad, and TALOS "
+        f"with arms, torso and head held (then its trunk: {trunks[1]}, a load of "
+        f"{talos.LOAD.mass:g} kg in it; the URDF says {talos_.told.inertias[1].mass:.2f}) on two "
+        f"soles, {talos.KP:g} Nm/rad and {talos.KD:g} Nm s/rad: weight shifts, squats and two "
+        f"small steps. Targets are held for {1e3 / RATE:g} ms, and {1e3 * mean:.3g} ms late in the "
+        "mean. The logs have encoders, targets, an inertial unit and which feet touch. Of the "
+        "drives: how many of the twelve have the truth in their 95 % interval.",
         "",
         *markdown(head, rows),
+        "",
+        f"A payload of {PAYLOAD.mass:g} kg on the quadruped's trunk, as the difference of the "
+        f"masses that two sets of logs give: **{more:.3f} ± {error:.3f} kg** (95 %).",
     ]
     (FIGURES / "walking.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     print("\n".join(lines))

@@ -14,6 +14,7 @@ import dynident as di
 from dynident.core.errors import InputError
 from dynident.dynamics.contacts import follow_touch
 from dynident.dynamics.tree import build_tree
+from dynident.fit.parameters import list_sensor_parameters
 from dynident.recording.commanded import DriveLaw, command_torque
 from dynident.recording.recording import Recording
 from dynident.robot.contacts import add_contacts, parse_contacts
@@ -38,6 +39,19 @@ def test_the_law_makes_the_torques_of_which_targets_were_made(late: int) -> None
     assert found.torque == "commanded"
     size = np.max(np.abs(recording.tau))
     np.testing.assert_allclose(found.tau[late:], recording.tau[late:], atol=1e-9 * size)
+
+
+@pytest.mark.parametrize("late", [0.3, 2.6])
+def test_a_later_law_commands_less_by_what_stands_beside_it(late: float) -> None:
+    """Between samples targets are on lines: quotients are exact."""
+    recording, _ = toy.log(toy.arm(3))
+    log = asked(recording, 0, 400.0, 5.0)
+    log = replace(log, dqref=np.gradient(log.qref, axis=0))
+    at = [DriveLaw(400.0, 5.0, (late + step) / log.rate) for step in (-0.2, 0.0, 0.2)]
+    less, now, more = (command_torque(log, each, open_=True) for each in at)
+    quotient = (less.tau - more.tau) / (0.4 / log.rate)
+    size = np.max(np.abs(quotient))
+    np.testing.assert_allclose(now.wrenches["law_delay"], quotient, atol=1e-9 * size)
 
 
 def test_a_law_is_refused_without_targets_and_beside_torques() -> None:
@@ -80,6 +94,14 @@ def test_a_walking_robot_without_torque_sensors_is_weighed(tmp_path: Path) -> No
     fit = di.run_study(di.read_study(walk(tmp_path, f"law_kp = {KP}")))
     delay = fit.study.log[0].law_delay  # type: ignore[attr-defined]
     assert abs(delay - LATE / 100.0) < 1e-3
+    (late,) = list_sensor_parameters(fit)
+    assert (late.name, late.unit) == ("law_delay", "s")
+    assert abs(delay + late.value - LATE / 100.0) < 4.0 * late.std < 1e-3
+    # errors of viscous friction are those at a stated delay and those of the delay
+    stated = di.run_study(di.read_study(walk(tmp_path, f"law_kp = {KP}\nlaw_delay = 0.02")))
+    assert list_sensor_parameters(stated) == ()
+    alone, both = (each.drives()["fv_std"].to_numpy() for each in (stated, fit))
+    assert np.all(both > np.hypot(0.8 * alone, 0.5 * KP * late.std))
     assert fit.torque_source == "law"
     assert any("ms late" in note for note in fit.warnings)
     assert abs(fit.phi[:, 0].sum() - 14.278) < 0.15

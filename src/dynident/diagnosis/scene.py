@@ -162,7 +162,7 @@ class Scene:
     @property
     def wrenches(self) -> tuple[str, ...]:
         """Contacts that are measured."""
-        return tuple(n.removeprefix(WRENCHES) for n in self.signals if n.startswith(WRENCHES))
+        return tuple(c.name for c in self.robot.contacts if WRENCHES + c.name in self.signals)
 
     @property
     def applied(self) -> Array:

@@ -27,6 +27,7 @@ from dynident.dynamics.idim import Idim
 from dynident.dynamics.parameters import Parameter
 from dynident.dynamics.springs import EXPECTED
 from dynident.friction.model import Trace
+from dynident.robot.model import LAW
 
 KEEP_FIRST = ("Izz", "Ixx", "Ixy", "Ixz", "Iyz", "mx", "my")
 KEEP_LAST = ("Iyy", "mz", "m")
@@ -221,9 +222,10 @@ def draw_random_conditions(
         by_shape = slopes.normal(size=(samples, states, len(shapes))) / usual
         traces.append(Trace(z, by_shape))
     measured = {name: contact.components for name, contact, _ in idim.structure.gauged}
+    measured[LAW] = idim.robot.n
     wrenches = {
         sensor: rng.normal(size=(samples, measured[sensor.contact]))
-        for sensor in idim.sensors
+        for sensor in idim.structure.sensors
         if sensors is None or sensor in sensors
     }
     bent = None

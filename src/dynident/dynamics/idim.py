@@ -41,7 +41,7 @@ from dynident.friction import DEFAULT_FRICTION
 from dynident.friction.kernel import VALUE
 from dynident.friction.model import Signals
 from dynident.friction.names import split_friction_names
-from dynident.robot.model import Robot
+from dynident.robot.model import LAW, Robot
 
 FRICTION = DEFAULT_FRICTION
 """Of a model of which nothing else is said, for rooms that know no friction models."""
@@ -136,11 +136,6 @@ class Idim:
     def elements(self) -> tuple[Attached, ...]:
         """What else acts on the joints."""
         return self.structure.elements
-
-    @property
-    def sensors(self) -> tuple[Sensor, ...]:
-        """Of which something is not known: parameters after the drives'."""
-        return self.structure.sensors
 
     @property
     def tree(self) -> Tree:
@@ -282,7 +277,7 @@ class Idim:
 
     def without_sensors(self, theta: Array) -> tuple[Idim, Array]:
         """The model of the robot alone, and a full set without all that is of sensors."""
-        if not self.sensors and not self.robot.sensed:
+        if not self.structure.sensors and not self.robot.sensed:
             return self, theta
         kept = np.ones(len(theta), dtype=bool)
         kept[10 * self.robot.bodies : self.inertial] = False
@@ -373,14 +368,6 @@ class Idim:
         """
         return self._linear(theta, range(len(self.structure.linear_columns)))
 
-    def special(self, theta: Array) -> tuple[Array, ...]:
-        """The same, of those whose columns take more than speed or acceleration; () without."""
-        return (
-            self._linear(theta, self.structure.special_columns)
-            if self.structure.special_columns
-            else ()
-        )
-
     def _linear(self, theta: Array, some: Sequence[int]) -> tuple[Array, ...]:
         values = tuple(np.zeros(len(each.model.parameters)) for each in self.frictions)
         for k in some:
@@ -427,7 +414,11 @@ class Idim:
         """
         found = {}
         for sensor, wrench in conditions.wrenches.items():
-            if sensor not in self.sensors:
+            if sensor not in self.structure.sensors:
+                continue
+            if sensor.contact == LAW:
+                found[sensor, False] = np.zeros((len(wrench), 1, self.rows))
+                found[sensor, False][:, 0, self.tree.dof - self.robot.n : self.tree.dof] = wrench
                 continue
             J = np.zeros((*wrench.shape, self.rows))
             for name, contact, felt in self.structure.gauged:
@@ -828,7 +819,7 @@ class Idim:
                 values = self.structure.plain_values(kind, *motors, width)
                 joints += values @ (strength * self.structure.turning[kind.gears])
         see = self.view(q, dq, width, conditions)
-        for k, linear in enumerate(self.special(theta)):
+        for k, linear in enumerate(self._linear(theta, self.structure.special_columns)):
             if np.any(linear != 0.0):
                 friction = self.frictions[k]
                 signal = friction.model.columns(see(k), self._shape_of(k)) @ linear

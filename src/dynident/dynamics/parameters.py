@@ -12,6 +12,7 @@ from dynident.core.arrays import Array, Integers
 from dynident.dynamics.equations import Sensor
 from dynident.friction.elements import ELEMENTS, number_symbols
 from dynident.friction.model import FrictionModel, Shape
+from dynident.robot.model import LAW
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,7 @@ NOBODYS = Sensor("")
 
 @dataclass(frozen=True)
 class SensorColumn(DriveColumn):
-    """Such a parameter and how it acts: through the lever of its contact, and no drive.
+    """Such a parameter and how it acts: through the lever of its contact, or as targets are late.
 
     ``axis`` is the component that is biased, or that about which the sensor is ``tilted``.
     """
@@ -201,7 +202,8 @@ class SensorColumn(DriveColumn):
     @property
     def unit(self) -> str:
         """Of the parameter."""
-        return "rad" if self.tilted else "N" if self.axis < 3 else "Nm"
+        late = self.sensor.contact == LAW
+        return "s" if late else "rad" if self.tilted else "N" if self.axis < 3 else "Nm"
 
 
 @dataclass(frozen=True)

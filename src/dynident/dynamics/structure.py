@@ -29,7 +29,7 @@ from dynident.dynamics.tree import Tree
 from dynident.friction.model import FrictionModel, Signals
 from dynident.friction.names import build_friction, split_friction_names
 from dynident.robot.closure import Closure
-from dynident.robot.model import WRENCH, Contact, Robot
+from dynident.robot.model import LAW, WRENCH, Contact, Robot
 
 ROTOR = "Ia"
 
@@ -239,6 +239,9 @@ class Structure:
         still, number = np.zeros(self.robot.n), self.robot.n + 1
         found = []
         for sensor in self.sensors:
+            if sensor.contact == LAW:
+                found.append(SensorColumn(SensorParameter(LAW, number), -1, still, sensor=sensor))
+                continue
             contact = contacts[sensor.contact]
             end = sensor.contact + f"@{sensor.log}" * bool(sensor.log)
             every = []
@@ -319,6 +322,8 @@ class Structure:
             return [column.row]
         if not isinstance(column, SensorColumn):
             return found
+        if column.sensor.contact == LAW:
+            return [*range(self.tree.dof - self.robot.n, self.tree.dof)]
         for name, contact, limb in self.gauged:
             if name == column.sensor.contact and limb is None:
                 body = self.robot.body_index(contact.body)

@@ -14,6 +14,7 @@ from dynident.core.options import NotNegatives, Options, Positives, broadcast_to
 from dynident.core.schema import Number
 from dynident.filters.filters import differentiate_twice
 from dynident.recording.recording import COMMANDED, Recording
+from dynident.robot.model import LAW
 
 LONGEST = 0.05
 """Delay of targets that is looked for at most [s]."""
@@ -35,10 +36,11 @@ class DriveLaw(Options):
     ] = None
 
 
-def command_torque(recording: Recording, law: DriveLaw) -> Recording:
+def command_torque(recording: Recording, law: DriveLaw, open_: bool = False) -> Recording:
     """A log without torques with those that the drives' law makes of targets and positions.
 
-    Targets are held from one sample to the next. A law with `law_delay` None is taken as without.
+    Targets are held from one sample to the next; a `law_delay` of None is none. With `open_` the
+    wrench `LAW` is beside them: by how much they fall with the delay.
 
     Raises
     ------
@@ -54,25 +56,22 @@ def command_torque(recording: Recording, law: DriveLaw) -> Recording:
     n, rate = recording.q.shape[1], recording.rate
     kp = np.array(broadcast_to_joints(law.law_kp, n, "law_kp"))
     kd = np.array(broadcast_to_joints(law.law_kd, n, "law_kd"))
-    late = rate * (law.law_delay or 0.0)
-    tau = np.zeros(recording.q.shape)
+    late, made = rate * (law.law_delay or 0.0), np.zeros((2, *recording.q.shape))
     for start, stop in recording.segments:
         run = slice(start, stop)
         q = np.asarray(recording.q[run])
         dq = differentiate_twice(q, rate)[0] if recording.dq is None else recording.dq[run]
-        tau[run] = kp * (hold_late(recording.qref[run], late) - q) - kd * dq
-        if recording.dqref is not None:
-            tau[run] += kd * hold_late(recording.dqref[run], late)
-    return replace(recording, tau=tau, torque=COMMANDED)
+        made[0, run] = -kp * q - kd * dq
+        for gain, target in ((kp, recording.qref), (kd, recording.dqref)):
+            if target is not None:
+                made[:, run] += gain * hold_late(target[run], late)
+    wrenches = {**recording.wrenches, LAW: rate * made[1]} if open_ else recording.wrenches
+    return replace(recording, tau=made[0], torque=COMMANDED, wrenches=wrenches)
 
 
 def hold_late(target: Array, late: float) -> Array:
-    """What a drive has at each sample of targets that come so many samples late.
-
-    Held targets are steps, of which a drive has the mean over a sample's time before it: a share
-    of two.
-    """
-    target = np.asarray(target)
-    whole = int(late)
-    here, before = (target[np.maximum(np.arange(len(target)) - whole - back, 0)] for back in (0, 1))
-    return np.asarray(here + (late - whole) * (before - here))
+    """What a drive has at each sample of targets that come so many samples late; how it grows."""
+    # held targets are steps, of which a drive has the mean over the sample before: a share of two
+    places = np.arange(len(target)) - int(late)
+    here, before = (np.asarray(target)[np.maximum(places - back, 0)] for back in (0, 1))
+    return np.array([here + (late - int(late)) * (before - here), here - before])

@@ -37,7 +37,7 @@ from dynident.recording.keywords import PrepareOptions
 from dynident.recording.periods import FINER, Averaging, average_periods
 from dynident.recording.recording import Recording, Sampled, Torque
 from dynident.robot.drives import find_moving_joints
-from dynident.robot.model import Equations
+from dynident.robot.model import LAW, Equations
 
 BANDWIDTH = 10.0
 """Assumed joint bandwidth where none is given: "usually less than 10 Hz" [Hz]."""
@@ -695,7 +695,7 @@ def _prepare_mean_period(
     notes: list[str],
 ) -> Samples:
     """The mean period of a recording that repeats."""
-    if recording.base is not None or recording.wrenches or recording.locked:
+    if recording.base is not None or recording.wrenches.keys() - {LAW} or recording.locked:
         raise InputError(
             f"{recording.name}: floating bases, measured wrenches and locked joints are not "
             "averaged over periods; leave period out"

@@ -47,7 +47,7 @@ from dynident.regression.springs import (
 )
 from dynident.robot.closure import Closure
 from dynident.robot.drives import Drives, find_moving_joints
-from dynident.robot.model import Contact, Equations, Robot
+from dynident.robot.model import LAW, Contact, Equations, Robot
 
 CHUNK = 4096
 LOST = 0.1
@@ -286,7 +286,7 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
         Sensor(contact.name, log.name if log.tared else "")
         for contact in {name: contact for name, contact, _ in idim.structure.gauged}.values()
         if contact.estimate and contact.name in log.wrenches
-    )
+    ) + (Sensor(LAW),) * (LAW in log.wrenches)
     observed = Observed(
         kind, still, held, sensors=sensors, static=log.rests is not None, missing=missing
     )

@@ -491,7 +491,7 @@ def gather_left_out(log: GeneralisedSamples, chosen: Sequence[int]) -> Booleans 
 
 def collect_conditions(idim: Idim, log: GeneralisedSamples, some: slice | Integers) -> Conditions:
     """What a log has at some of its samples that columns depend on beside the motion."""
-    known_sensors = log.observed.sensors if idim.sensors else ()
+    known_sensors = log.observed.sensors if idim.structure.sensors else ()
     wrenches = {each: log.wrenches[each.contact][some] for each in known_sensors}
     bent = None if log.deflection is None else log.deflection[:, some]
     if not idim.needs - {"load"}:

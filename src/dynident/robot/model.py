@@ -29,6 +29,8 @@ WRENCH_ROWS = tuple((part, "N" if part[0] == "f" else "Nm") for part in WRENCH)
 """Components of a wrench."""
 Unknown = Literal["bias", "orientation"]
 """Of a sensor of forces, that can be estimated."""
+LAW = "law_delay"
+"""Name, among sensors, of what says how late a stated law of the drives has its targets."""
 MOST_JOINTS = 100
 """Moving joints: the regressor's columns grow with them, and what it takes with their cube."""
 

@@ -4,84 +4,77 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from dynident.core.arrays import Array
+from dynident.core.errors import InputError
 from dynident.core.options import read_options
 from dynident.core.progress import Progress
+from dynident.fit.parameters import list_sensor_parameters
+from dynident.fit.result import Result
 from dynident.recording.commanded import LONGEST, DriveLaw, command_torque
-from dynident.recording.recording import COMMANDED, Recording
-from dynident.regression.problem import Problem
-from dynident.regression.statistics import compute_residuals, estimate_long_run_ratio
+from dynident.recording.recording import Recording
 from dynident.regression.weighted import estimate_group_sigma
-from dynident.robot.model import Robot
+from dynident.robot.model import LAW, Robot
 from dynident.study.decide import prepare_fitted
 from dynident.study.study import LogSection, Study, build_study_problem
 
-CLOSE, APART, ROUNDS = 1e-4, 1e-3, 10
-"""To which a delay is found, and distance over which the likelihood bends [s]; rounds of weights
-for each that is tried."""
+CLOSE, APART, ROUNDS = 1e-5, 1e-3, 20
+"""To which a delay is found, how far the longest is from others [s]; steps at most."""
 
 
 def find_law_delay(
     study: Study, robot: Robot, recordings: Sequence[Recording], progress: Progress
-) -> tuple[Study, list[Recording], tuple[str, ...]]:
-    """A study that states how late its drives have their targets, its logs, and what to say.
+) -> tuple[Study, list[Recording]]:
+    """A study that states how late its drives have their targets, and its logs.
 
-    Of one law for all logs whose torque it commands, and which do not say. The delay is that of
-    the largest likelihood of torques with a noise for each group of rows.
+    Of one law for all logs whose torque it commands, and which do not say. What the commanded
+    torque falls by with the delay stands beside the regressor: a step of Gauss and Newton after
+    another, with a noise for each group of rows. The column stays, so that what is fitted has its
+    error beside theirs.
     """
     open_ = [log.law_kp is not None and log.law_delay is None for log in map(read_law, study.log)]
     if not any(open_):
-        return study, list(recordings), ()
-    from scipy import optimize  # a quarter of a second that few runs need
-
-    def command(delay: float) -> tuple[Study, list[Recording]]:
+        return study, list(recordings)
+    delay, sigma = 0.0, None
+    for turn in range(ROUNDS):
+        progress("delay", turn / ROUNDS)
         sections = tuple(
             log.model_copy(update={"law_delay": delay}) if late else log
             for log, late in zip(study.log, open_, strict=True)
         )
-        pairs = zip(sections, recordings, strict=True)
-        return study.model_copy(update={"log": sections}), [
-            command_torque(log, read_law(own)) if log.torque == COMMANDED else log
-            for own, log in pairs
+        logs = [
+            command_torque(log, read_law(own), late) if late else log
+            for own, log, late in zip(sections, recordings, open_, strict=True)
         ]
-
-    def fit(delay: float) -> tuple[float, Problem, Array]:
-        own, logs = command(delay)
-        problem = build_study_problem(own, robot, prepare_fitted(own, logs))
+        found = study.model_copy(update={"log": sections}), logs
+        problem = build_study_problem(found[0], robot, prepare_fitted(*found))
         factors, _ = problem.factors.pool()
-        sigma = factors.ones
-        beta = np.zeros(0)
-        for _ in range(ROUNDS):
-            beta = factors.weighted(sigma).solve()
-            sigma = estimate_group_sigma(factors, beta, sigma)
-        used = factors.counts > 0.0
-        return float(factors.counts[used] @ np.log(sigma[used])), problem, beta
+        sigma = factors.ones if sigma is None else sigma
+        beta = factors.weighted(sigma).solve()
+        sigma = estimate_group_sigma(factors, beta, sigma)
+        if LAW not in problem.base.names:
+            raise InputError(
+                "law_delay is not found of a mean period, nor of a limb beyond a sensor; state it"
+            )
+        before, step = delay, float(beta[problem.base.names.index(LAW)])
+        delay = round(min(max(delay + step, 0.0), LONGEST), 6)  # no targets come early
+        if turn and abs(delay - before) < CLOSE:
+            break
+    return found
 
-    progress("delay", 0.0)
-    found = optimize.minimize_scalar(
-        lambda delay: fit(float(delay))[0],
-        bounds=(0.0, LONGEST),
-        method="bounded",
-        options={"xatol": CLOSE},
-    )
-    delay = round(float(found.x), 4)
-    best, problem, beta = fit(delay)
-    # minus the logarithm of the likelihood, for which rows count as many as are independent
-    if delay < APART:  # no targets come early
-        best, _, _ = fit(APART)
-    middle = max(delay, APART)
-    bend = (fit(middle + APART)[0] + fit(middle - APART)[0] - 2.0 * best) / APART**2
-    ratio = estimate_long_run_ratio(compute_residuals(problem, beta).error)
-    std = float(np.sqrt(ratio / max(bend, 1.0)))
+
+def tell_law_delay(study: Study, fit: Result) -> tuple[str, ...]:
+    """How late drives have their targets, where that was found, with its error."""
+    rows = [row for row in list_sensor_parameters(fit) if row.name == LAW]
+    stated = [log.law_delay for log in map(read_law, study.log) if log.law_delay is not None]
+    if not rows:
+        return ()
+    delay, std = stated[0] + rows[0].value, rows[0].std
     words = (
-        f"the drives have their targets {1e3 * delay:.1f} ± {1e3 * std:.1g} ms late (law_delay = "
-        f"{delay:g}); viscous friction depends on it: by law_kp times what it is off"
+        f"the drives have their targets {1e3 * delay:.2f} ± {1e3 * std:.1g} ms late, which was "
+        f"found (law_delay = {delay:.5f}); errors of viscous friction have its in them"
     )
-    if delay > LONGEST - 10.0 * CLOSE:
+    if delay > LONGEST - APART:
         words += ", the most that is looked for: check law_kp, law_kd and the targets' columns"
-    return *command(delay), (words,)
+    return (words,)
 
 
 def read_law(section: LogSection) -> DriveLaw:

@@ -18,7 +18,7 @@ from dynident.report.fit import Fit
 from dynident.simulation.rollout import prepare_rollouts
 from dynident.study.constraints import build_constraints
 from dynident.study.decide import decide_study, list_open_decisions, prepare_fitted
-from dynident.study.late import find_law_delay
+from dynident.study.late import find_law_delay, tell_law_delay
 from dynident.study.study import (
     Study,
     build_study_law,
@@ -65,7 +65,7 @@ def run_study(study: Study, progress: Progress = ignore_progress) -> Fit:
     recordings = read_study_recordings(study, robot, torque, progress)
     watch.lap("logs")
     open_ = list_open_decisions(study, asked, bool(simulates))
-    study, recordings, late = find_law_delay(study, robot, recordings, progress)
+    study, recordings = find_law_delay(study, robot, recordings, progress)
     study, decisions, problem, warnings = decide_study(study, robot, recordings, open_, progress)
     options = collect_study_options(study)
     watch.lap("decisions")
@@ -104,7 +104,7 @@ def run_study(study: Study, progress: Progress = ignore_progress) -> Fit:
         )
         return replace(again, warnings=(words, *again.warnings))
     settings = {**result.settings, "decided": [asdict(decision) for decision in decisions]}
-    warnings = (*late, *warnings, *result.warnings)
+    warnings = (*tell_law_delay(study, result), *warnings, *result.warnings)
     return replace(result, timings=timings, study=study, settings=settings, warnings=warnings)
 
 
