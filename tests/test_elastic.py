@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import toy
 from commands import run
-from springs import ENCODER, RATE, TORQUE, VALUES, elastic_arm, full_set, periodic, twin
+from springs import ENCODER, RATE, TORQUE, VALUES, elastic_arm, full_set, periodic, shaken, twin
 
 import dynident as di
 from dynident.core.errors import InputError
@@ -161,6 +161,34 @@ def test_a_cubic_stiffness_is_one_more_column():
     assert abs(values["Kc2"] - 4e8) < 4.0 * std["Kc2"] + 0.02 * 4e8
     assert std["Kc2"] < 0.05 * 4e8
     assert abs(values["K2"] - 3000.0) < 4.0 * std["K2"] + 15.0
+
+
+def test_a_torque_sensor_tells_a_spring_by_where_links_are():
+    """Without an encoder of the link; both, and what bodies are, within their intervals."""
+    idim = build_idim(elastic_arm((1, 2), ("torque",), ("stiffness",)))
+    inside = []
+    for seed in range(3):
+        log, theta = twin(idim, seed, move=shaken, K=4000.0)
+        fit = di.identify(Problem(idim.robot, prepare(log, 5.0)), "wls", doctor=False)
+        off = (fit.estimate.beta - fit.base.matrix @ theta) / fit.estimate.covariance.std
+        assert np.max(np.abs(off)) < 4.5
+        inside.append(np.abs(off) < 1.96)
+        assert all(own.supported for own in fit.springs)
+        assert fit.springs[1].std < 0.02 * fit.springs[1].compliance
+    assert np.mean(inside) > 0.88
+    # the same log as of stiff joints: bodies that are wrong by many of their errors
+    stiff = build_idim(elastic_arm((1, 2), ("torque",)))
+    fit = di.identify(Problem(stiff.robot, prepare(log, 5.0)), "wls", doctor=False)
+    off = fit.estimate.beta - fit.base.matrix @ full_set(stiff)
+    assert np.max(np.abs(off) / fit.estimate.covariance.std) > 10.0
+
+
+def test_a_torque_sensor_does_not_tell_a_spring_that_nothing_shakes():
+    idim = build_idim(elastic_arm((1, 2), ("torque",), ("stiffness",)))
+    log, _ = twin(idim, K=4e5)
+    fit = di.identify(Problem(idim.robot, prepare(log, 5.0)), "wls", doctor=False)
+    assert not any(own.supported for own in fit.springs)
+    assert any("do not tell its spring from a stiff joint" in r.words for r in fit.verdict.reasons)
 
 
 def test_a_log_without_the_encoder_is_of_a_stiff_joint():
@@ -361,6 +389,8 @@ def test_the_other_commands_take_them(folder, name):
 def test_keys_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="spring takes the encoder of the link"):
         DriveSpec(joint="joint_1", spring=("lag",))
+    with pytest.raises(ValueError, match="takes the torque alone"):
+        DriveSpec(joint="joint_1", link=("position",), spring=("stiffness",))
     idim = build_idim(elastic_arm((1,)))
     log, _ = twin(idim)
     with pytest.raises(InputError, match="ml propagates nothing of the link encoder"):

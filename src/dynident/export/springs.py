@@ -46,7 +46,8 @@ def list_joint_springs(idim: Idim, theta: Array) -> tuple[JointSpring, ...]:
         end, joint = str(gauge.place + 1), idim.robot.joint_names[gauge.place]
         own = {term: float(theta[idim.names.index(term + end)]) for term in gauge.terms}
         left = tuple(term + end for term in ("Kc",) if term in own)
-        found.append(JointSpring(joint, own["K"], own["D"], own["offs"] / own["K"], left))
+        rest = own.get("offs", 0.0) / own["K"]
+        found.append(JointSpring(joint, own["K"], own["D"], rest, left))
     return tuple(found)
 
 
