@@ -66,6 +66,19 @@ def shaken(n: int, seed: int = 0) -> tuple[Array, Array, Array]:
     return motion
 
 
+def multisine(n: int, joint: int, top: float) -> tuple[Array, Array, Array]:
+    """Of one joint's link, in periods of 2 s: slow swings and lines up to `top` [Hz]."""
+    rng, t = np.random.default_rng(joint), np.arange(int(SECONDS * RATE)) / RATE
+    motion = np.zeros((3, len(t), n))
+    for k in range(1, int(2.0 * top)):
+        w = np.pi * k
+        size = 0.15 if k == 1 else 0.4 / w**2
+        q = size * np.exp(1j * (w * t + rng.uniform(0.0, 2.0 * np.pi)))
+        for order, each in enumerate(motion):
+            each[:, joint] += ((1j * w) ** order * q).imag
+    return motion[0], motion[1], motion[2]
+
+
 def twin(
     idim: Idim,
     seed: int = 0,
