@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from springs import elastic_arm, multisine, twin
+from springs import RATE, elastic_arm, multisine, twin
 
 import dynident as di
 from dynident.core.errors import InputError
@@ -54,6 +54,32 @@ def test_a_stiff_joint_is_not_told_from_a_spring():
         assert not own.supported
         assert "does not tell the spring from a stiff joint" in own.words
         assert own.misfit < own.stiff_misfit + 0.1 < 1.6
+
+
+def test_a_designed_trajectory_is_shaken_within_its_limits():
+    """One joint alone, by lines of equal accelerations; its log tells the spring."""
+    robot = IDIM.robot.bare
+    options = {"starts": 1, "iterations": 3, "collision": False, "floor": False, "speed": 2.0}
+    options |= {"acceleration": 12.0}
+    plan = di.excite(robot, duration=2.0, harmonics=2, **options)
+    design = di.shake(plan, 0, (2.0, 30.0))
+    assert design.certificate.ok
+    assert design.certificate.worst.share > 0.7
+    times = np.arange(1000) / RATE
+    motion = [design.trajectory.at(times, order) for order in range(3)]
+    assert np.ptp(motion[0][:, 1:], axis=0).max() < 1e-12
+    spectrum = 2.0 * np.abs(np.fft.rfft(motion[2][:, 0]))[4:61] / len(times)
+    assert np.ptp(spectrum) < 1e-6 * spectrum[0]
+    assert np.all(np.abs(motion[1]).max(axis=0) <= design.task.limits.speed)
+    tiled = tuple(np.tile(each, (8, 1)) for each in motion)
+    log, _ = twin(IDIM, move=lambda n: tiled)
+    samples = di.prepare(replace(log, wrenches={}), bandwidth=10.0, position_hz=33.0, period=2.0)
+    assert di.find_resonance(samples, 0, (2.0, 30.0)).supported
+    with pytest.raises(InputError, match="no line above the trajectory's own"):
+        di.shake(plan, 0, (0.1, 0.6))
+    drawn = di.excite(robot, trajectory="rests", **options)
+    with pytest.raises(InputError, match="'rests' does not repeat"):
+        di.shake(drawn, 0, (2.0, 30.0))
 
 
 def test_a_log_of_no_periods_or_few_lines_is_refused():
