@@ -29,6 +29,7 @@ from dynident.dynamics.idim import build_idim
 BAND = (2.0, 55.0)
 CASES = ((3000.0, 2.0), (10000.0, 2.0), (3e6, 0.0))
 """Stiffnesses and dampings."""
+MISFITS = ("misfit", "stiff_misfit")
 
 
 def find_all(joint: int, stiffness: float, damping: float, runs: int) -> list[str]:
@@ -45,7 +46,10 @@ def find_all(joint: int, stiffness: float, damping: float, runs: int) -> list[st
         + 1j * (abs(own.damping[0] - damping) < 1.96 * own.damping[1])
         for own in found
     ]
-    told = np.mean([own.supported for own in found])
+    told = float(np.mean([own.supported for own in found]))
+    if not told:  # a compliance that nothing bounds has no error
+        words = [f"{np.mean([getattr(own, k) for own in found]):.2f}" for k in MISFITS]
+        return [str(joint + 1), f"{stiffness:g}", *["-"] * 5, *words, "0", str(runs)]
     return [
         str(joint + 1),
         f"{stiffness:g}",
@@ -54,8 +58,7 @@ def find_all(joint: int, stiffness: float, damping: float, runs: int) -> list[st
         format_number(float(np.median([own.damping[1] for own in found])), 2),
         f"{100 * np.mean(np.real(inside)):.1f}",
         f"{100 * np.mean(np.imag(inside)):.1f}",
-        f"{np.mean([own.misfit for own in found]):.2f}",
-        f"{np.mean([own.stiff_misfit for own in found]):.2f}",
+        *(f"{np.mean([getattr(own, k) for own in found]):.2f}" for k in MISFITS),
         f"{100 * told:.0f}",
         str(runs),
     ]

@@ -53,7 +53,8 @@ def test_a_stiff_joint_is_not_told_from_a_spring():
         own = found(seed, 0, K=3e6, D=0.0)
         assert not own.supported
         assert "does not tell the spring from a stiff joint" in own.words
-        assert own.misfit < own.stiff_misfit + 0.1 < 1.6
+        assert own.stiff_misfit < 1.5
+        assert own.interval == (-np.inf, np.inf)
 
 
 def test_a_designed_trajectory_is_shaken_within_its_limits():

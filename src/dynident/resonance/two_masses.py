@@ -54,7 +54,8 @@ class Resonance:
     stiffness, damping : tuple of 2 float
         K and D, and their standard errors [Nm/rad, Nm s/rad].
     interval : tuple of 2 float
-        Of the compliance 1/K, 95 % [rad/Nm].
+        Of the compliance 1/K, 95 %; all, where chance may make the difference: a link of no
+        inertia, which no log excludes, may be behind any spring [rad/Nm].
     antiresonance, resonance : float
         [Hz]
     misfit, stiff_misfit : float
@@ -85,10 +86,7 @@ class Resonance:
     def words(self) -> str:
         """The answer in a sentence."""
         if not self.supported:
-            return (
-                f"{self.joint}: the log does not tell the spring from a stiff joint (compliance "
-                f"{1e6 * self.interval[0]:.2g} to {1e6 * self.interval[1]:.2g} urad/Nm)"
-            )
+            return f"{self.joint}: the log does not tell the spring from a stiff joint"
         return (
             f"{self.joint}: spring of {self.stiffness[0]:.4g} ± {self.stiffness[1]:.2g} Nm/rad, "
             f"damping {self.damping[0]:.3g} ± {self.damping[1]:.2g} Nm s/rad, antiresonance "
@@ -119,7 +117,7 @@ class Lines:
         """Errors of torques, by what noise of positions and torques makes of them."""
         of_q, of_tau, both = self.noise
         variance = of_tau + np.abs(impedance) ** 2 * of_q
-        return error / np.sqrt(variance - 2.0 * np.real(np.conj(both) * impedance))
+        return np.asarray(error / np.sqrt(variance - 2.0 * np.real(np.conj(both) * impedance)))
 
 
 def find_resonance(samples: Samples, joint: int, band: tuple[float, float]) -> Resonance:
@@ -157,7 +155,8 @@ def find_resonance(samples: Samples, joint: int, band: tuple[float, float]) -> R
     best = optimize.least_squares(residual, start / size, jac="3-point", x_scale="jac", xtol=1e-12)
     lacking = 2 * len(lines.s) - len(NAMES)
     misfit, stiff = 4.0 * best.cost / lacking, fit_stiff(lines)
-    inverse = np.linalg.pinv(best.jac.T @ best.jac) * 0.5 * max(1.0, misfit)
+    J = np.asarray(best.jac, dtype=float)
+    inverse = np.linalg.pinv(J.T @ J) * 0.5 * max(1.0, misfit)
     values = best.x * size
     covariance = inverse * np.outer(size, size)
     std = np.sqrt(np.diag(covariance))
@@ -165,13 +164,15 @@ def find_resonance(samples: Samples, joint: int, band: tuple[float, float]) -> R
     gradient = np.array([-T / c**2, 1.0 / c])  # of D = T / c by c and T
     damping = float(np.sqrt(gradient @ covariance[5:, 5:] @ gradient))
     fall = (2.0 * stiff - 4.0 * best.cost) / max(1.0, misfit)
+    chance = float(special.chdtrc(3, max(fall, 0.0)))
+    wide = NORMAL * float(std[5]) if chance < SURE else np.inf
     return Resonance(
         name, len(lines.s), values, std,
         (float(1.0 / c), float(std[5] / c**2)), (float(T / c), damping),
-        (float(c - NORMAL * std[5]), float(c + NORMAL * std[5])),
+        (float(c - wide), float(c + wide)),
         float(np.sqrt(abs(1.0 / (c * inertia))) / (2.0 * np.pi)),
         float(np.sqrt(abs((1.0 / inertia + 1.0 / rotor) / c)) / (2.0 * np.pi)),
-        float(misfit), float(2.0 * stiff / (lacking + 3)), float(special.chdtrc(3, max(fall, 0.0))),
+        float(misfit), float(2.0 * stiff / (lacking + 3)), chance,
     )  # fmt: skip
 
 
@@ -202,8 +203,8 @@ def collect_lines(samples: Samples, joint: int, band: tuple[float, float]) -> Li
             f"to {band[1]:g} Hz; {len(NAMES) + 1} at least tell a spring"
         )
     s = 2j * np.pi * hz[inside][excited]
-    means = (each.mean(axis=0)[excited] for each in (q, tau))
-    return Lines(s, *means, sign[:top][inside][excited], (of_q, of_tau, both))
+    mean_q, mean_tau = (each.mean(axis=0)[excited] for each in (q, tau))
+    return Lines(s, mean_q, mean_tau, sign[:top][inside][excited], (of_q, of_tau, both))
 
 
 def evaluate_error(lines: Lines, values: Array) -> Complex:
@@ -216,7 +217,7 @@ def evaluate_error(lines: Lines, values: Array) -> Complex:
     return lines.divide_by_noise(error, impedance)
 
 
-def solve_weighted(lines: Lines, columns: Array, impedance: Complex) -> tuple[Array, Complex]:
+def solve_weighted(lines: Lines, columns: Complex, impedance: Complex) -> tuple[Array, Complex]:
     """The best values of what torques are linear in, at weights of an impedance; what is left."""
     X = lines.divide_by_noise(columns.T, impedance).T
     y = lines.divide_by_noise(lines.tau, impedance)
