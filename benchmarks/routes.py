@@ -22,10 +22,10 @@ import dynident as di
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.space import build_standard_space
 from dynident.core.errors import ComputationError
+from dynident.estimators.essential import select_essential_parameters
 from dynident.fit.figures import score_all_samples
 from dynident.methods import ESTIMATORS
 from dynident.recording.prepare import Samples
-from dynident.regression.essential import select_essential_parameters
 from dynident_papers.report import join_words
 from dynident_papers.routes import (
     ROUTES,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,9 +33,10 @@ def elastic_arm(
     return replace_drives(toy.arm(3), specs, None, "toy")
 
 
-def full_set(idim: Idim) -> Array:
-    """Its standard parameters, of round numbers."""
-    return idim.join(idim.robot.nominal, np.array([VALUES[p.symbol] for p in idim.drives]))
+def full_set(idim: Idim, **values: float) -> Array:
+    """Its standard parameters, of round numbers, some of them others."""
+    known = VALUES | values
+    return idim.join(idim.robot.nominal, np.array([known[p.symbol] for p in idim.drives]))
 
 
 def periodic(n: int, seed: int = 0) -> tuple[Array, Array, Array]:
@@ -52,10 +53,42 @@ def periodic(n: int, seed: int = 0) -> tuple[Array, Array, Array]:
     return q, dq, ddq
 
 
-def twin(idim: Idim, seed: int = 0, noise: float = 1.0) -> tuple[Recording, Array]:
-    """A log of motors, links and torques, and the parameters behind it."""
+def shaken(n: int, seed: int = 0) -> tuple[Array, Array, Array]:
+    """The same with lines up to 5 Hz, of equal accelerations [4 rad/s^2]."""
+    motion, rng = periodic(n, seed), np.random.default_rng(seed + 1)
+    t = np.arange(len(motion[0])) / RATE
+    for j in range(n):
+        for k in range(int(1.5 * SECONDS), int(5.0 * SECONDS), 3):
+            w, phase = 2.0 * np.pi * (k + j) / SECONDS, rng.uniform(0.0, 2.0 * np.pi)
+            q = 4.0 / w**2 * np.exp(1j * (w * t + phase))
+            for order, each in enumerate(motion):
+                each[:, j] += ((1j * w) ** order * q).imag
+    return motion
+
+
+def multisine(n: int, joint: int, top: float) -> tuple[Array, Array, Array]:
+    """Of one joint's link, in periods of 2 s: slow swings and lines up to `top` [Hz]."""
+    rng, t = np.random.default_rng(joint), np.arange(int(SECONDS * RATE)) / RATE
+    motion = np.zeros((3, len(t), n))
+    for k in range(1, int(2.0 * top)):
+        w = np.pi * k
+        size = 0.15 if k == 1 else 0.4 / w**2
+        q = size * np.exp(1j * (w * t + rng.uniform(0.0, 2.0 * np.pi)))
+        for order, each in enumerate(motion):
+            each[:, joint] += ((1j * w) ** order * q).imag
+    return motion[0], motion[1], motion[2]
+
+
+def twin(
+    idim: Idim,
+    seed: int = 0,
+    noise: float = 1.0,
+    move: Callable[[int], tuple[Array, Array, Array]] = periodic,
+    **values: float,
+) -> tuple[Recording, Array]:
+    """A log of motors, links and torques, and the parameters behind it; some of other values."""
     rng = np.random.default_rng(seed)
-    theta, motion = full_set(idim), periodic(idim.robot.n)
+    theta, motion = full_set(idim, **values), move(idim.robot.n)
     bent = bend_joints(idim, theta, motion, RATE)
     tau = idim.torque(theta, *motion, conditions=Conditions(deflection=bent))
     signals = {}

@@ -469,11 +469,11 @@ def test_pages_name_every_method_model_rule_and_prior() -> None:
     from dynident.control.reference import REFERENCES
     from dynident.estimators.closed_loop import STARTS
     from dynident.estimators.covariance import COVARIANCES
+    from dynident.estimators.essential import RULES
     from dynident.estimators.least_squares import LOSSES
     from dynident.friction.models import FRICTIONS
     from dynident.methods import ESTIMATORS
     from dynident.readers import READERS
-    from dynident.regression.essential import RULES
     from dynident.regression.row_kinds import ROWS
     from dynident.simulation.integrators import INTEGRATORS
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +13,7 @@ import numpy as np
 import pytest
 import toy
 from commands import run
-from springs import ENCODER, RATE, TORQUE, VALUES, elastic_arm, full_set, periodic, twin
+from springs import ENCODER, RATE, TORQUE, VALUES, elastic_arm, full_set, periodic, shaken, twin
 
 import dynident as di
 from dynident.core.errors import InputError
@@ -18,6 +21,7 @@ from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.elastic import bend_joints
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import attach
+from dynident.export.formats import render_c_file
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
@@ -163,6 +167,34 @@ def test_a_cubic_stiffness_is_one_more_column():
     assert abs(values["K2"] - 3000.0) < 4.0 * std["K2"] + 15.0
 
 
+def test_a_torque_sensor_tells_a_spring_by_where_links_are():
+    """Without an encoder of the link; both, and what bodies are, within their intervals."""
+    idim = build_idim(elastic_arm((1, 2), ("torque",), ("stiffness",)))
+    inside = []
+    for seed in range(3):
+        log, theta = twin(idim, seed, move=shaken, K=4000.0)
+        fit = di.identify(Problem(idim.robot, prepare(log, 5.0)), "wls", doctor=False)
+        off = (fit.estimate.beta - fit.base.matrix @ theta) / fit.estimate.covariance.std
+        assert np.max(np.abs(off)) < 4.5
+        inside.append(np.abs(off) < 1.96)
+        assert all(own.supported for own in fit.springs)
+        assert fit.springs[1].std < 0.02 * fit.springs[1].compliance
+    assert np.mean(inside) > 0.88
+    # the same log as of stiff joints: bodies that are wrong by many of their errors
+    stiff = build_idim(elastic_arm((1, 2), ("torque",)))
+    fit = di.identify(Problem(stiff.robot, prepare(log, 5.0)), "wls", doctor=False)
+    off = fit.estimate.beta - fit.base.matrix @ full_set(stiff)
+    assert np.max(np.abs(off) / fit.estimate.covariance.std) > 10.0
+
+
+def test_a_torque_sensor_does_not_tell_a_spring_that_nothing_shakes():
+    idim = build_idim(elastic_arm((1, 2), ("torque",), ("stiffness",)))
+    log, _ = twin(idim, K=4e5)
+    fit = di.identify(Problem(idim.robot, prepare(log, 5.0)), "wls", doctor=False)
+    assert not any(own.supported for own in fit.springs)
+    assert any("do not tell its spring from a stiff joint" in r.words for r in fit.verdict.reasons)
+
+
 def test_a_log_without_the_encoder_is_of_a_stiff_joint():
     robot = elastic_arm((1,))
     log, _ = twin(build_idim(robot))
@@ -251,13 +283,44 @@ def test_mujoco_moves_motor_and_link_as_the_model(tmp_path):
     assert offs.shape == (2,)
 
 
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler (cc)")
+@pytest.mark.parametrize("friction", ["coulomb-viscous", "stribeck"])
+def test_c_has_motors_links_and_springs_as_the_model(friction, tmp_path):
+    """Compiled without a warning; friction acts on motors, an element on its link."""
+    robot = elastic_arm((1, 2), spring=("cubic",))
+    idim = build_idim(robot, friction, elements=[attach(0, "spring", {})])
+    known = VALUES | {"Kc": 4e6, "ks": 20.0, "ko": 0.7}
+    theta = idim.join(robot.nominal, np.array([known.get(p.symbol, 1.3) for p in idim.drives]))
+    rng = np.random.default_rng(2)
+    motion, bent = rng.normal(size=(3, 12, 3)), np.zeros((4, 12, 3))
+    bent[:3, :, :2] = 0.3 * rng.normal(size=(3, 12, 2))
+    bent[3] = bent[0]
+    wanted = idim.torque(theta, *motion, conditions=Conditions(deflection=bent))
+    content, notes = render_c_file(idim, theta)
+    assert not notes
+    (tmp_path / "arm.c").write_bytes(content)
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC"]
+    subprocess.run(["cc", *flags, "-o", tmp_path / "arm.so", tmp_path / "arm.c", "-lm"], check=True)
+    function = ctypes.CDLL(str(tmp_path / "arm.so")).toy_elastic_inverse_dynamics
+    function.restype, doubles = None, ctypes.POINTER(ctypes.c_double)
+    tau, left = np.zeros((2, 12, 3))
+    for row in zip(*motion, *bent[:3], tau, left, strict=True):
+        function(*(np.ascontiguousarray(each).ctypes.data_as(doubles) for each in row))
+    assert np.allclose(tau, wanted[:, :3], rtol=1e-12, atol=1e-10)
+    assert np.allclose(left[:, :2], wanted[:, 3:], rtol=1e-12, atol=1e-10)
+    assert not np.any(left[:, 2])
+
+
 def test_other_files_say_that_they_are_stiff():
     idim = build_idim(elastic_arm((1,)))
     log, _ = twin(idim)
     fit = di.identify(Problem(idim.robot, prepare(log, 6.0)), doctor=False)
-    for name in ("urdf", "c", "usd", "sdf"):
+    for name in ("urdf", "usd", "sdf"):
         _, notes = fit.render_file(name)
         assert any(note.startswith("stiff in the") for note in notes), name
+    content, notes = fit.render_file("c")
+    assert b"elastic_inverse_dynamics" in content
+    assert not any("stiff" in note for note in notes)
     assert fit.inverse_dynamics(np.zeros(3), np.zeros(3), np.zeros(3)).shape == (3,)
 
 
@@ -361,6 +424,8 @@ def test_the_other_commands_take_them(folder, name):
 def test_keys_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="spring takes the encoder of the link"):
         DriveSpec(joint="joint_1", spring=("lag",))
+    with pytest.raises(ValueError, match="takes the torque alone"):
+        DriveSpec(joint="joint_1", link=("position",), spring=("stiffness",))
     idim = build_idim(elastic_arm((1,)))
     log, _ = twin(idim)
     with pytest.raises(InputError, match="ml propagates nothing of the link encoder"):

@@ -16,12 +16,12 @@ from dynident.core.inertia import to_pseudo_inertia
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.covariance import COVARIANCES
+from dynident.estimators.essential import Elimination, select_essential_parameters
 from dynident.methods import ESTIMATORS
 from dynident.methods.options import estimate as estimate_by_name
 from dynident.methods.options import list_option_names
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
-from dynident.regression.essential import Elimination, select_essential_parameters
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS
 from dynident.regression.statistics import choose_bartlett_lag

@@ -17,10 +17,10 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.space import build_standard_space
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import PSEUDO_INERTIA_BASIS, is_consistent
+from dynident.estimators.essential import select_essential_parameters
 from dynident.fit.figures import score_fitted_rows
 from dynident.methods import ESTIMATORS
 from dynident.recording.prepare import prepare
-from dynident.regression.essential import select_essential_parameters
 from dynident.regression.problem import Problem
 from dynident.study.study import load_study_robot, read_study, read_study_samples
 from dynident_papers.routes import (

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from dynident.recording.recording import Recording as Recording
     from dynident.regression.problem import Problem as Problem
     from dynident.report.fit import Fit as Fit
+    from dynident.resonance.multisine import shake as shake
+    from dynident.resonance.two_masses import find_resonance as find_resonance
     from dynident.robot import load_robot as load_robot
     from dynident.robot.model import Robot as Robot
     from dynident.simulation.floating import simulate_floating as simulate_floating
@@ -102,6 +104,7 @@ _PUBLIC = {
     "consistent_witness": "dynident.consistency.nearest",
     "doctor": "dynident.study.doctor",
     "excite": "dynident.excitation.excite",
+    "find_resonance": "dynident.resonance.two_masses",
     "identify": "dynident.api",
     "identify_factors": "dynident.study.collect",
     "identify_fleet": "dynident.study.fleet",
@@ -122,6 +125,7 @@ _PUBLIC = {
     "run_study": "dynident.study.run",
     "sample": "dynident.study.sample",
     "select_blocks": "dynident.excitation.selection",
+    "shake": "dynident.resonance.multisine",
     "simulate_floating": "dynident.simulation.floating",
     "simulate_study": "dynident.study.simulate",
     "sweep": "dynident.sweeps.sweep",

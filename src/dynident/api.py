@@ -100,7 +100,7 @@ __all__ = [
 
 EVERY_METHOD: tuple[type[Options], ...] = (RowKind, Scoring, Doctor)
 """Families of options that are of the identification, whatever the method."""
-ROUNDS, SETTLED = 12, 1e-4
+ROUNDS, SETTLED, NEAR = 12, 1e-4, 1e-6
 """Linearisations of springs at most, and the change of stiffness that is none, as a share."""
 EARLIER = {
     **dict.fromkeys(("columns", "units", "rate", "side"), "dynident.read_log(files, robot)"),
@@ -182,7 +182,7 @@ def identify(
     floor, lacking = measure_floor(problem.idim, theta, logs, figures.lowpass_hz)
     watch.lap("validation")
     findings = find_faults_of_fit(problem, held_out, found, theta, asked, progress, watch)
-    springs, untold = weigh_springs(problem, theta, held_out)
+    springs, untold = weigh_springs(problem, found, theta, held_out)
 
     facts = [gather_log_facts(problem.idim, log) for log in problem.samples]
     twins = find_repeated_logs(logs)
@@ -480,7 +480,7 @@ def settle_springs(problem: Problem, fit: Callable[[Problem], Fitted3]) -> Fitte
             np.array([s for log in each.samples for _, s in log.springs])
             for each in (problem, after)
         )
-        if np.allclose(before, now, rtol=SETTLED):
+        if np.allclose(before, now, rtol=SETTLED, atol=NEAR):
             return every
         problem = after
     words = f"springs did not settle in {ROUNDS} rounds: do the logs load them?"

@@ -28,10 +28,10 @@ from dynident.core.inertia import find_smallest_eigenvalue
 from dynident.core.words import format_entry, format_table
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
+from dynident.estimators.essential import select_essential_parameters
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.iteration import fit_nominal_drives
 from dynident.methods import ESTIMATORS
-from dynident.regression.essential import select_essential_parameters
 from dynident.regression.factors import System
 from dynident.regression.problem import Problem
 from dynident.regression.weighted import compute_literature_std, require_excitation, solve_wls
@@ -177,7 +177,7 @@ def cad_difference_essential(problem: Problem) -> Array:
     """The difference from CAD values in essential parameters only (Gautier 2013).
 
     Base parameters are eliminated by their relative standard deviations (the ratio rule of
-    `dynident.regression.essential`). The difference ``y - y_cad`` is fitted with the others
+    `dynident.estimators.essential`). The difference ``y - y_cad`` is fitted with the others
     alone, and spread over the standard parameters that act in them by the smallest change that
     leaves the eliminated ones at CAD; a standard parameter that acts in no essential one stays
     at CAD itself. Torques are therefore not those of least squares.

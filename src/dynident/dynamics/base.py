@@ -228,14 +228,16 @@ def draw_random_conditions(
         for sensor in idim.structure.sensors
         if sensors is None or sensor in sensors
     }
-    bent = None
+    bent, sway = None, None
     if idim.structure.bent:
         bent = np.zeros((4, samples, idim.robot.n))
         some = [j for j, _ in idim.structure.bent]
         bent[:3, :, some] = np.random.default_rng([seed, 3]).normal(size=(3, samples, len(some)))
         bent[EXPECTED] = bent[0]
+        springs = sum(column.sway is not None for column in idim.structure.spring_columns)
+        sway = np.random.default_rng([seed, 4]).normal(size=(samples, idim.rows, springs))
     return Conditions(
-        tuple(traces), load, temperature, time, known, wrenches=wrenches, deflection=bent
+        tuple(traces), load, temperature, time, known, wrenches=wrenches, deflection=bent, sway=sway
     )
 
 
@@ -334,7 +336,10 @@ def draw_random_rows(idim: Idim, seed: int, observed: Observed) -> Array:
     samples = 10 + int(np.ceil(1.5 * columns / shows))
     states = draw_random_states(idim, samples, seed, observed)
     met = draw_random_conditions(idim, samples, seed, observed.sensors)
-    if met.deflection is not None:
-        met.deflection[:, :, [j for j, name in idim.structure.bent if name in observed.missing]] = 0
+    if met.deflection is not None and met.sway is not None:
+        stiff = [j for j, name in idim.structure.bent if name in observed.missing]
+        met.deflection[:, :, stiff] = 0.0
+        springs = idim.structure.spring_columns
+        met.sway[:, :, [c.sway for c in springs if c.sway is not None and c.joint in stiff]] = 0.0
     W = idim.regressor(*states, met)
     return reduce_to_observed_rows(idim.tree, idim.robot, observed, states[0], W)

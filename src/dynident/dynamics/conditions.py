@@ -33,6 +33,8 @@ class Conditions:
     deflection : ndarray, shape (4, samples, n), optional
         By how much motors, seen through their gears, are ahead of the links, its first two
         derivatives, and what a model expects of it, where joints are elastic [rad or m].
+    sway : ndarray, shape (samples, rows, k), optional
+        Derivatives of all rows by springs that say where links are: see `find_sway`.
     """
 
     traces: tuple[Trace, ...] | None = None
@@ -43,6 +45,7 @@ class Conditions:
     bend: Array | None = None
     wrenches: Mapping[Sensor, Array] = field(default_factory=dict)
     deflection: Array | None = None
+    sway: Array | None = None
 
     def rows(self, some: slice) -> Conditions:
         """Those of some of the samples."""
@@ -55,7 +58,8 @@ class Conditions:
         )
         wrenches = {sensor: wrench[some] for sensor, wrench in self.wrenches.items()}
         bent = None if self.deflection is None else self.deflection[:, some]
-        return Conditions(traces, load, temperature, time, known, bend, wrenches, bent)
+        sway = None if self.sway is None else self.sway[some]
+        return Conditions(traces, load, temperature, time, known, bend, wrenches, bent, sway)
 
 
 FREE = Conditions()

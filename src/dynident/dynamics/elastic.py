@@ -57,11 +57,11 @@ def bend_joints(idim: Idim, theta: Array, motion: Motion, rate: float) -> Array:
     loads = evaluate_links(idim, None, theta, motion, None)
     w = 2j * np.pi * np.fft.rfftfreq(samples, 1.0 / rate)
     found = np.zeros((4, samples, n))
-    for gauge, rows in idim.robot.sensed:
+    for gauge in idim.robot.gauges:
         if "K" not in gauge.terms:
             continue
         own = {term: theta[idim.names.index(f"{term}{gauge.place + 1}")] for term in gauge.terms}
-        load = loads[:, rows.start] - own["offs"]
+        load = loads[:, idim.robot.dof - n + gauge.place] - own.get("offs", 0.0)
         bent = np.fft.rfft(load) / (own["K"] + w * own["D"])
         for k in range(3):
             found[k, :, gauge.place] = np.fft.irfft(bent * w**k, samples)

@@ -503,7 +503,7 @@ class Idim:
         for column, joint, slot in packing.special:
             k = column.friction
             if isinstance(column, SpringColumn):
-                out[:, slot] = column.evaluate(conditions.deflection, at, dq[:, first:])
+                out[:, slot] = column.evaluate(conditions, at, dq[:, first:], joint)
                 continue
             if isinstance(column, SensorColumn):
                 J = sensed.get((column.sensor, column.tilted))
@@ -829,9 +829,8 @@ class Idim:
                     tau[:, row] += turns[j] * signal
         for value, column in zip(drives, self.structure.linear_columns, strict=True):
             if isinstance(column, SpringColumn) and value != 0.0:
-                tau[:, column.row] += value * column.evaluate(
-                    conditions.deflection, at, dq[:, first:]
-                )
+                for row in self.structure.list_touched_rows(column):
+                    tau[:, row] += value * column.evaluate(conditions, at, dq[:, first:], row)
         sensed = self.evaluate_sensor_errors(motion, conditions)
         for value, own in zip(
             self.sensor_values(theta), self.structure.sensor_columns, strict=True

@@ -7,7 +7,8 @@ Spong 1987: of a joint whose motor is at theta and whose link is at q, ``delta =
 
 The sum of both is the joint's own row, in which no spring stands, and whose error is that of the
 torque alone; the second, less the spring, is the row of the link's encoder. Their errors are
-independent, those of the two rows above are not.
+independent, those of the two rows above are not. Where a sensor feels tau_s and no encoder sees
+the link, it is where its load has it, ``q = theta - tau_s / (K + D s)``, in all rows.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.core.arrays import Array
+from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.parameters import DriveColumn
 
 EXPECTED = 3
@@ -55,67 +57,20 @@ offset of a torque sensor."""
 
 @dataclass(frozen=True)
 class SpringColumn(DriveColumn):
-    """A parameter of a spring or of the sensor beside it: it acts in one row alone.
+    """A parameter of a spring or of the sensor beside it.
 
-    ``joint`` is its index, ``row`` that of all.
+    ``joint`` is its index, ``row`` that of all in which it acts; one that says where the link is
+    acts in all, and has a place ``sway`` in those of the conditions.
     """
 
     joint: int = 0
     row: int = 0
+    sway: int | None = None
 
-    def evaluate(self, deflection: Array | None, q: Array, dq: Array) -> Array:
-        """Its column along a motion, shape (samples,).
-
-        Of deflections, shape (4, samples, n), and of the joints, shape (samples, n).
-        """
-        j = self.joint
+    def evaluate(self, conditions: Conditions, q: Array, dq: Array, row: int) -> Array:
+        """Its column in a row along a motion of the joints, shape (samples,)."""
+        j, deflection, sway = self.joint, conditions.deflection, conditions.sway
+        if self.sway is not None:
+            return np.zeros(len(dq)) if sway is None else sway[:, row, self.sway]
         delta = np.zeros((4, len(dq))) if deflection is None else deflection[:, :, j]
         return TERMS[self.parameter.symbol].column(delta, q[:, j], dq[:, j])
-
-
-@dataclass(frozen=True)
-class HeldLink:
-    """Errors of a link's positions on a held-out log, root mean squares [rad or m].
-
-    Attributes
-    ----------
-    spring, stiff, plain : float
-        Of the spring; of a stiff joint with the offset, lag and scale of the encoder; of a stiff
-        joint as it stands, whose link is where the motor is.
-    better : bool
-        Whether the spring's squared errors are less than the stiff joint's by a standard error.
-    """
-
-    log: str
-    spring: float
-    stiff: float
-    plain: float
-    better: bool
-
-
-@dataclass(frozen=True)
-class SpringEvidence:
-    """What logs tell of a spring.
-
-    Attributes
-    ----------
-    stiffness : float
-        That was identified [Nm/rad or N/m].
-    compliance, std : float
-        By regression of the deflection on the load [rad/Nm or m/N].
-    interval : (float, float)
-        Of the compliance, 95 %.
-    held_out : tuple of HeldLink
-    """
-
-    joint: str
-    stiffness: float
-    compliance: float
-    std: float
-    interval: tuple[float, float]
-    held_out: tuple[HeldLink, ...] = ()
-
-    @property
-    def supported(self) -> bool:
-        """Whether the logs tell the spring from a stiff joint."""
-        return self.interval[0] > 0.0 and all(log.better for log in self.held_out)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 
 import numpy as np
 
@@ -208,17 +209,18 @@ class Structure:
 
     @cached_property
     def bent(self) -> tuple[tuple[int, str], ...]:
-        """Joints whose links have an encoder of their own, and its name."""
-        return tuple((g.place, g.name) for g in self.robot.gauges if g.kind == LINK)
+        """Joints whose springs bend, and the sensor that tells by how much."""
+        return tuple((g.place, g.name) for g in self.robot.gauges if "K" in g.terms)
 
     @cached_property
     def spring_columns(self) -> tuple[SpringColumn, ...]:
         """Those of springs in the joints, and of torque sensors beside them."""
-        still = np.zeros(self.robot.n)
+        still, places = np.zeros(self.robot.n), count()
         return tuple(
             SpringColumn(
                 Parameter(symbol, gauge.place + 1, TERMS[symbol].positive), -1, still,
                 joint=gauge.place, row=rows.start,
+                sway=next(places) if gauge.kind == TORQUE and symbol in ("K", "D") else None,
             )
             for gauge, rows in self.robot.sensed
             for symbol in gauge.terms
@@ -319,7 +321,7 @@ class Structure:
         """Rows in which what is wrong with a sensor, or a spring, acts; none of other columns."""
         found: list[int] = []
         if isinstance(column, SpringColumn):
-            return [column.row]
+            return [column.row] if column.sway is None else [*range(self.rows)]
         if not isinstance(column, SensorColumn):
             return found
         if column.sensor.contact == LAW:

@@ -16,9 +16,9 @@ from dynident.consistency.knowledge import WEIGHT, Knowledge
 from dynident.consistency.standard_errors import StandardErrors
 from dynident.core.arrays import Array
 from dynident.estimators.closed_loop import Hindered, Simulation
+from dynident.estimators.essential import Essential
 from dynident.estimators.hindered import Scatter
 from dynident.regression.covariance import Covariance
-from dynident.regression.essential import Essential
 from dynident.regression.statistics import Residuals, TestResult
 
 

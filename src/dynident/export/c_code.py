@@ -454,20 +454,31 @@ def express_body_wrench(
 
 
 def express_drive_friction(
-    code: Arithmetic, model: Model, widths: Array | None, tau: list[Value]
+    code: Arithmetic,
+    model: Model,
+    widths: Array | None,
+    tau: list[Value],
+    side: tuple[bool, ...] = (False, True),
+    motion: tuple[str, str] = ("dq", "q"),
 ) -> tuple[list[str], list[str]]:
-    """Adds friction of constants to the torques; helpers and lines for the laws of all other."""
+    """Adds friction of constants to the torques; helpers and lines for the laws of all other.
+
+    Of what acts on motors, False in `side`, on links, True, or both, along speeds and positions of
+    such names.
+    """
     idim = model.idim
     first, nq = idim.tree.dof - idim.robot.n, idim.robot.dof + idim.robot.floating - idim.robot.n
     helpers: dict[str, str] = {}
     lines: list[str] = []
     linear = idim.linear(model.theta)
     for k, friction in enumerate(idim.frictions):
+        if friction.link not in side:
+            continue
         gear, law = idim.gears[friction.gear], friction.model.law
         turns = [(float(turn), "") for turn in gear.turns]
         v, q = (
             code.sum(*((turn, (1.0, f"{signal}[{at + j}]")) for j, turn in enumerate(turns)))
-            for signal, at in (("dq", first), ("q", nq))
+            for signal, at in zip(motion, (first, nq), strict=True)
         )
         speed = format_sum({v[1]: v[0]})
         sign = f"({speed} > 0.0) - ({speed} < 0.0)"

@@ -17,9 +17,11 @@ from dynident.dynamics.whole import Model
 from dynident.export.actuators import render_isaac_lab, render_mjlab
 from dynident.export.bam import render_bam
 from dynident.export.c_code import c_code
+from dynident.export.c_springs import render_elastic_function
 from dynident.export.mjcf import render_identified_mjcf
 from dynident.export.sdf import render_sdf
 from dynident.export.servo import Servo
+from dynident.export.springs import list_joint_springs
 from dynident.export.urdf import render_standard_urdf
 from dynident.export.usd import render_usd
 from dynident.robot.mjcf import is_mjcf
@@ -88,8 +90,10 @@ def render_urdf_file(idim: Idim, theta: Array, *_: object) -> Rendered:
 
 
 def render_c_file(idim: Idim, theta: Array, *_: object) -> Rendered:
-    """C99 with the exact sign of Coulomb friction."""
-    return c_code(Model(idim, theta)).encode(), ()
+    """C99 with the exact sign of Coulomb friction; springs in a function of their own."""
+    model = Model(idim, theta)
+    elastic = render_elastic_function(model, list_joint_springs(idim, theta))
+    return (c_code(model) + elastic).encode(), ()
 
 
 DRIVES = ("Ia", "fv", "fc")
@@ -123,7 +127,9 @@ EXPORTS = {
     "bam": Format(
         "a BAM file", "Friction of each drive for BAM, as JSON.", "json", render_bam, DRIVES
     ),
-    "c": Format("C code", "Inverse dynamics in C99, the file to write.", "c", render_c_file),
+    "c": Format(
+        "C code", "Inverse dynamics in C99, the file to write.", "c", render_c_file, springs=True
+    ),
 }  # fmt: skip
 """By name, which is that of the flag of ``dynident export``, too."""
 

@@ -26,14 +26,17 @@ class JointSpring:
         [Nm/rad, Nm s/rad or N/m, N s/m]
     reference : float
         Of the link less the motor, at no load [rad or m].
+    cubic : float
+        Of the deflection's third power [Nm/rad^3].
     left : tuple of str
-        Names of its parameters that they have no place for, beside those of the encoder.
+        Names of its parameters that simulators have no place for, beside those of the encoder.
     """
 
     joint: str
     stiffness: float
     damping: float
     reference: float
+    cubic: float
     left: tuple[str, ...]
 
 
@@ -46,7 +49,8 @@ def list_joint_springs(idim: Idim, theta: Array) -> tuple[JointSpring, ...]:
         end, joint = str(gauge.place + 1), idim.robot.joint_names[gauge.place]
         own = {term: float(theta[idim.names.index(term + end)]) for term in gauge.terms}
         left = tuple(term + end for term in ("Kc",) if term in own)
-        found.append(JointSpring(joint, own["K"], own["D"], own["offs"] / own["K"], left))
+        rest = own.get("offs", 0.0) / own["K"]
+        found.append(JointSpring(joint, own["K"], own["D"], rest, own.get("Kc", 0.0), left))
     return tuple(found)
 
 

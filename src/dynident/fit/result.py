@@ -19,7 +19,6 @@ from dynident.core.schema import Spec
 from dynident.diagnosis.examine import Finding
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
-from dynident.dynamics.springs import SpringEvidence
 from dynident.dynamics.whole import Model
 from dynident.estimators.closed_loop import (
     FreeError,
@@ -43,6 +42,7 @@ from dynident.fit.verdict import ANYWAY, REFUTED, Verdict
 from dynident.recording.prepare import Preparation, Samples, prepare_by_options
 from dynident.recording.read import Files, take_log
 from dynident.recording.recording import Recording
+from dynident.regression.compliance import SpringEvidence
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.robot.mjcf import list_model_files

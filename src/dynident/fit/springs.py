@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dynident.core.arrays import Array
-from dynident.dynamics.springs import SpringEvidence
+from dynident.estimators.estimate import Estimate
 from dynident.fit.verdict import DOUBTFUL, Reason
-from dynident.regression.compliance import judge_springs
+from dynident.regression.compliance import SpringEvidence, judge_springs
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 
 
 def weigh_springs(
-    problem: Problem, theta: Array, held_out: Sequence[GeneralisedSamples]
+    problem: Problem, found: Estimate, theta: Array, held_out: Sequence[GeneralisedSamples]
 ) -> tuple[tuple[SpringEvidence, ...], list[Reason]]:
     """What logs tell of springs, and those that they do not tell from stiff joints."""
-    springs, reasons = judge_springs(problem, theta, held_out), []
+    errors = dict(zip(problem.base.names, found.covariance.std.tolist(), strict=True))
+    springs, reasons = judge_springs(problem, theta, errors, held_out), []
     for own in springs:
         low, high = (1e6 * end for end in own.interval)
         words = f"{own.joint}: the logs do not tell its spring from a stiff joint (compliance "

@@ -23,9 +23,9 @@ from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.encoders.drives import Fitting, fits_drives
 from dynident.estimators.closed_loop import Simulation
+from dynident.estimators.essential import Elimination, choose_base_parameters
 from dynident.estimators.estimate import Estimate, Rough, embed_estimate
 from dynident.methods import ESTIMATORS, OWN_SHAPES, REDUCIBLE, ROUGHLY
-from dynident.regression.essential import Elimination, choose_base_parameters
 from dynident.regression.problem import Problem
 
 SIMULATION = "simulation"

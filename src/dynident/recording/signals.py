@@ -510,7 +510,7 @@ def convert_to_si(values: Array, signal: str, request: Request) -> Array:
     gauges = () if request.robot is None else request.robot.gauges
     for gauge in gauges:
         if signal == gauge.signal:  # encoders of links are in the unit of q, and of no drive
-            turned = _find_unit_factors("q", request)[gauge.place] if "K" in gauge.terms else 1.0
+            turned = _find_unit_factors("q", request)[gauge.place] if "offs" in gauge.terms else 1.0
             return values * turned
     values *= _find_unit_factors(signal, request)
     return _convert_to_joint_side(values, signal, request)

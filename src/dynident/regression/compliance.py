@@ -2,11 +2,13 @@
 
 The deflection as measured is regressed on the load of the link and the errors of its encoder,
 ``delta = c (Y_j theta) + o + T dq + s q``: a stiff joint is c = 0, which a stiffness cannot say.
+Where no encoder sees the link, c is the fit's own ``1 / K``, with its error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
@@ -14,7 +16,7 @@ from scipy import special
 from dynident.core.arrays import Array
 from dynident.dynamics.elastic import Motion, evaluate_links
 from dynident.dynamics.idim import Idim
-from dynident.dynamics.springs import TERMS, HeldLink, SpringEvidence
+from dynident.dynamics.springs import TERMS, TORQUE
 from dynident.filters.filters import filter_zero_phase
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
@@ -23,20 +25,73 @@ from dynident.robot.model import Gauge
 
 BLOCKS = 10
 """Equal runs of time of each log, whose errors are taken to be independent."""
-LEVEL = 0.95
+LEVEL, NORMAL = 0.95, 1.96
+"""Of intervals, and what it is of a normal error."""
 Moved = tuple[GeneralisedSamples, Motion]
 """A log, and a motion that bodies are taken to make along it."""
 
 
+@dataclass(frozen=True)
+class HeldLink:
+    """Errors of a link's positions on a held-out log, root mean squares [rad or m].
+
+    Attributes
+    ----------
+    spring, stiff, plain : float
+        Of the spring; of a stiff joint with the offset, lag and scale of the encoder; of a stiff
+        joint as it stands, whose link is where the motor is.
+    better : bool
+        Whether the spring's squared errors are less than the stiff joint's by a standard error.
+    """
+
+    log: str
+    spring: float
+    stiff: float
+    plain: float
+    better: bool
+
+
+@dataclass(frozen=True)
+class SpringEvidence:
+    """What logs tell of a spring.
+
+    Attributes
+    ----------
+    stiffness : float
+        That was identified [Nm/rad or N/m].
+    compliance, std : float
+        By regression of the deflection on the load [rad/Nm or m/N].
+    interval : (float, float)
+        Of the compliance, 95 %.
+    held_out : tuple of HeldLink
+    """
+
+    joint: str
+    stiffness: float
+    compliance: float
+    std: float
+    interval: tuple[float, float]
+    held_out: tuple[HeldLink, ...] = ()
+
+    @property
+    def supported(self) -> bool:
+        """Whether the logs tell the spring from a stiff joint."""
+        return self.interval[0] > 0.0 and all(log.better for log in self.held_out)
+
+
 def judge_springs(
-    problem: Problem, theta: Array, others: Sequence[GeneralisedSamples]
+    problem: Problem,
+    theta: Array,
+    errors: Mapping[str, float],
+    others: Sequence[GeneralisedSamples],
 ) -> tuple[SpringEvidence, ...]:
     """What a problem's logs and held-out ones tell of each spring of a full set of parameters.
 
     A spring is supported where the interval of its compliance, by `LEVEL` and Student's t over
     blocks of time, is above zero, and on every held-out log the square of the error of the link's
     position is less than that of a stiff joint by one standard error over blocks. Both have the
-    encoder's offset, lag and scale from the fitted logs; neither sees the held-out encoder.
+    encoder's offset, lag and scale from the fitted logs; neither sees the held-out encoder. Of one
+    without a link's encoder, the interval is by the standard errors of the base parameters.
 
     Bodies move as their links were measured, on held-out logs as the motors.
     """
@@ -46,10 +101,21 @@ def judge_springs(
     for gauge, _ in idim.robot.sensed:
         if "K" not in gauge.terms:
             continue
-        seen = [tabulate_deflection(idim, theta, gauge, *log) for log in fitted if has(log, gauge)]
+        seen = [log for log in fitted if gauge.name in log[0].wrenches]
         if not seen:
             continue
-        X, y = (np.concatenate(parts) for parts in zip(*seen, strict=True))
+        name = idim.robot.joint_names[gauge.place]
+        symbol = f"K{gauge.place + 1}"
+        own = float(theta[idim.names.index(symbol)])
+        if gauge.kind == TORQUE:
+            if symbol in errors:
+                about = dict(seen[0][0].springs)[gauge.place].stiffness
+                compliance, std = (2.0 - own / about) / about, errors[symbol] / about**2
+                low, high = (compliance + side * NORMAL * std for side in (-1.0, 1.0))
+                found.append(SpringEvidence(name, own, compliance, std, (low, high)))
+            continue
+        tables = [tabulate_deflection(idim, theta, gauge, *log) for log in seen]
+        X, y = (np.concatenate(parts) for parts in zip(*tables, strict=True))
         compliance, std = regress_by_blocks(X, y, BLOCKS * len(seen))
         t = float(special.stdtrit(BLOCKS * len(seen) - 1, 0.5 + 0.5 * LEVEL))
         stiff = np.linalg.lstsq(X[:, 1:], y, rcond=None)[0]
@@ -59,18 +125,11 @@ def judge_springs(
                 log[0].name, *tabulate_deflection(idim, theta, gauge, *log), bent, stiff
             )
             for log in held_out
-            if has(log, gauge)
+            if gauge.name in log[0].wrenches
         )
-        name = idim.robot.joint_names[gauge.place]
-        own = float(theta[idim.names.index(f"K{gauge.place + 1}")])
         interval = compliance - t * std, compliance + t * std
         found.append(SpringEvidence(name, own, compliance, std, interval, held))
     return tuple(found)
-
-
-def has(log: Moved, gauge: Gauge) -> bool:
-    """Whether a log has a link's encoder."""
-    return gauge.name in log[0].wrenches
 
 
 def tabulate_deflection(

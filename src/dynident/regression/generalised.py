@@ -40,9 +40,13 @@ from dynident.recording.recording import Recording
 from dynident.regression.rests import average_rests
 from dynident.regression.springs import (
     Spring,
+    add_deflection,
     begin_springs,
+    bend_by_load,
     find_deflection,
+    find_sway,
     put_spring_torques,
+    stay_below_resonance,
     step_springs,
 )
 from dynident.robot.closure import Closure
@@ -84,6 +88,8 @@ class GeneralisedSamples(Samples):
         Rows of such encoders, and those of their joints.
     springs : tuple of (int, Spring)
         About which the former are linearised, by joint.
+    sway : ndarray, shape (samples, rows, k), or None
+        See `find_sway`; `tau` has `swayed`, shape (samples, rows), beside what was measured.
     prepared : Preparation or None
         See `preparation`.
     """
@@ -97,6 +103,8 @@ class GeneralisedSamples(Samples):
     deflection: Array | None = None
     bent: tuple[tuple[int, int], ...] = ()
     springs: tuple[tuple[int, Spring], ...] = ()
+    sway: Array | None = None
+    swayed: Array | None = None
     prepared: Preparation | None = None
 
     @property
@@ -127,14 +135,21 @@ class GeneralisedSamples(Samples):
             dq=dq,
             ddq=ddq,
             deflection=None,
+            sway=None,
+            swayed=None,
             wrenches={name: own for name, own in self.wrenches.items() if name in contacts},
-            tau=self.tau[:, own],
+            tau=self.plain[:, own],
             moving=self.moving[:, own],
             stated=self.stated[:, own],
             filters=self.filters[own],
             left_out=None if self.left_out is None else self.left_out[:, own],
             observed=replace(self.observed, missing=(), sensors=sensors),
         )
+
+    @property
+    def plain(self) -> Array:
+        """The right-hand side without what springs behind torque sensors are linearised about."""
+        return self.tau if self.swayed is None else self.tau - self.swayed
 
     @property
     def motors(self) -> tuple[Array, Array, Array]:
@@ -197,7 +212,7 @@ class GeneralisedSamples(Samples):
         """
         if self.applied is None and self.deflection is None:
             return self.tau
-        found = np.array(self.tau)
+        found = np.array(self.plain)
         if self.applied is not None:
             found[:, self.joint_rows] = self.applied
         for row, joint in self.bent:
@@ -205,26 +220,31 @@ class GeneralisedSamples(Samples):
         return found
 
     def expecting(self, idim: Idim, theta: Array, begin: bool = False, step: bool = False) -> Self:
-        """The same log, the rows of links' encoders linearised about a full set of parameters.
+        """The same log, its springs linearised about a full set of parameters.
 
         Of which only bodies are known to `begin` with; with `step` about what is nearer to the
         best than that set, which these rows gave.
         """
         if self.deflection is None:
             return self
-        motors, tau = self.motors, self.tau.copy()
+        motors, tau = self.motors, self.plain.copy()
         if begin:
             deflection = find_deflection(idim, self, {})
             assert deflection is not None
             springs, theta = begin_springs(idim, self, motors, deflection, tau, theta)
         else:
             springs = step_springs(idim, self, theta, dict(self.springs), step)
+        springs = stay_below_resonance(idim, self, theta, motors, springs)
         deflection = find_deflection(idim, self, springs)
         assert deflection is not None
+        bend_by_load(idim, self, theta, motors, deflection, springs)
         q, dq, ddq = add_deflection(motors, -deflection)
         put_spring_torques(idim, self, theta, (q, dq, ddq), deflection, springs, tau)
-        own = tuple(springs.items())
-        return replace(self, q=q, dq=dq, ddq=ddq, deflection=deflection, springs=own, tau=tau)
+        sway, swayed = find_sway(idim, self, theta, (q, dq, ddq), deflection, springs)
+        return replace(
+            self, q=q, dq=dq, ddq=ddq, deflection=deflection, springs=tuple(springs.items()),
+            tau=tau + swayed, sway=sway, swayed=swayed,
+        )  # fmt: skip
 
     @property
     def joint_torque(self) -> Array:
@@ -232,7 +252,7 @@ class GeneralisedSamples(Samples):
         if self.applied is not None:
             return self.applied
         only = self.tau.shape[1] == self.measured.shape[1]  # of a long log none is read for that
-        return self.tau if only else self.tau[:, self.joint_rows]
+        return self.tau if only else self.plain[:, self.joint_rows]
 
 
 def has_only_joint_torques(robot: Robot, log: Samples | Recording) -> bool:
@@ -336,16 +356,6 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
     if deflection is None:
         return found
     return found.expecting(idim, idim.nominal, begin=True)
-
-
-def add_deflection(
-    motion: tuple[Array, Array, Array], deflection: Array
-) -> tuple[Array, Array, Array]:
-    """The motion of links as that of motors, as joints with springs see it."""
-    found = [np.array(each) for each in motion]
-    for each, bent in zip(found, deflection, strict=False):
-        each[:, each.shape[1] - bent.shape[1] :] += bent
-    return found[0], found[1], found[2]
 
 
 def close_motion(closure: Closure, log: Samples) -> tuple[Array, Array, Array]:

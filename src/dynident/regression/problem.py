@@ -401,8 +401,8 @@ def refuse_sensors(robot: Robot, what: str) -> None:
 
 def refuse_springs(robot: Robot, what: str) -> None:
     """Refuse springs in the joints, of which `what` knows nothing."""
-    if robot.bent:
-        names = ", ".join(gauge.name for gauge in robot.gauges if "K" in gauge.terms)
+    names = ", ".join(gauge.name for gauge in robot.gauges if "K" in gauge.terms)
+    if names:
         raise InputError(
             f"{robot.name}: {what} nothing of the springs behind {names}; leave link out of "
             "[[robot.drive]]"

@@ -494,11 +494,12 @@ def collect_conditions(idim: Idim, log: GeneralisedSamples, some: slice | Intege
     known_sensors = log.observed.sensors if idim.structure.sensors else ()
     wrenches = {each: log.wrenches[each.contact][some] for each in known_sensors}
     bent = None if log.deflection is None else log.deflection[:, some]
+    sway = None if log.sway is None else log.sway[some]
     if not idim.needs - {"load"}:
         return (
             FREE
             if bent is None and not wrenches
-            else Conditions(None, wrenches=wrenches, deflection=bent)
+            else Conditions(None, wrenches=wrenches, deflection=bent, sway=sway)
         )
     joints = [gear.number - 1 for gear in idim.gears]
     temperature, known = (
@@ -506,7 +507,9 @@ def collect_conditions(idim: Idim, log: GeneralisedSamples, some: slice | Intege
         for need, signal in (("temperature", log.temp), ("known", log.known))
     )
     time = np.arange(len(log.q))[some] / log.rate if "time" in idim.needs else None
-    return Conditions(None, None, temperature, time, known, wrenches=wrenches, deflection=bent)
+    return Conditions(
+        None, None, temperature, time, known, wrenches=wrenches, deflection=bent, sway=sway
+    )
 
 
 def split_rows(rows: Sequence[Array], sample: tuple[np.ndarray, ...]) -> Rows:

@@ -1,4 +1,6 @@
-"""Joints with a spring, of which motor and link have an encoder each: the row of the link.
+"""Joints with a spring: where its link is, and what the rows are linearised about.
+
+Of a motor and a link with an encoder each there is a row of the link.
 
 With ``h = Y_j theta - K delta - D ddelta - ...`` what is left of the torque on the link, the error
 that the encoders make is ``h / K``. It is linearised about a model ``(K_0, h_0)``, a step of Gauss
@@ -7,6 +9,11 @@ and Newton: with ``deltahat = delta + h_0 / K_0``, the deflection that this mode
     K_0 (delta - deltahat) = Y_j theta - K deltahat - D ddelta - ... + K_0 e.
 
 ``h = 0`` by itself has the answer zero, and the deflection's noise on the wrong side.
+
+Of a link with a torque sensor and without an encoder, it is where the model's own load has it,
+``q = theta - Y_j theta / (K + D s)``, so that noise of the sensor is in no regressor. Every row
+moves with it: ``dq / dK = delta / K``, ``dq / dD = ddelta / K``, along which the torques of bodies
+are differentiated.
 """
 
 from __future__ import annotations
@@ -18,7 +25,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.dynamics.elastic import Motion, evaluate_links
 from dynident.dynamics.idim import Idim
-from dynident.dynamics.springs import EXPECTED, TERMS
+from dynident.dynamics.springs import EXPECTED, TERMS, TORQUE
 from dynident.filters.filters import differentiate_twice, filter_by_cutoff
 from dynident.filters.outliers import filter_by_median
 from dynident.recording.prepare import Samples
@@ -28,13 +35,25 @@ STIFFER = 8.0
 """Times that a stiffness grows in one step where nothing bends."""
 LEAST = 0.1
 """Share of a stiffness below which it says nothing of a lag."""
+BEYOND = 1.5
+"""Times the cutoff of rows up to which springs without a link's encoder bend."""
+START = 4.0
+"""Times the least stiffness that one is sought from: a resonance at twice what rows have."""
+BENDS, BENDING = 60, 1e-6
+"""Times that loads bend springs at most, and the change of deflections that is none."""
+MOVED = 1e-4
+"""Deflection over which torques of bodies are differentiated [rad or m]."""
 
 
 class Spring(NamedTuple):
-    """What the row of a link's encoder is linearised about: stiffness, the encoder's lag [s]."""
+    """What rows are linearised about.
+
+    Stiffness, the lag of the link's encoder, and that of the spring behind its torque, D / K [s].
+    """
 
     stiffness: float
     lag: float = 0.0
+    creep: float = 0.0
 
 
 Springs = dict[int, Spring]
@@ -42,16 +61,20 @@ Springs = dict[int, Spring]
 
 
 def find_deflection(idim: Idim, log: Samples, springs: Springs) -> Array | None:
-    """By how much motors are ahead of links with an encoder of their own, shape (4, samples, n).
+    """By how much motors are ahead of links, shape (4, samples, n).
 
     Filtered as the positions are, with its first two derivatives; the last is what is expected of
-    it, which is nothing yet. Encoders that lag are led by as much. None where no link has one.
+    it, which is nothing yet. Encoders that lag are led by as much; without a link's encoder see
+    `bend_by_load`. None where no link has a sensor.
     """
-    known = [(j, log.wrenches[name]) for j, name in idim.structure.bent if name in log.wrenches]
+    known = list_springs(idim, log)
     if not known:
         return None
     found, rate = np.zeros((4, *log.measured.shape)), log.rate
-    for j, link in known:
+    for gauge, _ in known:
+        if gauge.kind == TORQUE:
+            continue
+        j, link = gauge.place, log.wrenches[gauge.name]
         lag = springs[j].lag if j in springs else 0.0
         for start, stop in log.runs:
             own, hz = slice(start, stop), (log.position_hz[j],)
@@ -66,6 +89,70 @@ def find_deflection(idim: Idim, log: Samples, springs: Springs) -> Array | None:
     return found
 
 
+def bend_by_load(
+    idim: Idim, log: Samples, theta: Array, motors: Motion, deflection: Array, springs: Springs
+) -> None:
+    """Put into deflections those without a link's encoder, where loads of a full set bend springs.
+
+    ``delta = Y_j(theta - delta) theta / (K + D s)``, again and again: below the resonance of a link
+    on its spring each time is nearer, by ``omega^2 M / K``.
+    """
+    known = [each for each in list_springs(idim, log) if each[0].kind == TORQUE]
+    for _ in range(BENDS if known else 0):
+        motion, moved = add_deflection(motors, -deflection), 0.0
+        loads = evaluate_links(idim, log.known, theta, motion, None)
+        for gauge, _ in known:
+            j, lag = gauge.place, springs[gauge.place].creep
+            row = idim.robot.dof - idim.robot.n + j
+            load = loads[:, row : row + 1] / springs[j].stiffness
+            for own in (slice(*run) for run in log.runs):
+                late = filter_by_cutoff(load[own], (find_bending_hz(log, j),), log.rate)
+                speed, rise = differentiate_twice(late, log.rate)
+                bent = late - lag * (speed - lag * rise)  # (1 + lag s)^-1 of what is slow
+                before, size = deflection[0, own, j : j + 1], float(np.max(np.abs(bent)))
+                moved = max(moved, float(np.max(np.abs(bent - before))) / (size or 1.0))
+                deflection[:3, own, j : j + 1] = bent, *differentiate_twice(bent, log.rate)
+        if moved < BENDING:
+            break
+
+
+def find_bending_hz(log: Samples, joint: int) -> float:
+    """Up to where a load bends the spring without a link's encoder: beyond all that rows have."""
+    return min(log.position_hz[joint], BEYOND * log.filters[-1].cutoff)
+
+
+def stay_below_resonance(
+    idim: Idim, log: Samples, theta: Array, motors: Motion, springs: Springs
+) -> Springs:
+    """Springs without a link's encoder at least so stiff that loads bend them by ever less.
+
+    Links resonate above what rows have, ``K_j >= omega^2 sum_k |M_jk|`` (Gershgorin), those of
+    which nothing is known yet at twice that. They give way at once, next to that:
+    ``D omega <= K / 2``.
+    """
+    found, (q, dq, ddq) = dict(springs), motors
+    first = idim.robot.dof - idim.robot.n
+    known = [gauge.place for gauge, _ in list_springs(idim, log) if gauge.kind == TORQUE]
+    still = evaluate_links(idim, log.known, theta, motors, None) if known else np.empty(0)
+    for j in known:
+        faster = ddq + np.eye(ddq.shape[1])[first + j]
+        load = evaluate_links(idim, log.known, theta, (q, dq, faster), None) - still
+        inertia = float(np.max(np.sum(np.abs(load[:, [first + k for k in known]]), axis=1)))
+        fastest = 2.0 * np.pi * find_bending_hz(log, j)
+        least = inertia * fastest**2 or 1.0  # of nothing that it bears
+        stiffness = max(found[j].stiffness, least) if found[j].stiffness else START * least
+        found[j] = Spring(stiffness, creep=min(found[j].creep, 0.5 / fastest))
+    return found
+
+
+def add_deflection(motion: Motion, deflection: Array) -> Motion:
+    """The motion of links as that of motors, as joints with springs see it."""
+    found = [np.array(each) for each in motion]
+    for each, bent in zip(found, deflection, strict=False):
+        each[:, each.shape[1] - bent.shape[1] :] += bent
+    return found[0], found[1], found[2]
+
+
 def begin_springs(
     idim: Idim, log: Samples, motion: Motion, deflection: Array, tau: Array, theta: Array
 ) -> tuple[Springs, Array]:
@@ -73,7 +160,7 @@ def begin_springs(
 
     The deflection is explained by the torque on the link, of a full set of parameters along the
     motion of the motors, or, of a set without bodies, by the motor's less its rotor and friction,
-    beside the terms of the spring.
+    beside the terms of the spring. One without a link's encoder has no value yet.
     """
     found, (q, dq, ddq), theta = {}, motion, np.array(theta)
     first = dq.shape[1] - idim.robot.n
@@ -82,6 +169,9 @@ def begin_springs(
     for gauge, rows in list_springs(idim, log):
         j = gauge.place
         bent, at, speed = deflection[:, :, j], q[:, q.shape[1] - idim.robot.n + j], dq[:, first + j]
+        if gauge.kind == TORQUE:
+            found[j] = Spring(0.0)
+            continue
         load, columns = loads[:, rows.start], []
         if not np.any(load):
             load, columns = tau[:, first + j], [speed, np.sign(speed), ddq[:, first + j]]
@@ -102,7 +192,7 @@ def begin_springs(
 
 
 def list_springs(idim: Idim, log: Samples) -> list[tuple[Gauge, slice]]:
-    """Links' encoders that a log has, and their rows."""
+    """What a log has behind springs, and the rows of that."""
     every = ((gauge, rows) for gauge, rows in idim.robot.sensed if "K" in gauge.terms)
     return [(gauge, rows) for gauge, rows in every if gauge.name in log.wrenches]
 
@@ -120,10 +210,13 @@ def step_springs(idim: Idim, log: Samples, theta: Array, before: Springs, step: 
         stiffness = own["K"] if own["K"] > 0.0 else old
         if step:
             stiffness = old / max(2.0 - own["K"] / old, 1.0 / STIFFER)
-        lag = before[gauge.place].lag
+        lag, creep = before[gauge.place].lag, before[gauge.place].creep
         if "KT" in own and own["K"] > LEAST * old:
             lag = own["KT"] / own["K"]
-        found[gauge.place] = Spring(float(stiffness), float(lag))
+        if gauge.kind == TORQUE:
+            # of the deflection -D s tau / K^2 is linear in D at the last K
+            creep = max(own["D"], 0.0) * (stiffness / old**2 if step else 1.0 / stiffness)
+        found[gauge.place] = Spring(float(stiffness), float(lag), float(creep))
     return found
 
 
@@ -137,13 +230,51 @@ def put_spring_torques(
     """
     theta = np.array(theta)
     lead = np.zeros(deflection.shape[1:])
-    for gauge, _ in list_springs(idim, log):
+    known = [each for each in list_springs(idim, log) if each[0].kind != TORQUE]
+    for gauge, _ in known:
         j, spring = gauge.place, springs[gauge.place]
         theta[idim.names.index(f"K{j + 1}")] = spring.stiffness
         lead[:, j] = spring.lag * motion[1][:, motion[1].shape[1] - idim.robot.n + j]
     deflection[EXPECTED] = deflection[0] + lead
     left = evaluate_links(idim, log.known, theta, motion, deflection)
-    for gauge, rows in list_springs(idim, log):
+    for gauge, rows in known:
         stiffness = springs[gauge.place].stiffness
         deflection[EXPECTED, :, gauge.place] += left[:, rows.start] / stiffness
         tau[:, rows.start] = -left[:, rows.start]
+
+
+def find_sway(
+    idim: Idim, log: Samples, theta: Array, motion: Motion, deflection: Array, springs: Springs
+) -> tuple[Array | None, Array]:
+    """Derivatives of all rows by springs that say where links are, and these times their values.
+
+    Shapes (samples, rows, k), in the order of the springs' columns, and (samples, rows): the
+    torque by which links where motors are differ from those where the springs have them. None
+    where no log has such.
+    """
+    known = [gauge.place for gauge, _ in list_springs(idim, log) if gauge.kind == TORQUE]
+    columns = [own for own in idim.structure.spring_columns if own.sway is not None]
+    found = np.zeros((len(log.tau), idim.rows, len(columns)))
+    sized = np.zeros((len(log.tau), idim.rows))
+    for column in columns if known else ():
+        if column.joint not in known:
+            continue
+        spring = springs[column.joint]
+        bent = deflection[:3, :, column.joint]
+        if column.parameter.symbol == "D":
+            jerk = np.zeros((len(log.tau), 1))
+            for run in (slice(*ends) for ends in log.runs):
+                jerk[run] = differentiate_twice(bent[2, run, None], log.rate)[0]
+            bent = np.vstack([bent[1:], jerk.T])
+        size = MOVED / max(float(np.max(np.abs(bent[0]))), np.finfo(float).tiny)
+        sides = []
+        for step in (size, -size):
+            moved = np.zeros((3, len(log.tau), idim.robot.n))
+            moved[:, :, column.joint] = step * bent
+            moves = add_deflection(motion, moved)
+            sides.append(evaluate_links(idim, log.known, theta, moves, None))
+        sway = (sides[0] - sides[1]) / (2.0 * size * spring.stiffness)
+        found[:, :, column.sway] = sway
+        value = spring.stiffness * (spring.creep if column.parameter.symbol == "D" else 1.0)
+        sized += value * sway
+    return (found if known else None), sized

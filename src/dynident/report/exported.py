@@ -69,7 +69,7 @@ class Exportable(Result):
         springs = list_joint_springs(self.idim, self.theta)
         names = ", ".join(own.joint for own in springs)
         stiff: tuple[str, ...] = ()
-        if springs:
+        if springs and not form.springs:
             stiff = (f"stiff in the {form.name}, which has no springs: {names}",)
         if form.holds is None:
             document, notes = form.render(self.idim, self.theta, folder, self.width, ())

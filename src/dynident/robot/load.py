@@ -347,10 +347,11 @@ def list_link_gauges(robot: Robot, joint: int, spec: DriveSpec) -> list[Gauge]:
     parts = (("", "N" if each.kind == "prismatic" else "Nm"),)
     if "position" in spec.link:
         more = [symbol for word, symbol in SPRING.items() if word in spec.spring]
-        terms = ("K", "D", "offs", *more)
-        found.append(Gauge("link encoder", f"link_{each.name}", parts, joint, terms))
+        own = ("K", "D", "offs", *more)
+        found.append(Gauge("link encoder", f"link_{each.name}", parts, joint, own))
     if "torque" in spec.link:
-        found.append(Gauge("link torque", f"torque_{each.name}", parts, joint, ("offt",)))
+        terms = ("K", "D", "offt") if "stiffness" in spec.spring else ("offt",)
+        found.append(Gauge("link torque", f"torque_{each.name}", parts, joint, terms))
     return found
 
 

@@ -303,7 +303,9 @@ class Robot:
         """Rows of links' encoders beyond a spring, and the rows of their joints."""
         first = self.dof - self.n
         return tuple(
-            (rows.start, first + gauge.place) for gauge, rows in self.sensed if "K" in gauge.terms
+            (rows.start, first + gauge.place)
+            for gauge, rows in self.sensed
+            if "offs" in gauge.terms
         )
 
     def refuse_loops(self, what: str) -> None:

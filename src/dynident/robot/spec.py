@@ -32,20 +32,24 @@ class DriveSpec(Spec):
     link : tuple of {"position", "torque"}
         What logs have of the link's side of its gear, which is then a spring: ``link_<joint>``,
         ``torque_<joint>``.
-    spring : tuple of {"cubic", "lag", "scale"}
+    spring : tuple of {"cubic", "lag", "scale", "stiffness"}
         What it has beside stiffness, damping and offset: a cubic stiffness; a lag of the link's
-        encoder, and a share by which that counts too little.
+        encoder, and a share by which that counts too little. Of a torque sensor without that
+        encoder, that stiffness and damping are estimated at all.
     """
 
     joint: JointRef
     row: dict[str, Size] | None = None
     gain: Number = 1.0
     link: tuple[Literal["position", "torque"], ...] = ()
-    spring: tuple[Literal["cubic", "lag", "scale"], ...] = ()
+    spring: tuple[Literal["cubic", "lag", "scale", "stiffness"], ...] = ()
 
     @model_validator(mode="after")
     def _spring_of_an_encoder(self) -> Self:
-        if self.spring and "position" not in self.link:
+        if "stiffness" in self.spring:
+            if self.link != ("torque",) or len(self.spring) > 1:
+                raise ValueError('spring = ["stiffness"] takes the torque alone, link = ["torque"]')
+        elif self.spring and "position" not in self.link:
             raise ValueError('spring takes the encoder of the link, link = ["position"]')
         return self
 

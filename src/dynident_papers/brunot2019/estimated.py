@@ -18,6 +18,7 @@ from dynident.estimators.closed_loop import (
     compute_percent_error,
     warn_of_chatter,
 )
+from dynident.estimators.essential import find_base_columns, run_left_out_test
 from dynident.estimators.output_error import (
     POSITION,
     TORQUE,
@@ -28,7 +29,6 @@ from dynident.estimators.output_error import (
 from dynident.filters.filters import filter_zero_phase
 from dynident.methods import ESTIMATORS, Estimate
 from dynident.recording.prepare import Samples
-from dynident.regression.essential import find_base_columns, run_left_out_test
 from dynident.regression.factors import System
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS

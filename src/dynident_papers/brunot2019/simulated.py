@@ -13,8 +13,8 @@ from dynident.control.controller import Controller, pid
 from dynident.core.arrays import Array
 from dynident.dynamics.base import base_parameters
 from dynident.estimators.closed_loop import Simulation
+from dynident.estimators.essential import find_base_columns
 from dynident.recording.prepare import prepare
-from dynident.regression.essential import find_base_columns
 from dynident.regression.problem import Problem
 from dynident.simulation.loop import Loop
 from dynident.simulation.record import record_rollout

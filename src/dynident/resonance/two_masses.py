@@ -1,0 +1,255 @@
+"""Two masses and a spring, from the motor's positions and torques, frequency by frequency.
+
+Of a motor at theta and a link at q (Spong 1987), other joints at rest, the motor's torque is
+
+    tau = (Ia s^2 + fv s) theta + fc sign(dtheta) + H(s) theta,
+    H = (K + D s) Z / (K + D s + Z),    Z = M s^2 + G,
+
+with M the inertia of what moves with the joint and G the slope of gravity's torque. H is largest
+at the antiresonance ``sqrt(K / M)``, where the motor stands and the link swings; torque over motion
+is smallest at the resonance, ``sqrt(K (1 / M + 1 / Ia))``. Both errors, of positions and torques,
+are known by what periods differ by, so that the sum of squares is that of maximum likelihood with
+errors in both (Pintelon and Schoukens 2012).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import optimize, special
+
+from dynident.core.arrays import Array
+from dynident.core.errors import InputError
+from dynident.filters.harmonics import Complex, differentiate_harmonics, sum_harmonics
+from dynident.recording.periods import HIGHEST
+from dynident.recording.prepare import Samples
+
+NAMES = ("Ia", "fv", "fc", "M", "G", "c", "T")
+"""Rotor, friction, the link's inertia, gravity's slope; compliance 1/K, and D/K."""
+NORMAL = 1.96
+"""Of a 95 % interval."""
+SURE = 1e-4
+"""Chance below which a stiff joint is taken not to give such a difference."""
+STARTS, DAMPED = 40, 0.03
+"""Antiresonances that the search begins at, and the damping ratio there."""
+ABOVE = 5.0
+"""Standard deviations of its noise by which the motor moves at a line that counts."""
+BEYOND = 2.0
+"""Times the top of the band up to which an antiresonance is sought."""
+ROUNDS = 8
+"""In which weights of one mass follow its impedance."""
+
+
+@dataclass(frozen=True)
+class Resonance:
+    """What the motor's side of a joint tells of a spring behind it.
+
+    Attributes
+    ----------
+    lines : int
+        Frequencies that count.
+    values, std : ndarray, shape (7,)
+        Of `NAMES`, and their standard errors [kg m^2, Nm s/rad, Nm, kg m^2, Nm/rad, rad/Nm, s].
+    stiffness, damping : tuple of 2 float
+        K and D, and their standard errors [Nm/rad, Nm s/rad].
+    interval : tuple of 2 float
+        Of the compliance 1/K, 95 %; all, where chance may make the difference: a link of no
+        inertia, which no log excludes, may be behind any spring [rad/Nm].
+    antiresonance, resonance : float
+        [Hz]
+    misfit, stiff_misfit : float
+        Squared error over what noise makes of it, one by expectation: of two masses, and of one.
+    chance : float
+        That of so much less error with a spring if there were none.
+    """
+
+    joint: str
+    lines: int
+    values: Array
+    std: Array
+    stiffness: tuple[float, float]
+    damping: tuple[float, float]
+    interval: tuple[float, float]
+    antiresonance: float
+    resonance: float
+    misfit: float
+    stiff_misfit: float
+    chance: float
+
+    @property
+    def supported(self) -> bool:
+        """Whether the log tells the spring from a stiff joint."""
+        return self.chance < SURE and self.interval[0] > 0.0
+
+    @property
+    def words(self) -> str:
+        """The answer in a sentence."""
+        if not self.supported:
+            return f"{self.joint}: the log does not tell the spring from a stiff joint"
+        return (
+            f"{self.joint}: spring of {self.stiffness[0]:.4g} ± {self.stiffness[1]:.2g} Nm/rad, "
+            f"damping {self.damping[0]:.3g} ± {self.damping[1]:.2g} Nm s/rad, antiresonance "
+            f"{self.antiresonance:.3g} Hz, resonance {self.resonance:.3g} Hz"
+        )
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A motor's mean harmonics at some frequencies, and the noise of these means.
+
+    Attributes
+    ----------
+    s : ndarray of complex
+        ``i omega`` [rad/s]
+    q, tau, sign : ndarray of complex
+    noise : tuple of 3 float
+        Variances of q and tau, and their covariance, which is complex.
+    """
+
+    s: Complex
+    q: Complex
+    tau: Complex
+    sign: Complex
+    noise: tuple[float, float, complex]
+
+    def divide_by_noise(self, error: Complex, impedance: Complex) -> Complex:
+        """Errors of torques, by what noise of positions and torques makes of them."""
+        of_q, of_tau, both = self.noise
+        variance = of_tau + np.abs(impedance) ** 2 * of_q
+        return np.asarray(error / np.sqrt(variance - 2.0 * np.real(np.conj(both) * impedance)))
+
+
+def find_resonance(samples: Samples, joint: int, band: tuple[float, float]) -> Resonance:
+    """Stiffness and damping of a joint's spring from its motor alone.
+
+    >>> shaken = di.prepare(log, bandwidth=20.0, position_hz=60.0, period="auto")
+    >>> print(di.find_resonance(shaken, 0, (2.0, 50.0)).words)
+    joint_1: spring of 3001 ± 2.9 Nm/rad, damping 2 ± 0.034 Nm s/rad, ...
+
+    Parameters
+    ----------
+    samples : Samples
+        A log of several periods, averaged (``period``), in which this joint is shaken and the
+        others stand.
+    joint : int
+        From 0.
+    band : (float, float)
+        Frequencies that count, in which the motor is shaken [Hz].
+
+    Raises
+    ------
+    InputError
+        When the log is no mean of periods, or fewer lines than parameters are excited.
+    """
+    name = samples.joints[joint] if samples.joints else f"joint {joint + 1}"
+    lines = collect_lines(samples, joint, band)
+    start = search_start(lines, 2.0 * np.pi * np.array(band))
+    size = np.maximum(np.abs(start), np.finfo(float).tiny)
+    size[4] = start[3] * np.abs(lines.s[0]) ** 2  # gravity, of which nothing is known yet
+
+    def residual(x: Array) -> Array:
+        found = evaluate_error(lines, x * size)
+        return np.concatenate([found.real, found.imag])
+
+    best = optimize.least_squares(residual, start / size, jac="3-point", x_scale="jac", xtol=1e-12)
+    lacking = 2 * len(lines.s) - len(NAMES)
+    misfit, stiff = 4.0 * best.cost / lacking, fit_stiff(lines)
+    J = np.asarray(best.jac, dtype=float)
+    inverse = np.linalg.pinv(J.T @ J) * 0.5 * max(1.0, misfit)
+    values = best.x * size
+    covariance = inverse * np.outer(size, size)
+    std = np.sqrt(np.diag(covariance))
+    rotor, _, _, inertia, _, c, T = values
+    gradient = np.array([-T / c**2, 1.0 / c])  # of D = T / c by c and T
+    damping = float(np.sqrt(gradient @ covariance[5:, 5:] @ gradient))
+    fall = (2.0 * stiff - 4.0 * best.cost) / max(1.0, misfit)
+    chance = float(special.chdtrc(3, max(fall, 0.0)))
+    wide = NORMAL * float(std[5]) if chance < SURE else np.inf
+    return Resonance(
+        name, len(lines.s), values, std,
+        (float(1.0 / c), float(std[5] / c**2)), (float(T / c), damping),
+        (float(c - wide), float(c + wide)),
+        float(np.sqrt(abs(1.0 / (c * inertia))) / (2.0 * np.pi)),
+        float(np.sqrt(abs((1.0 / inertia + 1.0 / rotor) / c)) / (2.0 * np.pi)),
+        float(misfit), float(2.0 * stiff / (lacking + 3)), chance,
+    )  # fmt: skip
+
+
+def collect_lines(samples: Samples, joint: int, band: tuple[float, float]) -> Lines:
+    """Mean harmonics of a joint's motor in a band, at which it moves by more than noise."""
+    known = samples.averaging
+    if known is None:
+        raise InputError(
+            f"{samples.name}: a resonance is found in the mean of periods; prepare with period"
+        )
+    q, tau = known.q[:, :, joint], known.tau[:, :, joint]
+    top = min(q.shape[1], tau.shape[1])
+    speed = differentiate_harmonics(q.mean(axis=0)[:, None], known.period)
+    # friction is sampled, and folded, as the torques of the log are, which have as many lines
+    grid = max(2 * top, round((known.tau.shape[1] - 1) / HIGHEST))
+    sign = np.fft.rfft(np.sign(sum_harmonics(speed, grid)[:, 0])) / grid
+    hz = np.arange(top) / known.period
+    inside = (band[0] <= hz) & (hz <= band[1])
+    q, tau, periods = q[:, :top][:, inside], tau[:, :top][:, inside], known.periods
+    off, torn = q - q.mean(axis=0), tau - tau.mean(axis=0)
+    share = 1.0 / ((periods - 1) * periods * off.shape[1])
+    of_q, of_tau = (float(np.sum(np.abs(x) ** 2) * share) for x in (off, torn))
+    both = complex(np.sum(torn * np.conj(off)) * share)
+    excited = np.abs(q.mean(axis=0)) > ABOVE * np.sqrt(of_q)
+    if np.sum(excited) <= len(NAMES):
+        raise InputError(
+            f"{samples.name}: joint {joint + 1} moves at {np.sum(excited)} lines from {band[0]:g} "
+            f"to {band[1]:g} Hz; {len(NAMES) + 1} at least tell a spring"
+        )
+    s = 2j * np.pi * hz[inside][excited]
+    mean_q, mean_tau = (each.mean(axis=0)[excited] for each in (q, tau))
+    return Lines(s, mean_q, mean_tau, sign[:top][inside][excited], (of_q, of_tau, both))
+
+
+def evaluate_error(lines: Lines, values: Array) -> Complex:
+    """What two masses leave of the torques, over its noise."""
+    rotor, viscous, coulomb, inertia, gravity, c, T = values
+    load = inertia * lines.s**2 + gravity
+    impedance = rotor * lines.s**2 + viscous * lines.s
+    impedance = impedance + load / (1.0 + load * c / (1.0 + T * lines.s))
+    error = lines.tau - impedance * lines.q - coulomb * lines.sign
+    return lines.divide_by_noise(error, impedance)
+
+
+def solve_weighted(lines: Lines, columns: Complex, impedance: Complex) -> tuple[Array, Complex]:
+    """The best values of what torques are linear in, at weights of an impedance; what is left."""
+    X = lines.divide_by_noise(columns.T, impedance).T
+    y = lines.divide_by_noise(lines.tau, impedance)
+    real = np.vstack([X.real, X.imag])
+    values, *_ = np.linalg.lstsq(real, np.concatenate([y.real, y.imag]), rcond=None)
+    return values, y - X @ values
+
+
+def search_start(lines: Lines, band: Array) -> Array:
+    """The best of some antiresonances, at each of which all else is linear."""
+    impedance, s = lines.tau / lines.q, lines.s
+    found, least = np.zeros(len(NAMES)), np.inf
+    for w in np.geomspace(band[0], BEYOND * band[1], STARTS):
+        T = 2.0 * DAMPED / w
+        link = s**2 / (1.0 + s**2 / w**2 / (1.0 + T * s))
+        columns = [s**2 * lines.q, s * lines.q, lines.sign, link * lines.q]
+        values, rest = solve_weighted(lines, np.column_stack(columns), impedance)
+        error = float(np.sum(np.abs(rest) ** 2))
+        if error < least and values[3] > 0.0:
+            least = error
+            found = np.array([*values, 0.0, 1.0 / (values[3] * w**2), T])
+    if not np.any(found):
+        raise InputError("no link behind a spring moves as this motor says")
+    return found
+
+
+def fit_stiff(lines: Lines) -> float:
+    """The squared error of one mass."""
+    s, rest = lines.s, np.zeros(0, dtype=complex)
+    columns = np.column_stack([s**2 * lines.q, s * lines.q, lines.sign, lines.q])
+    impedance = lines.tau / lines.q
+    for _ in range(ROUNDS):
+        values, rest = solve_weighted(lines, columns, impedance)
+        impedance = values[0] * s**2 + values[1] * s + values[3]
+    return float(np.sum(np.abs(rest) ** 2))
