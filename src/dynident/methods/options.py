@@ -126,8 +126,11 @@ def check_options(method: str, given: Mapping[str, object]) -> None:
         )
 
 
-LOOPED = ("ols", "wls", "irls", "pc-idim-ls", "rls", "kf")
-"""Methods that take robots with loops: those of rows alone."""
+LOOPED = (
+    *("ols", "wls", "irls", "pc-idim-ls", "rls", "kf"),
+    *("idim-iv", "2sls", "ref-iv", "didim", "pc-idim-iv", "pc-ref-iv", "pc-didim"),
+)
+"""Methods that take robots with loops: of rows, and of motions that are simulated as they are."""
 
 
 def fits_positions(problem: Problem, method: str, given: Mapping[str, Any]) -> bool:

@@ -283,6 +283,23 @@ class Closure:
             return np.asarray(found[0])
         return np.asarray(self.close(q[None], name)[0])
 
+    def follow(
+        self, q: Array, dq: Array, ddq: Array, name: str = "", rate: float = 1.0
+    ) -> tuple[Array, Array, Array]:
+        """The motion of all joints by that of the driven ones, assembled as the first sample is.
+
+        Raises
+        ------
+        InputError
+            As of `close`.
+        """
+        q = self.close(q, name, rate, self.settle(q[0], name))
+        dq, ddq = np.array(dq, dtype=float), np.array(ddq, dtype=float)
+        for a in range(0, len(q), BLOCK):
+            s = slice(a, a + BLOCK)
+            dq[s], ddq[s] = self.move(q[s], dq[s], ddq[s])
+        return q, dq, ddq
+
     def find_null_space(self, q: Array, J: Array | None = None) -> Array:
         """G, ``dq = G dq``: columns of driven joints alone are not zero, shape (samples, n, n).
 
