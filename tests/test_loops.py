@@ -21,7 +21,13 @@ from dynident.robot.closure import Closure
 from dynident.robot.load import load_robot
 from dynident.robot.spec import LoopSpec, RobotSpec
 
-COUNTS = {"five_bar.xml": 11, "palletiser.xml": 18, "spatial.urdf": 17}
+COUNTS = {
+    "five_bar.xml": 11,
+    "palletiser.xml": 18,
+    "spatial.urdf": 17,
+    "delta.urdf": 39,
+    "leg.urdf": 28,
+}
 
 
 @pytest.fixture(scope="module", params=LINKAGES)
