@@ -65,8 +65,7 @@ REFUSE = (
     "track track.toml",
     "identify study.toml --method ml -o new",
     "identify study.toml --method static -o new",
-    "identify study.toml --method energy -o new",
-    "identify study.toml --method nls -o new",
+    "identify study.toml --method smooth -o new",
     "identify study.toml --friction load -o new",
 )
 OF_OTHERS = {"diff", "fleet", "repair", "report", "reproduce", "sample", "sweep", "zoo"}

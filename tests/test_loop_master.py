@@ -13,7 +13,7 @@ import dynident as di
 from dynident.robot.load import load_robot
 
 RATE = 200.0
-CURRENT = 0.002
+CURRENT = 0.04
 """Noise of currents [A]."""
 BODIES = (
     # joint, parent link, link, placement, axis, mass, centre, inertia (diagonal)
@@ -124,16 +124,17 @@ def test_a_study_of_a_master_arm_does_all_that_one_of_a_tree_does(folder, capsys
     said = tell(capsys, ["identify", str(study), "-o", str(out)]).out
     assert "decided" in said
     result = json.loads((out / "result.json").read_text())
-    decided = {each["what"]: each for each in result["decisions"]}
+    decided = {each["what"]: each for each in result["settings"]["decided"]}
     assert "cube-root" in decided["friction"]["value"]
-    assert result["verdict"]["level"] == "trusted"
+    assert result["verdict"]["state"] == "trusted"
     assert result["consistent"]
     page = (out / "report.html").read_text()
     assert all(joint in page for joint in DRIVEN)
-    held = measure_held_out(result)
+    held, roll = measure_held_out(result)
     tell(capsys, ["identify", str(study), "-o", str(folder / "given"), "--as-given"])
-    given = measure_held_out(json.loads((folder / "given" / "result.json").read_text()))
-    assert held < 0.8 * given
+    given, as_given = measure_held_out(json.loads((folder / "given/result.json").read_text()))
+    assert held < given
+    assert roll < 0.8 * as_given  # whose friction shows above the noise
     assert held < 2.5  # three times what such an arm repeats to [%]
     assert "nothing" in tell(capsys, ["doctor", str(study)]).out
 
@@ -141,4 +142,5 @@ def test_a_study_of_a_master_arm_does_all_that_one_of_a_tree_does(folder, capsys
 def measure_held_out(result):
     entries = result["fit"]["validation"][0]["entries"]
     figure = next(each for each in entries if each["rows"] == "all samples")
-    return figure["overall_relative_error_percent"]
+    errors = {each["name"]: each["relative_error_percent"] for each in figure["joints"]}
+    return figure["overall_relative_error_percent"], errors["roll"]

@@ -126,11 +126,8 @@ def check_options(method: str, given: Mapping[str, object]) -> None:
         )
 
 
-LOOPED = (
-    *("ols", "wls", "irls", "pc-idim-ls", "rls", "kf"),
-    *("idim-iv", "2sls", "ref-iv", "didim", "pc-idim-iv", "pc-ref-iv", "pc-didim"),
-)
-"""Methods that take robots with loops: of rows, and of motions that are simulated as they are."""
+UNLOOPED = ("static", "ml", "smooth", "cloe", "clie", "pc-clie", "gradient")
+"""Methods that do not take robots with loops: most differentiate the motion."""
 
 
 def fits_positions(problem: Problem, method: str, given: Mapping[str, Any]) -> bool:
@@ -184,7 +181,7 @@ def estimate(
     """
     check_options(method, options)
     refuse_loads(problem, method, options)
-    if method not in LOOPED:
+    if method in UNLOOPED:
         problem.robot.refuse_loops(f"method {method}")
     given = {name: value for name, value in options.items() if value is not None}
     elimination = build_options(Elimination, given)
