@@ -111,7 +111,10 @@ def build_pinocchio(robot: Robot) -> tuple[Any, Any, Any]:
     model.gravity.linear = np.array(robot.gravity)
     for joint, phi in zip(robot.joints, robot.nominal, strict=True):
         at = pin.SE3(joint.rotation, joint.translation)
-        turn = pin.JointModelRevoluteUnaligned(*joint.axis)
+        kind = pin.JointModelPrismaticUnaligned
+        if joint.kind == "revolute":
+            kind = pin.JointModelRevoluteUnaligned
+        turn = kind(*joint.axis)
         ids.append(model.addJoint(ids[joint.parent], turn, at, joint.name))
         body = pin.Inertia.FromDynamicParameters(phi)
         model.appendBodyToJoint(ids[-1], body, pin.SE3.Identity())

@@ -1,8 +1,11 @@
-"""Robots with closed chains, for tests: a five-bar, a parallelogram arm and a chain in space."""
+"""Robots with closed chains, for tests: a five-bar, a parallelogram arm, a chain in space, a delta
+and a leg whose knee a rod drives."""
 
 from __future__ import annotations
 
 from pathlib import Path
+
+import numpy as np
 
 from dynident.robot.load import load_robot
 from dynident.robot.model import Robot
@@ -101,10 +104,95 @@ SPATIAL = LoopSpec(
     passive=("c1", "c2", "lever"),
 )
 
+Body = tuple[str, str, str, str, str, str, str, str]
+"""Joint with its kind, parent, link, placement, axis; mass, centre and diagonal of its inertia."""
+
+
+def write_urdf(name: str, bodies: list[Body]) -> str:
+    text = f'<robot name="{name}"><link name="ground"/>\n'
+    for joint, parent, link, place, axis, mass, com, moments in bodies:
+        kind = "prismatic" if joint.startswith("slide") else "revolute"
+        ixx, iyy, izz = moments.split()
+        text += (
+            f'<link name="{link}"><inertial><origin xyz="{com}"/><mass value="{mass}"/><inertia '
+            f'ixx="{ixx}" iyy="{iyy}" izz="{izz}" ixy="0" ixz="0" iyz="0"/></inertial></link>\n'
+            f'<joint name="{joint}" type="{kind}"><parent link="{parent}"/><child link="{link}"/>'
+            f'<origin {place}/><axis xyz="{axis}"/>'
+            '<limit lower="-3" upper="3" effort="90" velocity="9"/></joint>\n'
+        )
+    return text + "</robot>\n"
+
+
+def write_delta() -> str:
+    """Three arms on a ring, rods on universal joints, and a plate that keeps its orientation.
+
+    Parallelograms of rods hold the plate: it slides along three axes, one rod stands for two.
+    """
+    bodies: list[Body] = [
+        ("slide_x", "ground", "cart_x", 'xyz="0 0 0"', "1 0 0", "0.02", "0 0 0", "1e-5 1e-5 1e-5"),
+        ("slide_y", "cart_x", "cart_y", 'xyz="0 0 0"', "0 1 0", "0.02", "0 0 0", "1e-5 1e-5 1e-5"),
+        ("slide_z", "cart_y", "plate", 'xyz="0 0 0"', "0 0 1", "0.4", "0 0 0", "1e-4 1e-4 2e-4"),
+    ]
+    for k, turn in enumerate(TURNS, 1):
+        x, y = 0.15 * np.cos(turn), 0.15 * np.sin(turn)
+        ring = f'xyz="{x:.12f} {y:.12f} 0" rpy="0 0 {turn:.12f}"'
+        bodies += [
+            (f"arm{k}", "ground", f"upper{k}", ring, "0 1 0",
+             "0.5", "0.09 0.01 0.004", "3e-4 2e-3 2e-3"),
+            (f"swing{k}", f"upper{k}", f"cross{k}", 'xyz="0.2 0 0"', "0 1 0",
+             "0.03", "0 0 0", "1e-5 1e-5 1e-5"),
+            (f"tilt{k}", f"cross{k}", f"rod{k}", 'xyz="0 0 0"', "1 0 0",
+             "0.2", "0.002 0.004 -0.22", "4e-3 4e-3 1e-4"),
+        ]  # fmt: skip
+    return write_urdf("delta", bodies)
+
+
+TURNS = (0.0, 2.0 * np.pi / 3.0, -2.0 * np.pi / 3.0)
+DELTA = tuple(
+    LoopSpec(
+        name=f"ball{k}",
+        kind="point",
+        links=(f"rod{k}", "plate"),
+        at=((0.0, 0.0, -0.45), (0.05 * float(np.cos(turn)), 0.05 * float(np.sin(turn)), 0.0)),
+        passive=(f"swing{k}", f"tilt{k}", f"slide_{'xyz'[k - 1]}"),
+        start={f"arm{k}": 0.2, f"swing{k}": 0.4, "slide_z": -0.4},
+    )
+    for k, turn in enumerate(TURNS, 1)
+)
+
+
+def write_leg() -> str:
+    """A leg as of a small quadruped: a crank at the hip moves the shank by a rod, a four-bar."""
+    return write_urdf("leg", [
+        ("abduction", "ground", "hip", 'xyz="0 0 0"', "1 0 0",
+         "0.6", "0.004 0.01 0.003", "5e-4 6e-4 5e-4"),
+        ("hip_pitch", "hip", "thigh", 'xyz="0 0.08 0"', "0 1 0",
+         "0.9", "-0.004 -0.02 -0.03", "6e-3 6e-3 1e-3"),
+        ("knee", "thigh", "shank", 'xyz="0 0 -0.213"', "0 1 0",
+         "0.2", "0.006 0.002 -0.12", "3e-3 3e-3 4e-5"),
+        ("knee_motor", "thigh", "crank", 'xyz="0 0.03 0"', "0 1 0",
+         "0.1", "0.012 0 0.002", "2e-5 4e-5 4e-5"),
+        ("rod", "crank", "rod", 'xyz="0.03 0 0"', "0 1 0",
+         "0.08", "0 0.002 -0.1", "3e-4 3e-4 1e-5"),
+    ])  # fmt: skip
+
+
+LEG = LoopSpec(
+    name="rod",
+    kind="planar",
+    links=("rod", "shank"),
+    at=((0.0, 0.0, -0.21), (0.036, 0.03, 0.0)),
+    axis=((0.0, 1.0, 0.0), (0.0, 1.0, 0.0)),
+    passive=("knee", "rod"),
+)
+"""Its crank is shorter than its rocker, so that the ratio of the knee changes."""
+
 LINKAGES = {
     "five_bar.xml": (write_five_bar, (FIVE_BAR,)),
     "palletiser.xml": (write_palletiser, ()),
     "spatial.urdf": (write_spatial, (SPATIAL,)),
+    "delta.urdf": (write_delta, DELTA),
+    "leg.urdf": (write_leg, (LEG,)),
 }
 """By the file's name: its text, and what is said of its loops beside."""
 

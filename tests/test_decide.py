@@ -578,7 +578,7 @@ def test_friction_and_the_weight_of_the_prior_are_decided_in_both_orders(monkeyp
         return choose
 
     factors = SimpleNamespace(weighted=lambda own: None)
-    problem = SimpleNamespace(factors=factors, under=lambda base: None)
+    problem = SimpleNamespace(factors=factors, under=lambda base: None, robot=toy.arm(2))
     better, worse = {"usual": 5.0, "heavy": 4.0}, {"usual": 4.0, "heavy": 5.0}
     for errors, springs, expected in (
         (better, (), ["prior_weight", "heavy"]),

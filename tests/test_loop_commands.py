@@ -48,6 +48,9 @@ TAKE = (
     "identify study.toml --method rls -o new",
     "init --robot palletiser.xml --log run.csv -o first.toml",
     "collect study.toml -o new.col",
+    "doctor study.toml",
+    "select study.toml",
+    "payload out/result.json --log other.csv --link fore",
     "simulate loop.toml -o again.csv",
     "replay loop.toml made.csv",
 )
@@ -60,13 +63,9 @@ REFUSE = (
     "excite palletiser.xml -o new",
     "protocol palletiser.xml -o new --acceleration 9",
     "track track.toml",
-    "doctor study.toml",
-    "select study.toml",
-    "payload out/result.json --log other.csv --link fore",
     "identify study.toml --method ml -o new",
     "identify study.toml --method static -o new",
-    "identify study.toml --method energy -o new",
-    "identify study.toml --method nls -o new",
+    "identify study.toml --method smooth -o new",
     "identify study.toml --friction load -o new",
 )
 OF_OTHERS = {"diff", "fleet", "repair", "report", "reproduce", "sample", "sweep", "zoo"}

@@ -21,7 +21,13 @@ from dynident.robot.closure import Closure
 from dynident.robot.load import load_robot
 from dynident.robot.spec import LoopSpec, RobotSpec
 
-COUNTS = {"five_bar.xml": 11, "palletiser.xml": 18, "spatial.urdf": 17}
+COUNTS = {
+    "five_bar.xml": 11,
+    "palletiser.xml": 18,
+    "spatial.urdf": 17,
+    "delta.urdf": 39,
+    "leg.urdf": 28,
+}
 
 
 @pytest.fixture(scope="module", params=LINKAGES)
@@ -193,6 +199,17 @@ def test_intervals_cover_what_mujoco_made(palletiser):
         z = (fit.estimate.beta - truth) / fit.estimate.covariance.std
         inside.append(np.abs(z) < 1.96)
     assert 0.88 < np.mean(inside) < 0.99  # 95 %, and intervals of one noise are not independent
+
+
+@pytest.mark.parametrize("method", ["sequential", "energy", "nls", "ekf", "rls", "ga", "pf"])
+def test_methods_of_rows_find_what_mujoco_was_made_with(method, palletiser, twins):
+    log, values = twins[0]
+    problem = di.Problem(palletiser, di.prepare(log, bandwidth=8.0), "viscous")
+    fit = di.identify(problem, method, doctor=False)
+    error = fit.estimate.beta - problem.base.matrix @ state_truth(problem.idim, values)
+    z = error / fit.estimate.covariance.std
+    assert np.max(np.abs(z)) < 4.0
+    assert np.mean(np.abs(z) < 1.96) > 0.8
 
 
 def test_held_out_errors_are_noise(palletiser, twins):

@@ -47,7 +47,7 @@ def init(
     for log in logs:
         typer.echo(f"{log.overview(robot)}\n")
     reports = None
-    if all(log.torque == "measured" for log in logs) and not robot.loops:
+    if all(log.torque == "measured" for log in logs):
         with show_progress() as progress:
             reports = doctor(chosen, progress)
         typer.echo(format_reports(reports))

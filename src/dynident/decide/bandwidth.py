@@ -9,6 +9,7 @@ import numpy as np
 
 from dynident.consistency.feasible_set import FeasibleSet
 from dynident.core.arrays import Array
+from dynident.decide.blocks import lack_rows
 from dynident.decide.decision import BANDWIDTH, BLOCKS, Decision, compute_gain_percent
 from dynident.decide.folds import Folds
 from dynident.recording.prepare import Samples
@@ -36,7 +37,7 @@ def choose_bandwidth(
     nothing = Decision(
         BANDWIDTH, f"{assumed:g}", 0.0, "as assumed: a lower one is not clearly better"
     )
-    if any(np.min(block.counts) < 1 for block in blocks):
+    if lack_rows(problem, blocks):
         return replace(nothing, words=f"some joint has no rows in one of {BLOCKS} blocks of time")
     neutral = [log.filters for log in problem.samples]
     folds = Folds.of(blocks, admitted, sigma)

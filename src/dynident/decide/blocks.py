@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +11,9 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import format_one_line
 from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.equations import PLAIN
 from dynident.recording.prepare import Samples, count_felt_samples
+from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem
 from dynident.regression.rows import RowGroup
 
@@ -36,6 +38,12 @@ def split_into_blocks(logs: Sequence[Samples], count: int) -> list[list[Span]]:
                 spans.append((k, a + start - int(first), a + stop - int(first)))
         found.append(spans)
     return found
+
+
+def lack_rows(problem: Problem, parts: Iterable[Factors]) -> bool:
+    """Whether an equation that a whole log states has no row in some part of the logs."""
+    stated = PLAIN.rows(problem.robot)
+    return any(np.min(part.counts[stated], initial=np.inf) < 1 for part in parts)
 
 
 def complement_spans(logs: Sequence[Samples], spans: Sequence[Span]) -> list[Span]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from dynident.consistency.feasible_set import FeasibleSet
 from dynident.core.arrays import Array, Booleans
+from dynident.decide.blocks import lack_rows
 from dynident.decide.decision import (
     BLOCKS,
     ELEMENTS,
@@ -86,7 +87,7 @@ def choose_drives(
     about = estimate_roughly(problem, admitted, sigma)
     wide = widen(problem, about, admitted.space.matrix.shape[1], what)
     blocks = factor_blocks(problem.under(wide.base), BLOCKS)
-    if any(np.min(block.counts) < 1 for block in blocks):
+    if lack_rows(problem, blocks):
         words = f"some joint has no rows in one of {BLOCKS} blocks of time"
         values = {ELEMENTS: NONE, FRICTION: DEFAULT_FRICTION}
         return tuple(Decision(each, values[each], 0.0, words) for each in what)
@@ -302,7 +303,8 @@ def widen(problem: Problem, theta: Array, unknowns: int, what: Collection[str]) 
     """
     base, structure = problem.base, problem.idim.structure
     speeds = find_fastest_speeds(problem) if FRICTION in what else []
-    menus = tuple(build_menu(speed) for speed in speeds)
+    loads = not problem.robot.loops  # a load through a loop has no columns
+    menus = tuple(build_menu(speed, loads) for speed in speeds)
     joints = list_joints_within_a_turn(problem) if ELEMENTS in what else []
     idim = Idim(
         replace(

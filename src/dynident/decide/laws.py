@@ -89,12 +89,12 @@ class Menu:
     @property
     def wide(self) -> str:
         """The sum of all parts."""
-        return " + ".join(self.parts)
+        return " + ".join(part for part in self.parts if part)
 
 
-def build_menu(fastest: float) -> Menu:
-    """The laws of a drive whose largest speed this is [rad/s or m/s]."""
-    parts = [DEFAULT_FRICTION, LOAD, MEMORY, "cube-root"]
+def build_menu(fastest: float, loads: bool = True) -> Menu:
+    """The laws of a drive whose largest speed this is [rad/s or m/s], with or without its load."""
+    parts = [DEFAULT_FRICTION, LOAD if loads else "", MEMORY, "cube-root"]
     one, two = [Law("cube-root", (0, 3))], []
     for share in STRIBECK_AT:
         name = name_shaped("stribeck", vs=share * fastest)
@@ -151,7 +151,8 @@ def list_columns(wide: Idim, number: int, menu: Menu) -> tuple[Column, ...]:
     names = {name: k for k, name in enumerate(wide.names)}
     gears = [gear for gear in wide.gears if gear.drives and gear.number == number]
     found: list[Column] = []
-    for part, model in enumerate(build_friction(menu.wide)):
+    there = (part for part, name in enumerate(menu.parts) if name)
+    for part, model in zip(there, build_friction(menu.wide), strict=True):
         for each in model.parameters:
             if part == 0 and each.symbol != COULOMB:
                 continue

@@ -15,6 +15,7 @@ import numpy as np
 
 from dynident.consistency.feasible_set import FeasibleSet
 from dynident.core.arrays import Array, Integers, find_runs
+from dynident.decide.blocks import lack_rows
 from dynident.decide.decision import BLOCKS, OUTLIERS, Decision, Left, compute_gain_percent
 from dynident.decide.folds import Fitted, Folds
 from dynident.recording.prepare import Samples
@@ -61,7 +62,7 @@ def choose_outliers(
         return np.where(kept[log][sample], blocks(log, group, sample), BLOCKS)
 
     rest = factor_parts(problem, label, BLOCKS + 1)[:BLOCKS]
-    if any(np.min(block.counts) < 1 for block in rest):
+    if lack_rows(problem, rest):
         return usual
     after = predict_left_out(problem, blocks, Folds.of(rest, admitted, sigma).fit(chosen), M)
     held, left = (count_left(each, scale) for each in (errors, after))

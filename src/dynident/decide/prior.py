@@ -9,6 +9,7 @@ import numpy as np
 from dynident.consistency.feasible_set import FeasibleSet, build_feasible_set
 from dynident.consistency.knowledge import WEIGHT, Knowledge
 from dynident.core.arrays import Array
+from dynident.decide.blocks import lack_rows
 from dynident.decide.decision import BLOCKS, PRIOR_WEIGHT, Decision, Left, compute_gain_percent
 from dynident.decide.folds import Folds
 from dynident.regression.blocks import factor_blocks
@@ -37,7 +38,7 @@ def choose_weight(problem: Problem, admitted: FeasibleSet, sigma: Array) -> Deci
     """
     usual = Decision(PRIOR_WEIGHT, f"{WEIGHT:g}", 0.0, "another weight is not clearly better")
     blocks = factor_blocks(problem, BLOCKS)
-    if any(np.min(block.counts) < 1 for block in blocks):
+    if lack_rows(problem, blocks):
         return replace(usual, words=f"some joint has no rows in one of {BLOCKS} blocks of time")
     system = problem.factors.weighted(sigma)
 

@@ -48,7 +48,7 @@ def find_by_file(scene: Scene) -> Told | None:
         return None
     alone = scene.among(())
     brief, n = alone.brief, scene.n
-    case = Case(brief, np.zeros(brief.base.count), np.zeros(n), frozenset(range(n)))
+    case = Case(brief, np.zeros(brief.base.count), np.zeros(n), frozenset(scene.robot.driven))
     readings = [each for name in ASKED for each in DIAGNOSES[name].suspect(case)]
     scaled = measure_file_scale(alone).suspicion(scene)
     readings += [] if scaled is None else [scaled]
@@ -184,9 +184,8 @@ def find_zero(s: Scene) -> Suspicion | None:
     idim = s.base.idim
     known = idim.torque(idim.nominal, s.q, s.dq, s.ddq)
     shares = measure_shares(s, known[None])
-    slopes = np.array(
-        [idim.torque(idim.nominal, s.q + turn, s.dq, s.ddq) - known for turn in TURN * np.eye(s.n)]
-    )
+    turned = (s.along(s.q + turn, s.dq, s.ddq) for turn in TURN * np.eye(s.n))
+    slopes = np.array([idim.torque(idim.nominal, m.q, m.dq, m.ddq) - known for m in turned])
     blur = np.maximum(s.problem.free_errors()[: s.n], limit.OTHER)
     rows, rests = [np.zeros((0, s.n))], [np.zeros(0)]
     for j in np.flatnonzero(shares.told > limit.SEEN).tolist():

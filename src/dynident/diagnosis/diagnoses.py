@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -98,12 +98,13 @@ def list_column_orders(
     """Orders that columns of joints may have been written in, in words.
 
     Two joints in each other's place, three in each other's, two limbs, or sorted by another rule.
+    Joints that loops move have no columns, and keep their places.
     """
-    names, n = robot.joint_names, robot.n
+    names, n, own = robot.joint_names, robot.n, robot.driven
     seen = {tuple(range(n))}
 
     def new(order: Sequence[int], what: str) -> Iterator[tuple[str, tuple[int, ...]]]:
-        if tuple(order) not in seen:
+        if tuple(order) not in seen and {*own} == {order[j] for j in own}:
             seen.add(tuple(order))
             yield what, tuple(j + 1 for j in order)
 
@@ -128,9 +129,10 @@ def list_column_orders(
     if len(limbs) > 1 and sorted(j for limb in limbs for j in limb) == list(range(n)):
         first = [j for joints in zip(*limbs, strict=True) for j in joints]
         yield from new(np.argsort(first).tolist(), "are sorted by joints, not by limbs")
-    by_name = sorted(range(n), key=names.__getitem__)
-    yield from new(np.argsort(by_name).tolist(), "are sorted by name")
-    yield from new(range(n)[::-1], "are in the opposite order")
+    by_name = sorted(own, key=names.__getitem__)
+    for rule, what in ((by_name, "are sorted by name"), (own[::-1], "are in the opposite order")):
+        place = dict(zip(rule, own, strict=True))
+        yield from new([place.get(j, j) for j in range(n)], what)
 
 
 def find_equal_limbs(robot: Robot) -> list[tuple[int, ...]]:
@@ -228,17 +230,17 @@ def suspect_position_units(case: Case) -> Iterator[Suspicion]:
 def suspect_absolute_encoders(case: Case) -> Iterator[Suspicion]:
     """A joint's position counted from the base, ``q_(j-1) + q_j``, or the other way round."""
     names = case.names
-    for j in sorted(case.bad - {0}):
-        for share, word in ((-1.0, "has"), (1.0, "lacks")):
+    for i, j in pairwise(case.robot.driven):
+        for share, word in ((-1.0, "has"), (1.0, "lacks")) if j in case.bad else ():
             turn = np.eye(len(names))
-            turn[j, j - 1] = share
+            turn[j, i] = share
 
             def motion(s: Scene, turn: Array = turn) -> Scene:
                 return s.along(s.q @ turn.T, s.dq @ turn.T, s.ddq @ turn.T)
 
             yield Suspicion(
                 "absolute encoder",
-                f"the position of {names[j]} {word} that of {names[j - 1]} in it",
+                f"the position of {names[j]} {word} that of {names[i]} in it",
                 Reading.plain(len(names), motion),
                 advice=f"write the position of {names[j]} relative to its parent into the log",
             )
@@ -445,12 +447,12 @@ def suspect_coupled_drives(case: Case) -> Iterator[Suspicion]:
     """A drive that turns with the joint before, too, and the file does not say so; or does."""
     names, turns = case.names, case.robot.drives.turns
     worst = set(np.argsort(-case.errors[: case.n])[: limit.WORST].tolist())
-    for j in range(1, case.n):
-        if not {j - 1, j} <= worst and case.n > limit.WORST:
+    for i, j in pairwise(case.robot.driven):
+        if not {i, j} <= worst and case.n > limit.WORST:
             continue
-        for share in (0.0,) if turns[j, j - 1] != 0.0 else (1.0, -1.0):
+        for share in (0.0,) if turns[j, i] != 0.0 else (1.0, -1.0):
             other = turns.copy()
-            other[j, j - 1] = share
+            other[j, i] = share
             robot = replace(case.robot, drives=replace(case.robot.drives, turns=other))
 
             @cache
@@ -463,8 +465,8 @@ def suspect_coupled_drives(case: Case) -> Iterator[Suspicion]:
             def change(s: Scene, of: Callable[[], Any] = coupled) -> Scene:
                 return replace_base(s, *of())
 
-            row = f"{{ {names[j - 1]} = {share:g}, {names[j]} = 1 }}"
-            word = f"turns with {names[j - 1]}, too" if share else "turns alone"
+            row = f"{{ {names[i]} = {share:g}, {names[j]} = 1 }}"
+            word = f"turns with {names[i]}, too" if share else "turns alone"
             yield Suspicion(
                 "coupled drive",
                 f"the drive of {names[j]} {word}",

@@ -519,7 +519,7 @@ def find_bad_joints(
     """
     n, dof = scene.n, scene.robot.dof
     if thorough:
-        return frozenset(range(n)), True
+        return frozenset(scene.robot.driven), True
     first = dof - n
     poor = frozenset(np.flatnonzero(errors[first:dof] > limit.DOUBTFUL).tolist())
     if scene.plain:

@@ -336,7 +336,7 @@ class Scene:
 
     def along(self, q: Array, dq: Array, ddq: Array) -> Scene:
         """The same torques on another motion."""
-        return replace(self, motion=replace(self.motion, q=q, dq=dq, ddq=ddq), course=None)
+        return replace(self, motion=self.motion.along(q, dq, ddq), course=None)
 
     def of(self, base: BaseParameters, packing: Packing) -> Scene:
         """The same log of another robot; `packing` is of its base parameters."""
@@ -388,9 +388,9 @@ def take_scene(
     at = Instants(log, thin, place, base.idim.structure.turning, course[1], acting)
     felt = (*BASE, *(WRENCHES + sensor.contact for sensor in log.observed.sensors))
     beside = {label: own[place] for label, own in signals.items() if label in felt}
-    q, dq, ddq = course[:, place]
+    q, dq, ddq = course[:, place]  # low-passed: loops are not quite closed
     motion = MotionAt(base, base.idim.packing(base.kept), at, q, dq, ddq, beside)
-    scene = Scene(motion, signals, course, np.ones(motion.groups))
+    scene = Scene(motion.along(q, dq, ddq), signals, course, np.ones(motion.groups))
     return replace(scene, blur=estimate_blur(scene)) if scene.plain else scene
 
 

@@ -61,9 +61,8 @@ def find_stretch_signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
     ]
     fast = find_fastest(samples)[-robot.n :]
     borders = np.cumsum([0, *(b - a for a, b in samples.runs)])
-    for j, joint in enumerate(robot.joints):
-        if robot.passive[j]:
-            continue
+    for j in robot.driven:
+        joint = robot.joints[j]
         q = join_runs(samples.measured, samples.runs, j)
         tau = join_runs(samples.joint_torque, samples.runs, j - robot.n)
         found += [
@@ -196,7 +195,7 @@ def find_lost_rows(samples: Samples) -> Iterator[Sign]:
 def find_copied_columns(robot: Robot, samples: Samples) -> Iterator[Sign]:
     """Columns that are those of another joint."""
     for what, signal in (("position", samples.measured), ("torque", samples.joint_torque)):
-        for i, j in combinations(np.flatnonzero(~robot.passive).tolist(), 2):
+        for i, j in combinations(robot.driven, 2):
             if signal[0, i] == signal[0, j] and np.array_equal(signal[:, i], signal[:, j]):
                 names = robot.joint_names
                 if np.ptp(signal[:, i]) > 0.0:

@@ -456,7 +456,7 @@ def build_lateness_family(diagnosis: str, what: str, labels: Sequence[str]) -> F
 def suspect_position_lags(case: Case) -> Iterator[Suspicion]:
     """Positions of one joint that stand later or earlier in the log than all else."""
     if case.scene.course is not None and case.n > 1:
-        yield from suspect_families(case, [build_lag_family(case.n, j) for j in range(case.n)])
+        yield from suspect_families(case, [build_lag_family(case.n, j) for j in case.robot.driven])
 
 
 def build_lag_family(n: int, joint: int) -> Family:
@@ -533,7 +533,7 @@ TURN = 1e-4
 
 def suspect_encoder_offsets(case: Case) -> Iterator[Suspicion]:
     """An encoder whose zero is elsewhere."""
-    yield from suspect_families(case, [build_offset_family(case.n, j) for j in range(case.n)])
+    yield from suspect_families(case, [build_offset_family(case.n, j) for j in case.robot.driven])
 
 
 def build_offset_family(n: int, joint: int) -> Family:

@@ -28,7 +28,7 @@ def suspect_springs(case: Case) -> Iterator[Suspicion]:
     any, what it leaves is asked for a spring, too.
     """
     s, n = case.scene, case.n
-    yield from suspect_families(case, [build_spring_family(n, j) for j in range(n)])
+    yield from suspect_families(case, [build_spring_family(n, j) for j in s.robot.driven])
     free = s.problem.free_errors()[:n]
     forced = np.flatnonzero(case.errors[:n] > limit.FORCED * np.maximum(free, np.finfo(float).tiny))
     if np.sqrt(np.mean(case.errors**2)) < limit.WRONG_ALTOGETHER:

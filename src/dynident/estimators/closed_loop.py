@@ -35,6 +35,7 @@ from dynident.simulation.loop import (
     WIDTH_SHARE,
     Loop,
     choose_share_of_speed,
+    close_reference,
     find_holding_width,
 )
 from dynident.simulation.mount import Mount, find_mount
@@ -567,6 +568,7 @@ def build_auxiliary_model(
         if simulation.external is not None:
             beside = simulation.external[k]
             external = beside if external is None or beside is None else external + beside
+        reference = close_reference(problem.idim, reference, log.q[0])
         smoothed = simulation.smoothed(log, reference)
         begun = log.q.copy()
         if held:

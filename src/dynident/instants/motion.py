@@ -7,13 +7,14 @@ the rows are combinations of the equations on which it does not act.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 
 import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers
+from dynident.core.errors import InputError
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.contacts import evaluate_levers
@@ -143,6 +144,20 @@ class MotionAt:
     def robot(self) -> Robot:
         """The robot."""
         return self.base.idim.robot
+
+    def along(self, q: Array, dq: Array, ddq: Array) -> MotionAt:
+        """Another motion, of a robot with loops that of its driven joints.
+
+        Where the loops cannot be closed along it, nothing is told, and no row is left.
+        """
+        closure = self.base.idim.structure.closure
+        if closure is None:
+            return replace(self, q=q, dq=dq, ddq=ddq)
+        try:
+            q, dq, ddq = closure.follow(q, dq, ddq)
+        except InputError:
+            return replace(self, at=replace(self.at, settling=np.inf))
+        return replace(self, q=q, dq=dq, ddq=ddq)
 
     @cached_property
     def coordinates(self) -> tuple[Array, Array, Array]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -334,7 +335,6 @@ def identify_load(
         The moving link that carries it.
     """
     base, robot, mass = problem.base, problem.robot, loading.mass
-    robot.refuse_loops("payload")
     if robot.floating:
         raise InputError(
             f"{robot.name}: payload takes robots on fixed bases; dynident track --link follows a "
@@ -648,7 +648,9 @@ def fit_gains_by_joint(
             spread[0, 0] = (KNOWN * mass) ** 2
             spread[1:, 1:] = C[:9, :9] * np.outer(unit, unit)
             rows = np.linalg.inv(np.linalg.cholesky(spread))
-            gains = Gains(factors.names, 1.0 / scale, np.sqrt(np.diag(C)[9:]) / scale**2)
+            std, told = np.sqrt(np.diag(C)[9:]) / scale**2, factors.counts > 0.0
+            names = tuple(compress(factors.names, told))
+            gains = Gains(names, 1.0 / scale[told], std[told])
             return gains, RestFit(phi, spread, rows, rows @ phi)
     raise ComputationError(f"the drives' gains did not settle in {STEPS} steps; take one in all")
 

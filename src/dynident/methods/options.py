@@ -126,8 +126,8 @@ def check_options(method: str, given: Mapping[str, object]) -> None:
         )
 
 
-LOOPED = ("ols", "wls", "irls", "pc-idim-ls", "rls", "kf")
-"""Methods that take robots with loops: those of rows alone."""
+UNLOOPED = ("static", "ml", "smooth", "cloe", "clie", "pc-clie", "gradient")
+"""Methods that do not take robots with loops: most differentiate the motion."""
 
 
 def fits_positions(problem: Problem, method: str, given: Mapping[str, Any]) -> bool:
@@ -181,7 +181,7 @@ def estimate(
     """
     check_options(method, options)
     refuse_loads(problem, method, options)
-    if method not in LOOPED:
+    if method in UNLOOPED:
         problem.robot.refuse_loops(f"method {method}")
     given = {name: value for name, value in options.items() if value is not None}
     elimination = build_options(Elimination, given)

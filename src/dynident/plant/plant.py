@@ -86,7 +86,6 @@ def build_plant(
         What acts on the drives beside the model's friction: a plant that the linear model
         does not have.
     """
-    idim.robot.refuse_loops("the simulated loop")
     idim, theta = idim.settled(theta)
     count, shapes = len(idim.parameters), len(idim.shape)
     if np.shape(theta) != (count,) or not np.all(np.isfinite(theta)):

@@ -321,7 +321,7 @@ def _locate_signals(log: _Log, time: Spot | None) -> tuple[dict[str, list[Spot]]
     if torque == "tau" and {"tau", "current"} <= columns.keys():
         warnings.append(f"{name}: columns names tau and current; current is not used")
     moved = [j for j in robot.joint_names if j not in list_absent_joints(log)]
-    driven = {j for j, own in zip(robot.joint_names, robot.passive, strict=True) if not own}
+    driven = {robot.joint_names[j] for j in robot.driven}
     found: dict[str, list[Spot]] = {}
     borne = log.torque or torque in columns or known & {*defaults[torque]}
     for signal in ("q", *((torque,) if borne else ()), *OPTIONAL):

@@ -375,12 +375,8 @@ def close_motion(closure: Closure, log: Samples) -> tuple[Array, Array, Array]:
             )
     q, dq, ddq = (np.array(each) for each in (log.q, log.dq, log.ddq))
     for start, stop in log.runs:
-        own = slice(start, stop)
-        near = closure.settle(q[start], log.name)
-        q[own] = closure.close(q[own], log.name, log.rate, near)
-        for a in range(start, stop, CHUNK):
-            s = slice(a, min(a + CHUNK, stop))
-            dq[s], ddq[s] = closure.move(q[s], dq[s], ddq[s])
+        s = slice(start, stop)
+        q[s], dq[s], ddq[s] = closure.follow(q[s], dq[s], ddq[s], log.name, log.rate)
     return q, dq, ddq
 
 

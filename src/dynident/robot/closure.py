@@ -111,6 +111,12 @@ class Closure:
         return found
 
     @cached_property
+    def spins(self) -> list[tuple[Array, Array]]:
+        """What Rodrigues' formula has of each joint's axis: its cross product, and that squared."""
+        skews = [pin.skew(joint.axis) for joint in self.robot.joints]
+        return [(K, K @ K) for K in skews]
+
+    @cached_property
     def acting(self) -> tuple[tuple[int, ...], ...]:
         """For each joint those on whose rows it bears: itself, and the passive ones of its loops.
 
@@ -141,7 +147,8 @@ class Closure:
     def place(self, q: Array, dq: Array | None = None) -> Frames:
         """All bodies at some samples, shape (samples, n); with their motion where there is one."""
         samples = len(q)
-        turn, still = np.broadcast_to(np.eye(3), (samples, 3, 3)), np.zeros((samples, 3))
+        one = np.eye(3)
+        turn, still = np.broadcast_to(one, (samples, 3, 3)), np.zeros((samples, 3))
         f = Frames([turn], [still], [], [still], [still], [still], [still])
         for k, joint in enumerate(self.robot.joints):
             up, x = joint.parent, q[:, k, None]
@@ -151,9 +158,8 @@ class Closure:
             revolute = joint.kind == "revolute"
             slide = still if revolute else z * x
             if revolute:
-                K = pin.skew(joint.axis)
-                own = np.eye(3) + np.sin(x)[:, None] * K + (1.0 - np.cos(x))[:, None] * (K @ K)
-                R = R @ own
+                K, square = self.spins[k]
+                R = R @ (one + np.sin(x)[:, None] * K + (1.0 - np.cos(x))[:, None] * square)
             f.R.append(R)
             f.z.append(z)
             f.p.append(f.p[up] + r + slide)
@@ -283,6 +289,23 @@ class Closure:
             return np.asarray(found[0])
         return np.asarray(self.close(q[None], name)[0])
 
+    def follow(
+        self, q: Array, dq: Array, ddq: Array, name: str = "", rate: float = 1.0
+    ) -> tuple[Array, Array, Array]:
+        """The motion of all joints by that of the driven ones, assembled as the first sample is.
+
+        Raises
+        ------
+        InputError
+            As of `close`.
+        """
+        q = self.close(q, name, rate, self.settle(q[0], name))
+        dq, ddq = np.array(dq, dtype=float), np.array(ddq, dtype=float)
+        for a in range(0, len(q), BLOCK):
+            s = slice(a, a + BLOCK)
+            dq[s], ddq[s] = self.move(q[s], dq[s], ddq[s])
+        return q, dq, ddq
+
     def find_null_space(self, q: Array, J: Array | None = None) -> Array:
         """G, ``dq = G dq``: columns of driven joints alone are not zero, shape (samples, n, n).
 
@@ -317,7 +340,7 @@ class Closure:
             q[:, self.passive] += np.clip(step, -0.5, 0.5)
             if not np.any(np.abs(step) > 1e-12):
                 break
-        gap = np.max(np.abs(self.measure(q)), axis=1, initial=0.0)
+        gap = np.max(np.abs(e), axis=1, initial=0.0)  # before a step that is none
         for loop in self.robot.loops:
             if loop.kind in ("axis", "weld"):  # the other way round the gap is none, too
                 turn = self._gap(self.place(q), loop)[4]

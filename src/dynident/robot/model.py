@@ -323,6 +323,11 @@ class Robot:
         return np.array([name in given for name in self.joint_names], dtype=bool)
 
     @property
+    def driven(self) -> list[int]:
+        """Joints with a drive, from 0: the others have no signals of their own."""
+        return [j for j, passive in enumerate(self.passive) if not passive]
+
+    @property
     def bodies(self) -> int:
         """Number of bodies that velocities move: the base's where it floats, and one a joint."""
         return self.n + self.floating

@@ -43,6 +43,7 @@ def refuse_unfollowed(loop: Loop) -> None:
         ("a controller with compensation", control.compensation != "none"),
         ("a delay", control.delay),
         ("torques from outside", loop.external is not None),
+        ("a mount", loop.mount is not None),
         ("an element", loop.elements),
         ("friction that remembers", loop.idim.has_states),
     ):
@@ -52,8 +53,6 @@ def refuse_unfollowed(loop: Loop) -> None:
 
 def roll_out_chain(loop: Loop, theta: Array, progress: Progress) -> Chain:
     """Simulate a closed chain over the whole reference.
-
-    Passive joints have no drive: their gains and targets say nothing.
 
     Raises
     ------
@@ -70,9 +69,8 @@ def roll_out_chain(loop: Loop, theta: Array, progress: Progress) -> Chain:
     hold, _ = loop.steps
     h, n = 1.0 / (loop.rate * loop.substeps), idim.robot.n
     tree, phi, rotors = idim.tree, idim.split(theta)[0], idim.rotors(theta)
-    assert loop.width is not None
-    # of joints that nothing asks to move the width is that of the others
-    width = np.where(idim.robot.passive, np.max(loop.width[a]), loop.width)
+    width, gain = loop.width, loop.gain
+    assert width is not None
     q0 = reference.q[0] if loop.q0 is None else loop.q0
     dq0 = reference.dq[0] if loop.dq0 is None else loop.dq0
     q, va = closure.settle(q0, "the start"), np.array(dq0)[a]
@@ -89,7 +87,7 @@ def roll_out_chain(loop: Loop, theta: Array, progress: Progress) -> Chain:
         asked = interpolate_reference(loop, k, s)
         w = np.stack([*asked, read(q, k), dq], axis=1)
         u = np.clip(np.sum(control.D * w, axis=1), -control.limit, control.limit)
-        return np.where(idim.robot.passive, 0.0, control.gain * u)
+        return np.asarray(gain * u)
 
     def take(k: int, s: float, q: Array, va: Array, held: Array | None) -> tuple[Array, ...]:
         """Speeds, accelerations and torques in one state, s samples behind the k-th."""

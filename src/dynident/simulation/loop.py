@@ -127,6 +127,7 @@ class Loop:
             raise InputError(
                 f"the reference has {self.reference.q.shape[1]} joints, {name} has {n}"
             )
+        object.__setattr__(self, "reference", close_reference(idim, self.reference, self.q0))
         if self.width is None:
             object.__setattr__(self, "width", choose_share_of_speed(self.reference.dq, WIDTH_SHARE))
         sampled = self.controller.rate is not None
@@ -178,6 +179,11 @@ class Loop:
         return len(self.reference.q)
 
     @property
+    def gain(self) -> Array:
+        """Of the controllers: none of joints without a drive, shape (n,)."""
+        return np.where(self.idim.robot.passive, 0.0, self.controller.gain)
+
+    @property
     def steps(self) -> tuple[int, int]:
         """Integration steps that a sampled output is held, and that it comes late.
 
@@ -216,6 +222,21 @@ class Loop:
     def scaled(self, factor: Array) -> Loop:
         """The same loop with all gains multiplied joint by joint."""
         return replace(self, controller=self.controller.scaled(factor))
+
+
+def close_reference(idim: Idim, reference: Reference, near: Array | None = None) -> Reference:
+    """A reference whose passive joints are where their loops have them; of a tree the same.
+
+    Assembled as a robot that is `near` its beginning, shape (n,).
+    """
+    closure = idim.structure.closure
+    if closure is None:
+        return reference
+    q = np.array(reference.q)
+    if near is not None:
+        q[0, closure.passive] = near[closure.passive]
+    name, motion = "the reference", (q, reference.dq, reference.ddq)
+    return Reference(reference.rate, *closure.follow(*motion, name, reference.rate))
 
 
 def choose_share_of_speed(dq: Array, share: float) -> Array:

@@ -234,6 +234,7 @@ def sensitive_rollout(
         yield from roll_out_mounted(loop, theta, columns, wanted, own)
         return
     idim, robot = loop.idim, loop.idim.robot
+    robot.refuse_loops("a derivative of the simulated motion")
     if len(columns) and robot.floating and loop.base is None:
         raise InputError("sensitivities need a fixed base, or one whose motion is given")
     for name in wanted:

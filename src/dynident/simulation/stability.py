@@ -51,7 +51,9 @@ class LinearPlant:
 def linearise_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
     """The robot of a loop about its start, at rest.
 
-    With the `steep` slope that Coulomb friction has at standstill, or that beyond it.
+    With the `steep` slope that Coulomb friction has at standstill, or that beyond it. Of a closed
+    chain as its driven joints see it, ``G^T M G``, so far as G is constant; passive ones, which
+    move with these, stand apart.
     """
     idim, n = loop.idim, loop.idim.robot.n
     dof = idim.robot.dof
@@ -67,6 +69,12 @@ def linearise_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
     found = differentiate_dynamics(idim.tree, plant.phi, q[None], still, still)
     K, D, M = (part[0].copy() for part in found)
     M += plant.rotors
+    gears = np.hstack([np.zeros((len(plant.gears), dof - n)), plant.gears])
+    closure = idim.structure.closure
+    if closure is not None:
+        G, apart = closure.find_null_space(q[None])[0], np.diag(1.0 * idim.robot.passive)
+        M, D, K = (G.T @ part @ G + apart for part in (M, D, K))
+        gears = gears @ G
     refuse_wild_matrices(loop, M, D, K)
     moved = slice(0 if loop.base is None else dof - n, dof)  # a base that is led is no state
     M = M[moved, moved]
@@ -77,7 +85,6 @@ def linearise_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
             f"the mass matrix is not positive definite where the motion starts ({name}): these "
             "parameters are no robot's"
         )
-    gears = np.hstack([np.zeros((len(plant.gears), dof - n)), plant.gears])
     with np.errstate(over="ignore"):
         slope = plant.friction[:, 1] + steep * plant.friction[:, 2] / plant.width
     refuse_wild_matrices(loop, np.diag(slope))
@@ -152,10 +159,9 @@ def check_integration(loop: Loop, theta: Array) -> None:
     n, dof = loop.idim.robot.n, len(M)
     joints = slice(dof - n, dof)
     if loop.controller.rate is None:
-        gain = loop.controller.gain
         K, D = K.copy(), D.copy()
-        K[joints, joints] -= np.diag(gain * loop.controller.D[:, 3])
-        D[joints, joints] -= np.diag(gain * loop.controller.D[:, 4])
+        K[joints, joints] -= np.diag(loop.gain * loop.controller.D[:, 3])
+        D[joints, joints] -= np.diag(loop.gain * loop.controller.D[:, 4])
     system = np.block(
         [[np.zeros((dof, dof)), np.eye(dof)], [-np.linalg.solve(M, K), -np.linalg.solve(M, D)]]
     )
@@ -219,7 +225,7 @@ def compute_loop_growth(loop: Loop, theta: Array) -> tuple[float, str]:
     plant = linearise_plant(loop, theta, steep=False)
     M, D, K = plant.M, plant.D, plant.K
     n, m = robot.n, control.states
-    gain = control.gain
+    gain = loop.gain
     read_q, read_v = np.diag(control.D[:, 3]), np.diag(control.D[:, 4])
     read_z = np.zeros((n, n * m))
     drive = np.zeros((n * m, 2 * n))

@@ -104,9 +104,7 @@ def render_first_study(
     for key, words in (line for layout in layouts for line in layout.words):
         head += [f"# {line}" for line in format_entry(key, words)]
     head += ["#"] if layouts else []
-    if reports is None and load_study_robot(study).loops:
-        head += ["# The doctor does not look at logs of closed chains."]
-    elif reports is None:
+    if reports is None:
         head += ["# Its logs have no torques: state the [controller] that drove the robot, and ask"]
         head += ["# dynident doctor what is wrong with them."]
     else:

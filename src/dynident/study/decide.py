@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import ComputationError
 from dynident.core.progress import Progress
 from dynident.core.text import format_one_line
 from dynident.decide.bandwidth import choose_bandwidth
+from dynident.decide.blocks import lack_rows
 from dynident.decide.decision import (
     BANDWIDTH,
     BLOCKS,
@@ -301,4 +300,4 @@ def tells_enough(problem: Problem) -> bool:
     if len(problem.groups) > problem.robot.equations or problem.idim.nonlinear:
         return False
     require_torque(problem)
-    return bool(np.min(problem.factors.counts) > 0)
+    return not lack_rows(problem, [problem.factors])

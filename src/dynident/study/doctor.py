@@ -69,7 +69,6 @@ def doctor(source: Study | Problem, progress: Progress = ignore_progress) -> tup
     study = source
     whole = load_study_robot(study)
     robot = whole.bare  # what sensors in the chain feel is not looked at
-    robot.refuse_loops("the doctor")
     if robot.carrier is not None:
         raise InputError(
             f"{study.robot.file}: dynident doctor takes whole robots; leave out beyond = "

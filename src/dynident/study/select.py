@@ -29,7 +29,6 @@ MOST = 8
 def select_study(study: Study, progress: Progress = ignore_progress) -> Selection:
     """Choose among the blocks of all logs that a study fits."""
     robot = load_study_robot(study)
-    robot.refuse_loops("select")
     logs = read_study_logs(study, robot, "identify", progress=progress)
     problem = build_study_problem(study, robot, logs, progress)
     return select_blocks(problem, read_options(Selecting, study.select))

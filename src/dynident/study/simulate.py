@@ -123,9 +123,8 @@ def simulate_study(study: Study, progress: Progress = ignore_progress) -> Simula
     if study.ground.model_fields_set:
         raise SectionError("[ground] is of a robot that is read as floating (floating = true)")
     with name_section_in_errors("[simulation]"):
-        if not robot.loops:
-            check_integration(loop, theta)
-            check_loop(loop, theta)
+        check_integration(loop, theta)
+        check_loop(loop, theta)
     found = record_rollout(loop, theta, sensors, progress=progress)
     return SimulatedLog(found.recording, robot.joint_names, robot.warnings)
 
