@@ -31,6 +31,10 @@ from dynident.study.study import Study, load_study_robot, read_study_samples
 METHODS = ("pc-idim-ls", "smooth")
 SLOW = 25.0
 """Rate of the copies [Hz]."""
+LOGS = ("TIAGo, split", "Panda, split", "UR10, split", "LWR4+ 1 → 3", "TX40, halves")
+"""As `decide` names them."""
+COPIED = ("LWR4+ 1 → 3", "TX40, halves")
+"""Of which slow copies are fitted."""
 LONG = ("TIAGo, split",)
 """Logs on which what the logs decide is not tried: shapes of friction take many fits each."""
 AT_ONCE = 3
@@ -60,36 +64,36 @@ def slow_copy(study: Study, folder: Path) -> Study:
     return Study.model_validate({"robot": robot_given, "log": logs})
 
 
-def measure(name: str, study: Study, lowpass: float, keys: dict[str, Any]) -> list[str]:
+def find_study(name: str, folder: Path) -> tuple[Study, float]:
+    """A study, of a slow copy where the log is fast, and the low-pass of its figures [Hz]."""
+    study, lowpass = decide.list_studies()[name]
+    return (slow_copy(study, folder) if name in COPIED else study), lowpass
+
+
+def label(name: str) -> str:
+    """A log in words."""
+    return f"{name}, fitted at {SLOW:g} Hz" if name in COPIED else name
+
+
+def measure(name: str, keys: dict[str, Any]) -> list[str]:
     """Held-out error of each method, and what smooth says of the log."""
     found, words = [], ""
-    for method in METHODS:
-        try:
-            fit = run_study(decide.with_given(study, lowpass, method=method, **keys))
-        except DynidentError as error:
-            found.append("-")
-            words = str(error)
-            continue
-        found.append(f"{decide.held_out(fit):.2f}")
-        words = fit.estimate.message
+    with tempfile.TemporaryDirectory() as folder:
+        study, lowpass = find_study(name, Path(folder))
+        for method in METHODS:
+            try:
+                fit = run_study(decide.with_given(study, lowpass, method=method, **keys))
+            except DynidentError as error:
+                found.append("-")
+                words = str(error)
+                continue
+            found.append(f"{decide.held_out(fit):.2f}")
+            words = fit.estimate.message
     if "-" not in found and float(found[1]) < float(found[0]):
         found[1] = f"**{found[1]}**"
-    line = [name, "decided" if not keys else "as given", *found, words]
+    line = [label(name), "as given" if keys else "decided", *found, words]
     print(*line, flush=True)
     return line
-
-
-def list_slow(folder: Path) -> dict[str, tuple[Study, float]]:
-    """Logs as they are, and copies of faster ones."""
-    studies = {}
-    for name, (study, lowpass) in reversed(decide.list_studies().items()):
-        if name.startswith(("Panda", "UR10", "TIAGo")):
-            studies[name] = study, lowpass
-        if name.startswith(("LWR4+ 1", "TX40")):
-            place = folder / name.split()[0].strip(",+")
-            place.mkdir()
-            studies[f"{name}, fitted at {SLOW:g} Hz"] = slow_copy(study, place), lowpass
-    return studies
 
 
 def fit_beside_each_other(function: Callable[..., Any], jobs: list[Any]) -> list[Any]:
@@ -99,16 +103,10 @@ def fit_beside_each_other(function: Callable[..., Any], jobs: list[Any]) -> list
 
 
 def measured() -> list[str]:
-    """Held-out errors of all of them; what takes longest is begun first."""
-    with tempfile.TemporaryDirectory() as folder:
-        studies = list_slow(Path(folder))
-        jobs = [
-            (name, *studies[name], keys)
-            for name in sorted(studies, key=lambda name: name not in LONG)
-            for keys in ({"decide": NOTHING}, {})
-            if keys or name not in LONG
-        ]
-        lines = fit_beside_each_other(measure, jobs)
+    """Logs as they are, and copies of faster ones."""
+    ways: tuple[dict[str, Any], ...] = ({"decide": NOTHING}, {})
+    jobs = [(name, keys) for name in LOGS for keys in ways if keys or name not in LONG]
+    lines = fit_beside_each_other(measure, jobs)
     return markdown(["log", "friction, bandwidth", *(f"{m} %" for m in METHODS), "smooth"], lines)
 
 
