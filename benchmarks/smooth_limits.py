@@ -97,6 +97,9 @@ def measure(name: str) -> list[str]:
         for method in methods:
             fit = run_study(decide.with_given(study, lowpass, method=method, decide=NOTHING))
             line.append(f"{decide.held_out(fit):.2f}")
+            if method == "smooth":
+                rho = [np.corrcoef(e[1:], e[:-1])[0, 1] for e in fit.estimate.residuals.error]
+                line.append(f"{min(rho):.2f} to {max(rho):.2f}")
     print(*line, flush=True)
     return [*line, "-"] if name not in COPIED else line
 
@@ -108,7 +111,10 @@ def main() -> None:
         "remains where the motion does not move with the torques, where errors of torques are "
         "taken as correlated in time, and where the motion is known from the faster log."
     )
-    table = markdown(["log", "pc-idim-ls", "smooth", *WAYS], lines)
+    table = markdown(
+        ["log", "pc-idim-ls", "smooth", "correlation of its errors from sample to sample", *WAYS],
+        lines,
+    )
     lines = ["Made by `python benchmarks/smooth_limits.py`.", "", words, "", *table]
     (FIGURES / "smooth-limits.md").write_text("\n".join(lines) + "\n")
 
