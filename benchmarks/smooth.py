@@ -9,6 +9,8 @@ import csv
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +31,14 @@ from dynident.study.study import Study, load_study_robot, read_study_samples
 METHODS = ("pc-idim-ls", "smooth")
 SLOW = 25.0
 """Rate of the copies [Hz]."""
+LOGS = ("TIAGo, split", "Panda, split", "UR10, split", "LWR4+ 1 → 3", "TX40, halves")
+"""As `decide` names them."""
+COPIED = ("LWR4+ 1 → 3", "TX40, halves")
+"""Of which slow copies are fitted."""
 LONG = ("TIAGo, split",)
 """Logs on which what the logs decide is not tried: shapes of friction take many fits each."""
+AT_ONCE = 3
+"""Logs that are fitted beside each other, where no time is measured."""
 
 
 def slow_copy(study: Study, folder: Path) -> Study:
@@ -56,65 +64,71 @@ def slow_copy(study: Study, folder: Path) -> Study:
     return Study.model_validate({"robot": robot_given, "log": logs})
 
 
-def measure(name: str, study: Study, lowpass: float, keys: dict[str, Any]) -> list[str]:
+def find_study(name: str, folder: Path) -> tuple[Study, float]:
+    """A study, of a slow copy where the log is fast, and the low-pass of its figures [Hz]."""
+    study, lowpass = decide.list_studies()[name]
+    return (slow_copy(study, folder) if name in COPIED else study), lowpass
+
+
+def label(name: str) -> str:
+    """A log in words."""
+    return f"{name}, fitted at {SLOW:g} Hz" if name in COPIED else name
+
+
+def measure(name: str, keys: dict[str, Any]) -> list[str]:
     """Held-out error of each method, and what smooth says of the log."""
     found, words = [], ""
-    for method in METHODS:
-        try:
-            fit = run_study(decide.with_given(study, lowpass, method=method, **keys))
-        except DynidentError as error:
-            found.append("-")
-            words = str(error)
-            continue
-        found.append(f"{decide.held_out(fit):.2f}")
-        words = fit.estimate.message
+    with tempfile.TemporaryDirectory() as folder:
+        study, lowpass = find_study(name, Path(folder))
+        for method in METHODS:
+            try:
+                fit = run_study(decide.with_given(study, lowpass, method=method, **keys))
+            except DynidentError as error:
+                found.append("-")
+                words = str(error)
+                continue
+            found.append(f"{decide.held_out(fit):.2f}")
+            words = fit.estimate.message
     if "-" not in found and float(found[1]) < float(found[0]):
         found[1] = f"**{found[1]}**"
-    line = [name, "decided" if not keys else "as given", *found, words]
+    line = [label(name), "as given" if keys else "decided", *found, words]
     print(*line, flush=True)
     return line
 
 
+def fit_beside_each_other(function: Callable[..., Any], jobs: list[Any]) -> list[Any]:
+    """What a function makes of each job, in their order."""
+    with ProcessPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(function, *zip(*jobs, strict=True)))
+
+
 def measured() -> list[str]:
     """Logs as they are, and copies of faster ones."""
-    lines = []
-    with tempfile.TemporaryDirectory() as folder:
-        studies = {}
-        for name, (study, lowpass) in reversed(decide.list_studies().items()):
-            if name.startswith(("Panda", "UR10", "TIAGo")):
-                studies[name] = study, lowpass
-            if name.startswith(("LWR4+ 1", "TX40")):
-                place = Path(folder) / name.split()[0].strip(",+")
-                place.mkdir()
-                studies[f"{name}, fitted at {SLOW:g} Hz"] = slow_copy(study, place), lowpass
-        for name in sorted(studies, key=lambda name: name in LONG):
-            own, lowpass = studies[name]
-            lines.append(measure(name, own, lowpass, {"decide": NOTHING}))
-            if name not in LONG:
-                lines.append(measure(name, own, lowpass, {}))
+    ways: tuple[dict[str, Any], ...] = ({"decide": NOTHING}, {})
+    jobs = [(name, keys) for name in LOGS for keys in ways if keys or name not in LONG]
+    lines = fit_beside_each_other(measure, jobs)
     return markdown(["log", "friction, bandwidth", *(f"{m} %" for m in METHODS), "smooth"], lines)
+
+
+def fit_slow_log(seed: int, options: dict[str, Any]) -> dict[str, tuple[Any, Any]] | None:
+    """Errors and standard deviations of each method, or None without an answer."""
+    problem, truth = slow_log.problem(seed, **options)
+    try:
+        found = {m: estimate(problem, m, prior="none", bootstrap=0) for m in METHODS}
+    except DynidentError:
+        return None
+    return {m: (one.beta - truth, one.covariance.std) for m, one in found.items()}
 
 
 def coverage(runs: int) -> list[str]:
     """Share of 95 % intervals that hold the truth, and errors, on simulated slow logs."""
     lines = []
     for what, options in slow_log.KINDS.items():
-        errors: dict[str, list[Any]] = {method: [] for method in METHODS}
-        stds: dict[str, list[Any]] = {method: [] for method in METHODS}
-        failed = 0
-        for seed in range(runs):
-            problem, truth = slow_log.problem(seed, **options)
-            try:
-                found = {m: estimate(problem, m, prior="none") for m in METHODS}
-            except DynidentError:
-                failed += 1
-                continue
-            for method, one in found.items():
-                errors[method].append(one.beta - truth)
-                stds[method].append(one.covariance.std)
-        least = np.sqrt(np.mean(np.square(errors[METHODS[0]]), axis=0))
+        every = fit_beside_each_other(fit_slow_log, [(seed, options) for seed in range(runs)])
+        answered = [one for one in every if one is not None]
+        least = np.sqrt(np.mean(np.square([one[METHODS[0]][0] for one in answered]), axis=0))
         for method in METHODS:
-            error, std = np.array(errors[method]), np.array(stds[method])
+            error, std = np.moveaxis(np.array([one[method] for one in answered]), 1, 0)
             inside = np.abs(error) < 1.96 * std
             rms = np.sqrt(np.mean(error**2, axis=0))
             lines.append([
@@ -123,7 +137,7 @@ def coverage(runs: int) -> list[str]:
                 f"{100.0 * np.mean(inside):.1f}",
                 f"{100.0 * np.min(np.mean(inside, axis=0)):.1f}",
                 f"{np.exp(np.mean(np.log(rms / least))):.2f}",
-                str(failed),
+                str(len(every) - len(answered)),
             ])  # fmt: skip
             print(*lines[-1], flush=True)
     header = ["log", "method", "inside 95 % [%]", "worst parameter [%]", "rms error / pc-idim-ls",

@@ -54,7 +54,8 @@ def problem(
     time = time[kept]
     w = 2.0 * np.pi * waves[:, 0]
     phase = w * time[:, None, None] + waves[:, 2]
-    q = np.sum(waves[:, 1] * np.sin(phase), axis=2)
+    # where the encoder's steps lie differs from log to log
+    q = np.sum(waves[:, 1] * np.sin(phase), axis=2) + step * rng.uniform(size=2)
     dq = np.sum(waves[:, 1] * w * np.cos(phase), axis=2)
     ddq = -np.sum(waves[:, 1] * w**2 * np.sin(phase), axis=2)
     idim = build_idim(robot, friction)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ from dynident.smoothing.motion import (
     differentiate_torque,
     measure_taken,
 )
-from dynident.smoothing.smooth import Smoothing, fit_positions, smooth_with_motion, take_log
+from dynident.smoothing.smooth import Smoothing, fit_positions, smooth, take_log
 from dynident.smoothing.spline import Knots, evaluate_spline
 
 FREE = {"prior": "none", "consistency": "none"}
@@ -178,8 +179,8 @@ def test_where_noise_is_small_it_is_maximum_likelihood():
 def slow():
     """A jittered, quantised log with lost samples, its estimate and the truth."""
     problem, truth = slow_log.problem(1, seconds=16.0)
-    found, (motion,) = smooth_with_motion(problem, knowledge=Knowledge(prior="none"))
-    return problem, found, motion, truth
+    found = smooth(problem, knowledge=Knowledge(prior="none"))
+    return problem, found, found.motions[0], truth
 
 
 def test_slow_quantised_jittered_logs_show_noise_motion_and_parameters():
@@ -201,18 +202,37 @@ def test_stamps_that_are_off_are_found_where_joints_agree_about_them():
     robot = toy.arm(3)
     q, _, _ = toy.motion(3, 20.0, rate=30.0)
     rng = np.random.default_rng(4)
-    at = np.arange(len(q)) / 30.0 + 4e-3 * rng.normal(size=len(q))
+    stamps = np.arange(len(q)) / 30.0 + 2e-3 * rng.uniform(-1.0, 1.0, len(q))
+    at = stamps + 4e-3 * rng.normal(size=len(q))
     exact = np.column_stack([np.interp(at, np.arange(6000) / 300.0, x) for x in fine(3).T])
     measured = exact + 2e-4 * rng.normal(size=q.shape)
     for late in (True, False):
-        of = measured if late else q + 2e-3 * rng.normal(size=q.shape)
-        samples = prepare(read_arrays(of, np.zeros(q.shape), rate=30.0), 2.0)
-        (log,) = Problem(robot, samples, "viscous").samples
-        begun = fit_positions(take_log(log, Smoothing()), np.full(3, np.nan), timed=True)
+        of, time = (measured, stamps) if late else (q + 2e-3 * rng.normal(size=q.shape), None)
+        begun = begin(robot, of, time)
         if late:
             assert begun.spreads.instant == pytest.approx(4e-3, rel=0.25)
         else:
             assert begun.spreads.instant * np.abs(np.diff(q, axis=0)).max() * 30.0 < 2e-3
+
+
+def begin(robot, q, time=None, rate=30.0):
+    """The motion by positions alone, of a log with stamps or on a clock."""
+    known = {"rate": rate} if time is None else {"time": time, "clock": "stamps"}
+    samples = prepare(read_arrays(q, np.zeros(q.shape), **known), 2.0)
+    (log,) = Problem(robot, samples, "viscous").samples
+    return fit_positions(take_log(log, Smoothing()), np.full(robot.n, np.nan))
+
+
+def test_a_clock_is_not_doubted_where_joints_move_together():
+    # from point to point in a third of a second each, as fast as knots follow just not
+    rng, u = np.random.default_rng(5), np.linspace(0.0, 1.0, 9)
+    points = np.cumsum(rng.normal(size=(25, 2)), axis=0)
+    share = (u**3 * (10.0 - 15.0 * u + 6.0 * u**2))[:-1, None]
+    q = np.vstack([a + (b - a) * share for a, b in pairwise(points)])
+    assert begin(toy.arm(2), q, rate=25.0).spreads.instant < 1e-8
+    even = np.arange(len(q)) / 25.0
+    jitter = 1e-3 * rng.uniform(-1.0, 1.0, len(q))
+    assert begin(toy.arm(2), q, even + jitter).spreads.instant > 1e-4
 
 
 def fine(n):
@@ -253,6 +273,7 @@ def test_fits_have_reports_and_files():
     fit = identify(problem, "smooth")
     assert fit.method == "smooth"
     assert fit.estimate.certificate is not None
+    assert fit.estimate.motions[0].q.shape[1] == 2
     assert "noise of the positions" in fit.estimate.message
     assert "smooth" in fit.summary()
 

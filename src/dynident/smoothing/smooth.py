@@ -101,6 +101,19 @@ class Motion:
     std: Array
 
 
+@dataclass(frozen=True)
+class Smoothed(Estimate):
+    """An estimate with the motions that were found with it.
+
+    Attributes
+    ----------
+    motions : tuple of Motion
+        Of each log.
+    """
+
+    motions: tuple[Motion, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Known:
     """Standard deviations that are given, not a number where they are to be found, (n,)."""
@@ -136,12 +149,15 @@ class Logged:
     runs : tuple of Run
     floor : ndarray, shape (n,)
         Of the positions' noise: that of the steps in which they are counted [rad or m].
+    stamped : bool
+        Whether samples have instants of their own, which may be off.
     """
 
     log: GeneralisedSamples
     at: Array
     runs: tuple[Run, ...]
     floor: Array
+    stamped: bool
 
     def evaluate(self, coefficients: Sequence[Array]) -> Array:
         """Positions, speeds and accelerations, shape (3, samples, n); zero outside of runs."""
@@ -192,7 +208,7 @@ def take_log(log: GeneralisedSamples, wanted: Smoothing, *, clocked: bool = Fals
         for a, b in taken.runs
     )
     floor = np.nan_to_num([find_step(column) for column in taken.measured.T]) / np.sqrt(12.0)
-    return Logged(taken, at, runs, floor)
+    return Logged(taken, at, runs, floor, own is not None)
 
 
 def find_ranges(at: Array, ranges: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
@@ -212,18 +228,18 @@ class Begun:
     evidence: float
 
 
-def fit_positions(given: Logged, known: Array, *, timed: bool) -> Begun:
+def fit_positions(given: Logged, known: Array) -> Begun:
     """As smooth a motion as the likelihood of the positions has it.
 
     Where all joints stand off by what one delay of a sample would make of them, it may be noise of
-    the instants or of encoders: of both beginnings the likelier end counts.
+    stamps or of encoders: of both beginnings the likelier end counts. Without stamps it is what
+    splines lack of joints that speed up together, and a joint alone cannot tell when it was
+    measured.
 
     Parameters
     ----------
     known : ndarray, shape (n,)
         Standard deviations that are not to be found; not a number elsewhere.
-    timed : bool
-        Whether instants may be noisy.
     """
     n = given.log.measured.shape[1]
     changes = np.vstack([np.diff(run.q, ORDER, axis=0) for run in given.runs])
@@ -233,7 +249,7 @@ def fit_positions(given: Logged, known: Array, *, timed: bool) -> Begun:
     plain = improve_positions(
         given, Spreads(position, rough, LEAST_JITTER), coefficients, known, timed=False
     )
-    if not timed:
+    if n == 1 or not given.stamped:
         return plain
     motions = [run.motion(c) for run, c in zip(given.runs, plain.coefficients, strict=True)]
     measured = np.vstack([run.q for run in given.runs])
@@ -541,7 +557,7 @@ def smooth(
     bootstrap: Bootstrap = Bootstrap(),
     bars: ErrorBars = ErrorBars(),
     reweighting: Reweighting = Reweighting(),
-) -> Estimate:
+) -> Smoothed:
     """Motion and parameters at once, the equations of motion as soft constraints.
 
     The motion of each run is a spline; positions and torques are noisy samples of it, at their own
@@ -559,27 +575,12 @@ def smooth(
     ComputationError
         When no certified consistent answer was reached, or the steps do not settle.
     """
-    return smooth_with_motion(problem, smoothing, noise, knowledge, bootstrap, bars, reweighting)[0]
-
-
-def smooth_with_motion(
-    problem: Problem,
-    smoothing: Smoothing = Smoothing(),
-    noise: JointNoise = JointNoise(),
-    knowledge: Knowledge = Knowledge(),
-    bootstrap: Bootstrap = Bootstrap(),
-    bars: ErrorBars = ErrorBars(),
-    reweighting: Reweighting = Reweighting(),
-) -> tuple[Estimate, tuple[Motion, ...]]:
-    """What `smooth` estimates, and the motion of each log; arguments and errors are the same."""
     refuse_unsmoothed(problem)
     # friction that remembers is followed from sample to sample of a clock
     clocked = problem.idim.has_states
     logs = tuple(take_log(log, smoothing, clocked=clocked) for log in problem.samples)
     known = collect_known_noise(problem, noise)
-    # a joint alone cannot tell when it was measured
-    timed = problem.robot.n > 1 and not clocked
-    fitted = [fit_positions(given, known.position, timed=timed) for given in logs]
+    fitted = [fit_positions(given, known.position) for given in logs]
     begun = [own.log.log.along(*own.log.evaluate(own.coefficients)) for own in fitted]
     along = Problem.of(problem.base, begun)
     setting = build_constrained_setting(along, knowledge, bootstrap, bars, reweighting=reweighting)
@@ -599,7 +600,6 @@ def smooth_with_motion(
     linear = state.linearised()
     inner(linear.system)
     words = describe_noise([own.position for own in state.spreads])
-    own = clocked or all(log.sampled is None for log in problem.samples)
     found = ConstrainedFit(
         linear.rows,
         linear.system,
@@ -607,7 +607,7 @@ def smooth_with_motion(
         compute_literature_std(linear.system),
         f"settled in {rounds} rounds; noise of the positions {words}, of instants "
         f"{1e3 * max(each.instant for each in state.spreads):.2g} ms"
-        + ("" if own else "; samples at their own instants"),
+        + ("; samples at their own instants" if any(log.stamped for log in logs) else ""),
         rounds,
     )
     estimate = finish_constrained_estimate(setting, inner.point, found)
@@ -618,7 +618,7 @@ def smooth_with_motion(
     )
     # on the clock, as those of all methods are
     estimate = replace(estimate, residuals=replace(estimate.residuals, sample=sample))
-    return estimate, linear.motions(estimate.covariance.matrix)
+    return Smoothed(**vars(estimate), motions=linear.motions(estimate.covariance.matrix))
 
 
 def settle(state: State, inner: Constrained, limit: int) -> tuple[State, int]:
