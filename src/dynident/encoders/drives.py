@@ -74,6 +74,7 @@ from dynident.regression.rows import GivenRows, Rows, list_position_groups
 from dynident.regression.statistics import compute_residuals
 from dynident.regression.weighted import estimate_group_sigma
 from dynident.simulation.mount import AXES, refuse_unknown_axes
+from dynident.simulation.lash import BACKLASH
 from dynident.simulation.rollout import LoopColumn
 
 CONVERGED, SEEN = 1e-4, 0.1
@@ -131,7 +132,7 @@ class Fitting(Options):
         Annotated[str, BeforeValidator(join_names), AfterValidator(check_loop_kinds)] | None,
         "what is fitted of the loop where links are not free, with commas between: the `delay` of "
         "its targets, each encoder's `bias`, each drive's `gain` and `limit`; of `servo` "
-        "controllers also `damping`, `integral`, `deadband`, `punch` and `speed_limit`, or "
+        "controllers also `damping`, `integral`, `deadband`, `punch`, `speed_limit` and `backlash`, or "
         "`servo`: those of them that predict blocks left out better; by default the delay, of "
         "`servo` controllers `delay,gain,servo`",
     ] = None
@@ -335,7 +336,7 @@ def choose_loop_kinds(fitting: Fitting, simulation: Simulation) -> tuple[str, ..
                 "and compensation: p, pd, p-p and servo, without a rate"
             )
         return ()
-    beyond = sorted({*kinds} & {SERVO, *PARTS} - {"limit"})
+    beyond = sorted({*kinds} & {SERVO, BACKLASH, *PARTS} - {"limit"})
     if beyond and not control.edge:
         raise InputError(f"loop: {', '.join(beyond)} of [controller] kind = 'servo' alone")
     if "limit" in kinds and not np.all(np.isfinite(control.limit)):
