@@ -17,8 +17,10 @@ import dynident as di
 from dynident.control.controller import servo
 from dynident.control.reference import Reference
 from dynident.core.errors import InputError
+from dynident.engines.drive import build_drive
 from dynident.friction.kernel import BY_POSITION, BY_SPEED, BY_STATE, VALUE, At
 from dynident.simulation.lash import ONSET, SETTLING, STIFFNESS, fill_gap_torque
+from dynident.simulation.mount import Mount
 from dynident.simulation.rollout import LoopColumn, rollout, sensitive_rollout
 
 WIDTH = 0.02
@@ -140,6 +142,11 @@ def test_what_a_lost_motion_is_not_simulated_with_is_refused(tmp_path):
     ):
         with pytest.raises(InputError, match="a backlash"):
             rollout(other, theta)
+    mounted = replace(loop, mount=Mount(("pitch",), np.ones((1, 3))))
+    with pytest.raises(InputError, match="without a mount"):
+        rollout(mounted, theta)
+    with pytest.raises(InputError, match=r"without .* backlash"):
+        build_drive(loop)
     with pytest.raises(InputError, match="links that are fixed"):
         next(sensitive_rollout(loop, theta, (0,), ("q",)))
 

@@ -231,11 +231,11 @@ def sensitive_rollout(
     ------
     RolloutError
     """
-    if loop.mount is not None:
-        yield from roll_out_mounted(loop, theta, columns, wanted, own)
-        return
     if np.any(loop.controller.backlash) or any(each.kind == BACKLASH for each in own):
         yield from roll_out_apart(loop, theta, columns, wanted, own)
+        return
+    if loop.mount is not None:
+        yield from roll_out_mounted(loop, theta, columns, wanted, own)
         return
     idim, robot = loop.idim, loop.idim.robot
     if len(columns) and robot.floating and loop.base is None:
