@@ -32,6 +32,8 @@ WIDTHS = (0.0, 8.7e-3, 17.5e-3)
 SEEDS = range(3)
 COVERED = 1.96
 """Standard errors of an interval of 95 % to either side."""
+MOST_TOGETHER = 6
+"""Fits at the same time."""
 EXACT = 1e-9
 """A width at its bound of zero is zero but for this [rad]."""
 STUDY = """[robot]
@@ -66,11 +68,18 @@ class Found(NamedTuple):
         return f"{1e3 * self.width:.2f} +- {1e3 * self.std:.2f}"
 
 
-def fit_twin(robot: di.Robot, width: float, loss: float, seed: int) -> Found:
-    """Drives, delay and the width, one of both joints, of a motion of the twin."""
-    problem = di.Problem(robot, di.prepare(record_lost_motion(width, loss, seed), bandwidth=5.0))
-    simulation = di.Simulation(servo([KP] * 2))
-    return summarise(di.identify(problem, "cloe", simulation=simulation, loop="delay,backlash"))
+def fit_twins(loss: float, width: float) -> list[Found]:
+    """Drives, delay and the width, one of both joints, of each motion of the twin."""
+    simulation, found = di.Simulation(servo([KP] * 2)), []
+    with tempfile.TemporaryDirectory() as folder:
+        robot = write_pendulum(Path(folder))
+        for seed in SEEDS:
+            log = di.prepare(record_lost_motion(width, loss, seed), bandwidth=5.0)
+            fit = di.identify(
+                di.Problem(robot, log), "cloe", simulation=simulation, loop="delay,backlash"
+            )
+            found.append(summarise(fit))
+    return found
 
 
 def summarise(fit: di.Identification) -> Found:
@@ -98,14 +107,12 @@ def write(lines: list[str]) -> None:
 def main() -> None:
     """Measure and write the page, the twins' part before the arm's, which takes longer."""
     rows, inside, total = [], 0, 0
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        ProcessPoolExecutor(1, get_context("spawn")) as pool,
-    ):
+    with ProcessPoolExecutor(MOST_TOGETHER, get_context("spawn")) as pool:
+        cases = list(product(FRICTIONS, WIDTHS))
+        twins = [pool.submit(fit_twins, *case) for case in cases]
         waiting = pool.submit(fit_arm)
-        robot = write_pendulum(Path(folder))
-        for loss, width in product(FRICTIONS, WIDTHS):
-            fits = [fit_twin(robot, width, loss, seed) for seed in SEEDS]
+        for (loss, width), each_twin in zip(cases, twins, strict=True):
+            fits = each_twin.result()
             within = sum(abs(each.width - width) <= COVERED * each.std + EXACT for each in fits)
             inside, total = inside + within, total + len(fits)
             rows.append([
