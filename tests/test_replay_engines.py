@@ -206,7 +206,7 @@ def test_laws_that_other_engines_do_not_have_are_refused(tmp_path):
     states = pid((80.0,) * 3, (2.0,) * 3, (1.0,) * 3)
     for control in (sampled, states):
         other = replace(loop, controller=control, integrator="ode2")
-        with pytest.raises(InputError, match="without a rate, states, integral and compensation"):
+        with pytest.raises(InputError, match="without a rate, states, integral, backlash"):
             build_drive(other)
     still = replace(loop.controller, delay=0.0)
     with pytest.raises(InputError, match="under held targets"):

@@ -27,7 +27,7 @@ MOST_LATE = 200
 QREF, DQREF, DDQREF, Q, DQ = range(5)
 EDGE = 5e-4
 """Over which a dead band of position servos ends [rad or m]."""
-OF_SERVOS = ("deadband", "punch", "speed_limit")
+OF_SERVOS = ("deadband", "punch", "speed_limit", "backlash")
 """Fields of a `Controller` that position servos have, one value a joint."""
 UNLIMITED = ("limit", "speed_limit")
 """Fields that may be infinite."""
@@ -74,9 +74,11 @@ class Controller:
         dead band and ``s(x) = edge log(1 + exp(x / edge))``, and which add ``punch (s'(e - b) -
         s'(-e - b))``: without b the first is e, and the second ``tanh(e / (2 edge))``. Zero for all
         other laws [rad or m].
-    deadband, punch, speed_limit : ndarray, shape (n,)
+    deadband, punch, speed_limit, backlash : ndarray, shape (n,)
         Of position servos: error without an answer [rad or m], output at once beyond it [units of
-        u], and speed with which targets move at most [rad/s or m/s].
+        u], speed with which targets move at most [rad/s or m/s], and by how much motor and joint
+        move apart without a torque between them, from stop to stop [rad or m]. The encoder is at
+        the joint.
     """
 
     A: Array
@@ -94,6 +96,7 @@ class Controller:
     deadband: Array = field(default_factory=lambda: np.zeros(0))
     punch: Array = field(default_factory=lambda: np.zeros(0))
     speed_limit: Array = field(default_factory=lambda: np.zeros(0))
+    backlash: Array = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         if np.ndim(self.C) != 2 or not len(self.C):
@@ -121,7 +124,7 @@ class Controller:
             raise InputError("controller: band must not be negative; 0 for none")
         if not np.all(self.speed_limit > 0.0):
             raise InputError("controller: speed_limit has to be positive; leave it out for none")
-        for label in ("deadband", "punch"):
+        for label in ("deadband", "punch", "backlash"):
             if np.any(getattr(self, label) < 0.0):
                 raise InputError(f"controller: {label} must not be negative; 0 for none")
         _check_rate(self.rate)
@@ -334,19 +337,21 @@ def servo(
     deadband: Numbers = 0.0,
     punch: Numbers = 0.0,
     speed_limit: Numbers | None = None,
+    backlash: Numbers = 0.0,
     **common: Unpack[Common],
 ) -> Controller:
     """Position servo: ``u = kp f(e) + punch h(e) - kd dq + ki * integral of f(e)``.
 
     ``e = qref - q``; f leaves out a dead band b, ``f(e) = e - b`` above it, and h is the sign of
-    f: both are smooth over `EDGE`. Targets move with `speed_limit` at most. `Controller` has the
+    f: both are smooth over `EDGE`. Targets move with `speed_limit` at most. Between the motor and
+    the joint, where the encoder is, a motion of the width `backlash` is lost. `Controller` has the
     units.
 
     >>> from dynident.control.controller import servo
     >>> servo(17.8, deadband=2e-3, punch=0.1, limit=3.0, n=6).deadband[0]
     0.002
     """
-    given = {"deadband": deadband, "punch": punch}
+    given = {"deadband": deadband, "punch": punch, "backlash": backlash}
     if speed_limit is not None:
         given["speed_limit"] = speed_limit
     names = ("kp", "kd", "ki")
@@ -365,6 +370,7 @@ def servo(
         edge=EDGE,
         deadband=own["deadband"],
         punch=own["punch"],
+        backlash=own["backlash"],
         speed_limit=own.get("speed_limit", plain.speed_limit),
     )
 

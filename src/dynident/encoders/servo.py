@@ -25,6 +25,8 @@ SURE = 1.0
 """Standard errors of the blocks' difference by which a part has to pay."""
 LEAST = 0.01
 """Share of the squared errors by which it has to lower them, too."""
+START_BACKLASH = 5e-3
+"""Where a search for one begins that is not told [rad or m]."""
 MOSTLY = 95.0
 """Percentile of the speeds at which a limit of them is looked for first."""
 DEPENDENT = 1e-6
@@ -122,6 +124,7 @@ def begin_loop(problem: Problem, simulation: Simulation) -> dict[str, Array]:
     fast = np.maximum(np.percentile(np.abs(speeds), MOSTLY, axis=0), 1e-2)
     told = found["speed_limit"]
     found["speed_limit"] = np.where(np.isfinite(told), told, fast)
+    found["backlash"] = np.where(found["backlash"] > 0.0, found["backlash"], START_BACKLASH)
     found["bias"] = np.zeros(n) if simulation.bias is None else np.array(simulation.bias)
     found["delay"] = np.array([control.delay or START_DELAY / problem.samples[0].rate])
     return found

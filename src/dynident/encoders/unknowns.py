@@ -40,9 +40,10 @@ UNITS = {
     "deadband": "rad",
     "punch": "units",
     "speed_limit": "rad/s",
+    "backlash": "rad",
 }
 """Of what is fitted of the loop; units are those of the law's output."""
-FROM_ZERO = ("damping", "integral", "deadband", "punch")
+FROM_ZERO = ("damping", "integral", "deadband", "punch", "backlash")
 """What may be nothing, and begins there."""
 
 

@@ -101,10 +101,11 @@ class Drive:
 def build_drive(loop: Loop) -> Drive:
     """The law of a loop as other engines can have it."""
     control, robot = loop.controller, loop.idim.robot
-    if control.states or control.rate is not None or control.compensation != "none":
+    beyond = control.states or control.rate is not None or np.any(control.backlash)
+    if beyond or control.compensation != "none":
         raise InputError(
             "[controller] other engines replay p, pd, p-p and servo, without a rate, states, "
-            "integral and compensation; take --engine dynident"
+            "integral, backlash and compensation; take --engine dynident"
         )
     if not loop.held or robot.floating or loop.external is not None:
         raise InputError(

@@ -42,6 +42,7 @@ def refuse_unfollowed(loop: Loop) -> None:
         ("a controller with states", control.states),
         ("a controller with compensation", control.compensation != "none"),
         ("a delay", control.delay),
+        ("a backlash", bool(np.any(control.backlash))),
         ("torques from outside", loop.external is not None),
         ("a mount", loop.mount is not None),
         ("an element", loop.elements),

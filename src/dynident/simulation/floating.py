@@ -190,10 +190,11 @@ def simulate_floating(
     control = loop.controller
     if not robot.floating:
         raise InputError(f"{robot.name}: a fixed base needs no ground; see rollout")
-    if control.rate is not None or control.states or control.delay or loop.held or loop.lead:
+    beyond = control.rate is not None or control.states or np.any(control.backlash)
+    if beyond or control.delay or loop.held or loop.lead:
         raise InputError(
-            "feet need a continuous controller without states and delay, and targets that are not "
-            "held: p, pd or p-p"
+            "feet need a continuous controller without states, backlash and delay, and targets "
+            "that are not held: p, pd or p-p"
         )
     if loop.noise is not None or loop.count is not None:
         raise InputError("noise and counts of encoders are added to the motion afterwards")

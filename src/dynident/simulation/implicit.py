@@ -37,7 +37,7 @@ latter more could be an ascent."""
 def evaluate_law(law, s, q, dq):  # type: ignore[no-untyped-def]
     """Torques of a continuous law whose states are held, at a motion and the stage's targets."""
     for j in range(len(s.now)):
-        s.w[j, 3], s.w[j, 4] = q[j] + s.offset[j], dq[j]
+        s.w[j, 3], s.w[j, 4] = q[law.reads[j]] + s.offset[j], dq[law.reads[j]]
     fill_linear_output(law, s.w, s.zs, s)
     for j in range(len(s.now)):
         s.now[j] = law.gain[j] * s.v[j] + s.push[j]
@@ -48,8 +48,8 @@ def subtract_law_slope(law, s):  # type: ignore[no-untyped-def]
     """Take the slopes of such a law from those of the plant's torque."""
     for j in range(len(s.now)):
         if s.v[j] == s.raw[j]:
-            s.K[j, j] -= law.gain[j] * s.lean[j]
-            s.D[j, j] -= law.gain[j] * law.D[j, 4]
+            s.K[j, law.reads[j]] -= law.gain[j] * s.lean[j]
+            s.D[j, law.reads[j]] -= law.gain[j] * law.D[j, 4]
 
 
 @inner

@@ -175,7 +175,7 @@ def run_continuous_controller(tree, law, inputs, s, i, k, part, begin, span, flo
         s.offset[j] = law.bias[j]
         if len(noise):
             s.offset[j] += noise[k, j]
-        s.measured[j] = s.qs[joints + j] + s.offset[j]
+        s.measured[j] = s.qs[joints + law.reads[j]] + s.offset[j]
     decide_torque(tree, law, inputs, s, k, part, begin, span, dqs, zs, Qs, Vs, Zs, s.now)
     if flowing:
         fill_next_state(law, s, zs, s.kz[i])

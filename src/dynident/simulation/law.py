@@ -40,6 +40,8 @@ class Law(NamedTuple):
         Samples by which held targets come late.
     bias : ndarray, shape (n,)
         What the encoders read at zero [rad or m].
+    reads : ndarray of int, shape (n,)
+        The joint whose encoder each of them reads: its own, but for a lost motion between.
     parameter : ndarray of int, shape (k, 3)
         Loop parameters to differentiate by: GAIN and the others, the joint, the column.
     """
@@ -63,21 +65,20 @@ class Law(NamedTuple):
     held: int
     late: float
     bias: Array
+    reads: Integers
     parameter: Integers
 
 
-@inner
-def bend_error(e, band, edge, bent):  # type: ignore[no-untyped-def]
+@entry
+def bend_error(e, band, edge):  # type: ignore[no-untyped-def]
     """``f(e) = s(e - b) - s(-e - b)`` less e, and what else `CHANGE` and the others name."""
     up, down = (e - band) / edge, (-e - band) / edge
     above = 1.0 / (1.0 + np.exp(-up)) if up > 0.0 else np.exp(up) / (1.0 + np.exp(up))
     below = 1.0 / (1.0 + np.exp(-down)) if down > 0.0 else np.exp(down) / (1.0 + np.exp(down))
     f = max(up, 0.0) + np.log1p(np.exp(-abs(up))) - max(down, 0.0) - np.log1p(np.exp(-abs(down)))
-    bent[CHANGE], bent[SLOPE] = edge * f - e, above + below - 1.0
-    bent[SIGN] = above - below
-    bent[RISE] = (above * (1.0 - above) + below * (1.0 - below)) / edge
-    # by the dead band: f by -h, h by this
-    return (below * (1.0 - below) - above * (1.0 - above)) / edge
+    over, under = above * (1.0 - above) / edge, below * (1.0 - below) / edge
+    # by the dead band: f by -h, h by the last
+    return edge * f - e, above + below - 1.0, above - below, over + under, under - over
 
 
 @inner
@@ -94,7 +95,9 @@ def fill_linear_output(law, w, z, s):  # type: ignore[no-untyped-def]
         for i in range(C.shape[1]):
             u += C[j, i] * z[j, i]
         if law.edge > 0.0:
-            s.sharp[j] = bend_error(w[j, 0] - w[j, 3], law.deadband[j], law.edge, bent[j])
+            bent[j, CHANGE], bent[j, SLOPE], bent[j, SIGN], bent[j, RISE], s.sharp[j] = bend_error(
+                w[j, 0] - w[j, 3], law.deadband[j], law.edge
+            )
             u += D[j, 0] * bent[j, CHANGE] + law.punch[j] * bent[j, SIGN]
             lean -= D[j, 0] * bent[j, SLOPE] + law.punch[j] * bent[j, RISE]
         s.lean[j] = lean
@@ -147,11 +150,11 @@ def fill_output_tangent(law, s, z, SQ, SV, SZ, first, moving):  # type: ignore[n
     C, D, w, late = law.C, law.D, s.w, s.late
     n, columns = s.Sraw.shape
     for j in range(n):
-        kd = D[j, 4] if moving else 0.0
+        kd, read = D[j, 4] if moving else 0.0, first + law.reads[j]
         for c in range(columns):
-            s.Sread[j, c] = SQ[first + j, c] if moving else 0.0
+            s.Sread[j, c] = SQ[read, c] if moving else 0.0
             s.Saim[j, c] = 0.0
-            s.Sraw[j, c] = kd * SV[first + j, c]
+            s.Sraw[j, c] = kd * SV[read, c]
         for i in range(C.shape[1]):
             k = C[j, i]
             for c in range(columns):
@@ -187,7 +190,7 @@ def fill_state_tangent(law, s, z, SV, SZ, first, out):  # type: ignore[no-untype
     """Sensitivities of `fill_next_state`, after `fill_output_tangent`."""
     n, columns = s.Sraw.shape
     for j in range(n):
-        limited = s.v[j] != s.raw[j]
+        limited, read = s.v[j] != s.raw[j], first + law.reads[j]
         for i in range(law.A.shape[1]):
             share, slope = weigh_input(s.w[j, 0] - s.w[j, 3], law.band[j, i])
             bend = share * law.B[j, i, 0] * s.bent[j, SLOPE]
@@ -198,7 +201,7 @@ def fill_state_tangent(law, s, z, SV, SZ, first, out):  # type: ignore[no-untype
             back = -law.antiwindup[j, i] if limited else 0.0
             for c in range(columns):
                 out[j, i, c] = (
-                    kq * s.Sread[j, c] + aim * s.Saim[j, c] + kd * SV[first + j, c]
+                    kq * s.Sread[j, c] + aim * s.Saim[j, c] + kd * SV[read, c]
                     + back * s.Sraw[j, c]
                 )  # fmt: skip
             for k in range(law.A.shape[1]):
@@ -335,7 +338,7 @@ def decide_torque(tree, law, inputs, s, k, part, begin, span, dq, z, SQ, SV, SZ,
             for j in range(n):
                 w[j, i] = interpolate_reference(reference, i, k, part, inputs.period, j)
     for j in range(n):
-        w[j, 3], w[j, 4] = s.measured[j], dq[first + j]
+        w[j, 3], w[j, 4] = s.measured[j], dq[first + law.reads[j]]
     fill_linear_output(law, w, z, s)
     if columns:
         fill_output_tangent(law, s, z, SQ, SV, SZ, first, True)

@@ -81,6 +81,8 @@ class Loop:
     tolerance : float
         Of a step's error over ``1 + |value|`` of each position and speed, for integrators that
         choose their steps.
+    reads : tuple of int, optional
+        The joint whose encoder each controller reads; its own by default.
     """
 
     idim: Idim
@@ -102,6 +104,7 @@ class Loop:
     mount: Mount | None = None
     base: Array | None = None
     tolerance: float = TOLERANCE
+    reads: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         idim, n = self.idim, self.idim.robot.n

@@ -22,6 +22,7 @@ from dynident.simulation.adaptive import advance_paced
 from dynident.simulation.chain import roll_out_chain
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.kernel import advance_rollout
+from dynident.simulation.lash import BACKLASH, lash_model, rest_on_flank
 from dynident.simulation.law import (
     BIAS,
     COMPUTED_TORQUE,
@@ -230,6 +231,9 @@ def sensitive_rollout(
     ------
     RolloutError
     """
+    if np.any(loop.controller.backlash) or any(each.kind == BACKLASH for each in own):
+        yield from roll_out_apart(loop, theta, columns, wanted, own)
+        return
     if loop.mount is not None:
         yield from roll_out_mounted(loop, theta, columns, wanted, own)
         return
@@ -357,6 +361,79 @@ def roll_out_mounted(
         yield Stretch(part.start, seen, *by)
 
 
+def roll_out_apart(
+    loop: Loop,
+    theta: Array,
+    columns: Sequence[int] | Integers,
+    wanted: Sequence[str],
+    own: Sequence[LoopColumn],
+) -> Iterator[Stretch]:
+    """`sensitive_rollout` of a loop whose motors and links have a lost motion between them.
+
+    The robot's joints come first, then as many motors, on which the laws act by what the
+    encoders of the joints read.
+    """
+    idim, n, control = loop.idim, loop.idim.robot.n, loop.controller
+    refuse_lost_motion(loop, columns)
+    model = lash_model(idim, control.backlash)
+    count, places = len(idim.parameters), [int(c) for c in columns]
+    chosen = [int(model.own[c]) if c < count else model.shapes + c - count for c in places]
+    level = loop.reference.q[loop.lead]
+    apart, slope = rest_on_flank(idim, theta, level, control.backlash)
+    # of ours, those of the pair of masses that make them up
+    pairs: list[tuple[int, LoopColumn]] = []
+    lashes = [k for k, each in enumerate(own) if each.kind == BACKLASH]
+    chosen += [model.shapes + len(idim.shape) + own[k].joint for k in lashes]
+    for k, each in enumerate(own):
+        if each.kind in ("bias", *START_KINDS):
+            pairs.append((k, each))
+        if each.kind != BACKLASH:
+            pairs.append((k, replace(each, joint=each.joint + n)))
+    total = np.zeros((len(chosen) + len(pairs), len(columns) + len(own)))
+    total[: len(columns), : len(columns)] = np.eye(len(columns))
+    for row, k in enumerate([*lashes, *(k for k, _ in pairs)], len(columns)):
+        total[row, len(columns) + k] = 1.0
+    begun = np.zeros((2 * n, len(chosen)))
+    for column, k in enumerate(lashes, len(columns)):
+        begun[n + own[k].joint, column] = slope[own[k].joint]
+    wider = add_mount_joints(loop, model.idim, n)
+    assert wider.q0 is not None
+    assert wider.dq0 is not None
+    q0, dq0 = wider.q0[n:], wider.dq0[n:]
+    wider = replace(
+        wider,
+        q0=np.concatenate([q0, q0 + apart]),
+        dq0=np.concatenate([dq0, dq0]),
+        bias=None if loop.bias is None else np.tile(loop.bias, 2),
+        reads=(*range(n), *range(n)),
+    )
+    every, others = model.theta(theta), [each for _, each in pairs]
+    for part in sensitive_rollout(wider, every, chosen, wanted, others, begun):
+        motion = part.motion
+        seen = Motion(
+            motion.rate, motion.q[:, :n], motion.dq[:, :n], motion.ddq[:, :n], motion.tau[:, n:],
+            motion.measured[:, :n],
+        )  # fmt: skip
+        by = (
+            getattr(part, f"by_{name}")[:, n * (name == "tau") :][:, :n] @ total
+            for name in SENSITIVITIES
+        )
+        yield Stretch(part.start, seen, *by)
+
+
+def refuse_lost_motion(loop: Loop, columns: Sequence[int] | Integers) -> None:
+    """Refuse what a lost motion is not simulated with."""
+    control, idim = loop.controller, loop.idim
+    if control.rate is not None or control.compensation != "none":
+        raise InputError("a backlash needs a continuous servo without compensation")
+    if loop.mount is not None or loop.noise is not None or idim.loaded:
+        raise InputError(
+            "a backlash is simulated without a mount, noise, and friction that depends on the load"
+        )
+    if any(c < idim.inertial for c in columns):
+        raise InputError("a backlash is fitted under links that are fixed")
+
+
 def add_mount_joints(loop: Loop, idim: Idim, m: int) -> Loop:
     """The same loop of a model with m joints more in front, on which nothing acts."""
     begin = None if loop.mount is None else loop.mount.start
@@ -384,6 +461,7 @@ def add_mount_joints(loop: Loop, idim: Idim, m: int) -> Loop:
             deadband=pad_in_front(control.deadband, m),
             punch=pad_in_front(control.punch, m),
             speed_limit=pad_in_front(control.speed_limit, m, np.inf),
+            backlash=np.zeros(m + control.n),
         ),
         reference=replace(
             reference,
@@ -446,6 +524,7 @@ def build_law(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> Law
         held=int(loop.held),
         late=late,
         bias=bias,
+        reads=np.arange(control.n) if loop.reads is None else np.array(loop.reads),
         parameter=parameter.astype(np.int64).reshape(-1, 3),
     )
 
