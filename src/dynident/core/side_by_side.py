@@ -123,6 +123,24 @@ def run_side_by_side(
         progress(stage, done / len(tasks))
 
 
+def gather_side_by_side(
+    work: Callable[[T], R], tasks: Sequence[T], engine: Engine, progress: Progress, stage: str
+) -> list[R]:
+    """All results in the order of their tasks; `run_side_by_side` where each has to be there.
+
+    Raises
+    ------
+    ComputationError
+        Where a task was begun again and again, and ended its process each time.
+    """
+    found: dict[int, R] = {}
+    for k, result in run_side_by_side(work, tasks, engine, progress, stage):
+        if isinstance(result, Lost):
+            raise ComputationError(f"{stage}: {result.reason}")
+        found[k] = result
+    return [found[k] for k in range(len(tasks))]
+
+
 # ------------------------------------------------------------------------------ batches
 
 
@@ -380,3 +398,5 @@ ENGINES: dict[str, Callable[[Callable[[Any], Any], Sequence[Any], Engine], Resul
     "processes": run_in_processes,
     "dask": run_on_dask,
 }
+HERE = Engine()
+"""This process alone."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -16,6 +16,7 @@ from dynident.core.compiled import tells_compilations
 from dynident.core.errors import InputError
 from dynident.core.options import broadcast_to_joints, build_all_options
 from dynident.core.progress import Progress, ignore_progress
+from dynident.core.side_by_side import Engine, choose_engine
 from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import base_parameters
@@ -41,6 +42,9 @@ from dynident.excitation.surroundings import Lowest, choose_surroundings, find_l
 from dynident.excitation.trajectories import Family, Trajectory
 from dynident.friction import DEFAULT_FRICTION
 from dynident.robot.model import Robot
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 NOISE = 0.01
 """Of the largest torques, where nothing is said of the noise."""
@@ -109,6 +113,7 @@ def excite(
     known: Array | None = None,
     after: Sequence[Trajectory] = (),
     task: Reference | None = None,
+    engine: Engine | Client | str | None = None,
     progress: Progress = ignore_progress,
     **options: Any,
 ) -> Excitation:
@@ -133,6 +138,8 @@ def excite(
         Designed before, which this one is to complement.
     task : Reference, optional
         The motion whose torques are to be predicted, of the criterion ``torque``.
+    engine : Engine, distributed.Client or str, optional
+        What runs the starts; this process by default.
     progress : callable, optional
     **options
         Of `dynident.excitation.options`.
@@ -202,11 +209,18 @@ def excite(
         aim.criterion,
         asked,
         start,
-        (lambda rng: shape.redrawn(rng).family()) if shape.free_knots else None,
+        shape.redrawn if shape.free_knots else None,
         choose_drawn(base.idim.tree, family),
     )
     found = design_trajectory(
-        wanted, budget.starts, budget.seed, budget.time, budget.iterations, budget.polish, progress
+        wanted,
+        budget.starts,
+        budget.seed,
+        budget.time,
+        budget.iterations,
+        budget.polish,
+        progress,
+        choose_engine(1, engine),
     )
     adopted = shape
     if shape.free_knots:

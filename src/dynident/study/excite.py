@@ -12,6 +12,7 @@ from dynident.control.reference import Reference
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.progress import Progress, ignore_progress
+from dynident.core.side_by_side import Engine
 from dynident.excitation.excite import Excitation, excite
 from dynident.excitation.trajectories import Trajectory
 from dynident.regression.problem import Problem
@@ -36,6 +37,7 @@ def excite_study(
     after: Sequence[Path] = (),
     task: Path | None = None,
     progress: Progress = ignore_progress,
+    engine: Engine | None = None,
 ) -> Excitation:
     """Design a trajectory for a study's robot.
 
@@ -49,6 +51,8 @@ def excite_study(
         Files of trajectories that this one is to complement.
     task : Path, optional
         File of the motion whose torques are to be predicted, instead of the study's.
+    engine : Engine, optional
+        What runs the starts.
     """
     shared = describe_experiment(study)
     robot: Robot = shared["robot"]
@@ -66,6 +70,7 @@ def excite_study(
         known=known,
         after=earlier,
         task=None if task is None else read_task(task, robot, study.prepare),
+        engine=engine,
         progress=progress,
         **options,
     )
