@@ -314,7 +314,7 @@ def estimate_all(
     steps = len(jobs) + 4
     part = report_part(progress, "ardiani2024", 0.0, len(jobs) / steps)
     found = gather_side_by_side(estimate_job, jobs, engine, part, "scenarios")
-    outcomes = {own.scenario.label: own for own in found}
+    outcomes = {job.scenario.label: own for job, own in zip(jobs, found, strict=True)}
     compared = {
         s.label: compare_constraints(
             rough,
