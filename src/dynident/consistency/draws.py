@@ -302,7 +302,7 @@ def draw_by_hit_and_run(
     """The last points of so many chains, and their steps."""
     start, H = find_region_centre(region, mean)
     # directions by the inverse of H: equally likely in the ellipsoid's own measure
-    root = np.linalg.cholesky(H)
+    root = np.asarray(np.linalg.cholesky(H), dtype=float)
     steps = max(FEWEST_STEPS, STEPS * len(mean))
     sizes = [min(CHAINS, count - begun) for begun in range(0, count, CHAINS)]
     # the first have the generator itself, whose draws so do not depend on how many follow

@@ -19,7 +19,7 @@ from functools import cache, partial
 from importlib import import_module
 from itertools import islice
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from dynident.core.errors import ComputationError, DynidentError, InputError
 from dynident.core.progress import Progress
@@ -91,7 +91,11 @@ class Engine:
             raise InputError("a scheduler is of Dask's: take engine dask")
 
 
-def choose_engine(workers: int, engine: Engine | Client | str | None) -> Engine:
+Runner: TypeAlias = "Engine | Client | str | None"
+"""An engine, or of Dask a client or its scheduler's address; None is this machine."""
+
+
+def choose_engine(workers: int, engine: Runner) -> Engine:
     """So many processes of this machine, or what was given instead: an engine, or a scheduler."""
     if engine is None:
         return Engine(workers=workers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -16,7 +16,7 @@ from dynident.core.compiled import tells_compilations
 from dynident.core.errors import InputError
 from dynident.core.options import broadcast_to_joints, build_all_options
 from dynident.core.progress import Progress, ignore_progress
-from dynident.core.side_by_side import Engine, choose_engine
+from dynident.core.side_by_side import Runner, choose_engine
 from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import base_parameters
@@ -42,9 +42,6 @@ from dynident.excitation.surroundings import Lowest, choose_surroundings, find_l
 from dynident.excitation.trajectories import Family, Trajectory
 from dynident.friction import DEFAULT_FRICTION
 from dynident.robot.model import Robot
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 NOISE = 0.01
 """Of the largest torques, where nothing is said of the noise."""
@@ -113,7 +110,7 @@ def excite(
     known: Array | None = None,
     after: Sequence[Trajectory] = (),
     task: Reference | None = None,
-    engine: Engine | Client | str | None = None,
+    engine: Runner = None,
     progress: Progress = ignore_progress,
     **options: Any,
 ) -> Excitation:

@@ -51,8 +51,6 @@ def excite_study(
         Files of trajectories that this one is to complement.
     task : Path, optional
         File of the motion whose torques are to be predicted, instead of the study's.
-    engine : Engine, optional
-        What runs the starts.
     """
     shared = describe_experiment(study)
     robot: Robot = shared["robot"]

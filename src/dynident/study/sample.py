@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -21,16 +21,13 @@ from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.nearest import build_measured_system, nearest_to_base
 from dynident.core.options import Options
-from dynident.core.side_by_side import Engine, choose_engine
+from dynident.core.side_by_side import Engine, Runner, choose_engine
 from dynident.estimators.closed_loop import fill_missing_torque
 from dynident.regression.problem import Problem
 from dynident.report.draws import Calibration, Draws, certify_draws
 from dynident.report.fit import Fit
 from dynident.study.calibration import measure_position_calibration, measure_torque_calibration
 from dynident.study.fits import AS_FITTED, Layout, read_fit_log, rebuild_loop
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 NO_PRIOR = Knowledge(prior="none")
 
@@ -48,7 +45,7 @@ def sample(
     n: int = Drawing.n,
     seed: int = Drawing.seed,
     anyway: bool = False,
-    engine: Engine | Client | str | None = None,
+    engine: Runner = None,
 ) -> Draws:
     """Correlated draws from the covariance of a result, all of them physically consistent.
 
@@ -94,9 +91,8 @@ def sample_torque_fit(fit: Fit, wanted: Drawing, engine: Engine) -> Draws:
         assert theta is not None
     feasible = build_feasible_set(base, build_measured_system(found.beta, std), knowledge)
     normal = build_posterior(feasible, theta, found.beta, covariance)
-    drawn = draw_within_cones(
-        normal, feasible.cones, wanted.n, np.random.default_rng(wanted.seed), engine
-    )
+    rng = np.random.default_rng(wanted.seed)
+    drawn = draw_within_cones(normal, feasible.cones, wanted.n, rng, engine)
     return certify_draws(
         base, drawn.x * feasible.space.unit, (), np.zeros((wanted.n, 0)),
         seed=wanted.seed, share=drawn.share, way=drawn.way,
@@ -115,9 +111,8 @@ def sample_position_fit(fit: Fit, wanted: Drawing, engine: Engine) -> Draws:
     inside = project_into_cones(known.cones, known.values, 1.0 / size)
     factor = factor_covariance(known.matrix)
     normal = Normal(inside, factor, np.zeros(factor.shape[1]))
-    found = draw_within_cones(
-        normal, known.cones, wanted.n, np.random.default_rng(wanted.seed), engine
-    )
+    rng = np.random.default_rng(wanted.seed)
+    found = draw_within_cones(normal, known.cones, wanted.n, rng, engine)
     first = idim.names.index(known.names[0])
     linear = len(idim.parameters) - first
     theta = np.tile(fit.theta, (wanted.n, 1))

@@ -299,6 +299,7 @@ def estimate_all(
     rate, integrator = (2000.0, "ode1") if reduced else (5000.0, "ode3")
     rough, smooth = (build_bench(rate, coulomb, integrator) for coulomb in (True, False))
     few, all_ = (*FEW, *CONSTRAINED), tuple(METHODS)
+    asked: list[tuple[bool, Scenario, tuple[str, ...]]]
     asked = [(True, ACTUAL, few if reduced else all_)]
     asked += [(True, s, FEW if reduced else all_) for s in (DOWNGRADED, TWO_LOGS, STRIBECK)]
     asked += [
@@ -310,7 +311,7 @@ def estimate_all(
         lost = (*FEW, "pc-idim-iv")
         asked += [(True, s, lost if s in LOST else FEW) for s in WEAK[:-1]]
         asked += [(False, s, FEW) for s in SMOOTH]
-    jobs = [Job(rate, coulomb, integrator, *each) for coulomb, *each in asked]
+    jobs = [Job(rate, coulomb, integrator, s, methods) for coulomb, s, methods in asked]
     steps = len(jobs) + 4
     part = report_part(progress, "ardiani2024", 0.0, len(jobs) / steps)
     found = gather_side_by_side(estimate_job, jobs, engine, part, "scenarios")
