@@ -1,8 +1,8 @@
 """Cost of a log-hour, memory of ten hours in pieces, many logs on workers, and a simulated cluster.
 
 Run from the top of the project: python benchmarks/scale.py [PART ...] [--hours 1 10] [--logs 1000]
-[--keep FOLDER], with PART of pieces, workers, dask, kills, cluster; all by default. Each part
-writes its section into docs/figures/scale_PART.md.
+[--keep FOLDER], with PART of pieces, workers, dask, kills, cluster, repeats; all by default. Each
+part writes its section into docs/figures/scale_PART.md.
 
 Seconds are of the processor but where it says wall clock, which a busy machine makes longer. The
 cluster is a simulation of the graph of tasks, `simulate_cluster`, with the costs that `pieces`
@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -510,7 +510,108 @@ def measure_cluster() -> list[str]:
     ]  # fmt: skip
 
 
-PARTS = ("pieces", "workers", "dask", "kills", "cluster")
+def take_seconds(work: Callable[[], object]) -> float:
+    """Of the processor, this process and those that it waited for."""
+    begun = time.process_time() + read_clocks()[1]
+    work()
+    return float(time.process_time() + read_clocks()[1] - begun)
+
+
+def measure_repeats() -> list[str]:
+    """What a task of all that repeats costs, beside what it takes to have a process for it."""
+    import dynident as di
+    from dynident_papers.ardiani2024.draws import ACTUAL, DRAWN, Draw, estimate_draw
+
+    folder = FIGURES.parents[1] / "examples" / "tx40"
+    problem = read_problem(folder / "study.toml")
+    whole = {"doctor": False, "bootstrap": 0}
+    fit = di.identify(problem, "pc-idim-ls", **whole)
+
+    def identify(method: str, **more: Any) -> float:
+        return take_seconds(lambda: di.identify(problem, method, doctor=False, **more))
+
+    def search(starts: int) -> None:
+        di.excite(fit.robot, duration=5.0, starts=starts, collision=False, floor=False, time=1e4)
+
+    for warm in (lambda: search(1), lambda: estimate_draw(Draw(ACTUAL, 0, DRAWN))):
+        warm()
+    code = "import dynident as di; from dynident.study import sample, excite; di.load_robot"
+    begin = take_seconds(lambda: subprocess.run([sys.executable, "-c", code], check=True))
+    few, many = (identify("pc-idim-ls", bootstrap=count) for count in (60, 660))
+    ga = [identify("ga", generations=count) for count in (5, 25)]
+    pf = [identify("pf", steps=count) for count in (2, 6)]
+    chains = take_seconds(lambda: di.sample(fit, 1024, anyway=True)) / 4.0
+    rows = [
+        ("`identify`, 60 replicates of the bootstrap", (many - few) / 10.0, "no"),
+        ("`ga`, a generation of 300 sets", (ga[1] - ga[0]) / 20.0, "no"),
+        ("`pf`, a step of 500 particles", (pf[1] - pf[0]) / 4.0, "no"),
+        ("`sample`, 256 chains", chains, "yes"),
+        ("`excite`, a start", take_seconds(lambda: search(2)) / 2.0, "yes"),
+        (
+            "`reproduce ardiani2024`, a draw by five methods",
+            take_seconds(lambda: estimate_draw(Draw(ACTUAL, 1, DRAWN))),
+            "yes",
+        ),
+    ]
+    active = ", ".join(fit.estimate.active) or "none"
+    return [
+        f"Seconds of the processor, one BLAS thread, after compilation; the TX40's log of 9 s, of "
+        f"whose constraints are active: {active}. To begin a process takes {begin:.2f} s.",
+        "",
+        *markdown(
+            ["a task", "seconds", "over that of a process", "on engines"],
+            [[what, f"{took:.3f}", f"{took / begin:.2f}", where] for what, took, where in rows],
+        ),
+        "",
+        *describe_merge(problem),
+    ]
+
+
+def read_problem(study: Path) -> Any:
+    """The fitted log of a study."""
+    from dynident.study.study import (
+        build_study_problem,
+        load_study_robot,
+        read_study,
+        read_study_logs,
+    )
+
+    chosen = read_study(study)
+    robot = load_study_robot(chosen)
+    return build_study_problem(chosen, robot, read_study_logs(chosen, robot, "identify")[:1])
+
+
+def describe_merge(problem: Any) -> list[str]:
+    """What it takes to merge triangles where `identify` does it, in one process."""
+    from dynident.collection.reduce import reduce_problem
+    from dynident.collection.source import pack_source, read_source
+    from dynident.regression.factors import merge_all
+
+    source = reduce_problem(problem, f"{0:064d}", {}, None)
+    with tempfile.TemporaryDirectory() as name:
+        paths = [Path(name, f"{k}.npz") for k in range(MERGED)]
+        content = pack_source(source, "robot", "")
+        for path in paths:
+            path.write_bytes(content)
+        read = take_seconds(lambda: [read_source(path, "") for path in paths]) / MERGED
+    parts = [source.factors] * MERGED
+    merged = take_seconds(lambda: [merge_all(parts) for _ in range(5)]) / (5.0 * MERGED)
+    hour = json.loads(COSTS.read_text())["all"]
+    return [
+        f"A source whose log is reduced takes {1e3 * read:.1f} ms to be read and "
+        f"{1e3 * merged:.2f} ms of the merge, a tree of fan-in 8 in the order of hashes, in one "
+        f"process: of {MERGED} sources, {len(content) / 1e3:.0f} kB each. That is "
+        f"{100.0 * merged / hour:.3f} % of what "
+        f"an hour of log takes to be reduced, and {merged / read:.2f} of what reading takes, which "
+        "`identify` has to do anyway: each source is judged by the answer of all others. A hundred "
+        f"thousand sources take {1e5 * merged:.0f} s to be merged here; on 256 workers they "
+        f"take {1e5 * hour / 256:.0f} s to be reduced.",
+    ]
+
+
+MERGED = 512
+"""Sources whose merge is timed."""
+PARTS = ("pieces", "workers", "dask", "kills", "cluster", "repeats")
 
 
 def main() -> None:
@@ -550,6 +651,7 @@ def main() -> None:
             "dask": lambda: measure_dask(folder / "minutes", min(given.logs, 30)),
             "kills": lambda: measure_kills(folder / "minutes", min(given.logs, 100)),
             "cluster": measure_cluster,
+            "repeats": measure_repeats,
         }
         for part in given.parts or PARTS:
             text = "\n".join(making[part]()) + "\n"

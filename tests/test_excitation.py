@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 import time
 from dataclasses import replace
@@ -476,6 +477,19 @@ def test_distances_have_slopes_and_no_hull_is_faster_than_its_reach(panda):
     assert np.all((np.abs(moved - distance) <= 1e-3 * reach + 1e-12)[free])
 
 
+def test_distances_are_the_same_in_another_process(panda):
+    post = Obstacle("post", OBSTACLES["box"]((0.1, 0.1, 1.0), (0.6, 0.5, 0.5)))
+    clearance = build_clearance(panda, [post])
+    there = pickle.loads(pickle.dumps(clearance))
+    assert [each.name for each in there.pairs] == [each.name for each in clearance.pairs]
+    q = np.array([0.0, -0.3, 0.0, -1.8, 0.0, 1.6, 0.0]) * np.linspace(0.5, 1.5, 5)[:, None]
+    assert np.array_equal(there.distances(q), clearance.distances(q))
+    for one, other in zip(
+        there.smooth(q, there.unseen(5)), clearance.smooth(q, clearance.unseen(5)), strict=True
+    ):
+        assert np.array_equal(one, other)
+
+
 def test_what_was_measured_before_changes_no_minimum(panda):
     clearance = build_clearance(panda)
     rng = np.random.default_rng(8)
@@ -911,7 +925,7 @@ def test_what_is_best_so_far_is_kept_when_it_is_stopped(monkeypatch):
 
     monkeypatch.setattr(design, "search_trajectory", twice)
     found = excite(ROBOT, **{**QUICK, "starts": 5})
-    assert found.design.stopped == "stopped by hand in start 2 of 5"
+    assert found.design.stopped == "stopped by hand after 1 of 5 starts"
     assert found.design.certificate.ok
     monkeypatch.setattr(design, "search_trajectory", interrupted)
     with pytest.raises(KeyboardInterrupt):

@@ -174,14 +174,14 @@ def test_a_stored_result_can_be_simulated(folder, capsys):
 def test_reproduce_hands_its_flags_on(capsys, monkeypatch):
     asked = []
 
-    def made(progress, reduced, timed):
-        asked.append((reduced, timed))
+    def made(progress, reduced, timed, engine):
+        asked.append((reduced, timed, engine.workers))
         return Reproduction("As it was", ())
 
     monkeypatch.setattr("dynident_papers.REPRODUCTIONS", {"brunot2019": made})
-    for flags in ([], ["--quick"], ["--times"]):
+    for flags in ([], ["--quick"], ["--times"], ["--workers", "3"]):
         assert run(["reproduce", "brunot2019", *flags]) == 0
-    assert asked == [(False, False), (True, False), (False, True)]
+    assert asked == [(False, False, 1), (True, False, 1), (False, True, 1), (False, False, 3)]
     assert "As it was" in capsys.readouterr().out
 
 
@@ -189,9 +189,7 @@ def test_reproduce_draws_the_papers_figures(tmp_path, monkeypatch):
     x = np.linspace(0.0, 1.0, 5)
     panel = Panel("a figure", "x", "y", x, {"one": x, "two": x**2}, band=0.5)
     drawn = Reproduction("As it was", (), panels=((panel, panel), (panel,)))
-    monkeypatch.setattr(
-        "dynident_papers.REPRODUCTIONS", {"brunot2019": lambda progress, reduced, timed: drawn}
-    )
+    monkeypatch.setattr("dynident_papers.REPRODUCTIONS", {"brunot2019": lambda **_: drawn})
     picture = tmp_path / "figures.png"
     assert run(["reproduce", "brunot2019", "--picture", str(picture)]) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")

@@ -33,6 +33,6 @@ REPRODUCTIONS: dict[str, Callable[..., Reproduction]] = {
     "zhang2018": limit_to_one_thread(zhang2018.reproduce_paper),
 }
 """Experiments by name: ``progress`` is called with the name and the share that is done, ``reduced``
-is a shorter form, and ``timed`` adds computing times, which make the text differ from run to run. A
-ComputationError is raised where the robot itself cannot be simulated; methods that fail are
-printed."""
+is a shorter form, ``timed`` adds computing times, which make the text differ from run to run, and
+``engine`` runs cases side by side. A ComputationError is raised where the robot itself cannot be
+simulated; methods that fail are printed."""

@@ -21,7 +21,7 @@ def read_engine_flags(
             "--memory",
             metavar="GB",
             callback=check_positive,
-            help="What each process may have at most; a log that needs more is left out.",
+            help="What each process may have at most; what needs more is left out.",
         ),
     ] = None,
     engine: Annotated[

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dynident.cli.engines import add_engine_flags
 from dynident.cli.options import (
     ROBOT,
     FrictionOption,
@@ -19,6 +20,7 @@ from dynident.cli.options import (
 from dynident.cli.output import print_json, say_written
 from dynident.cli.studies import override_study
 from dynident.core.errors import InputError, name_study_in_errors
+from dynident.core.side_by_side import Engine
 from dynident.study.excitation import EXCITING
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 
 @add_flags(EXCITING, "excitation")
+@add_engine_flags
 def excite(
     robot: Annotated[Path | None, ROBOT] = None,
     study: Annotated[
@@ -60,6 +63,8 @@ def excite(
         ),
     ] = False,
     json: JsonFlag = False,
+    *,
+    engine: Engine,
     options: dict[str, Any] | None = None,
 ) -> None:
     """Design a trajectory that excites a robot, and prove that it keeps its limits."""
@@ -82,7 +87,7 @@ def excite(
         refuse_outputs([output / name for name in OUTPUTS], inputs)
     with show_progress() as progress:
         with name_study_in_errors(study):
-            found = excite_study(chosen, options or {}, after or (), task, progress)
+            found = excite_study(chosen, options or {}, after or (), task, progress, engine)
         if output is not None:
             progress("drawing", 0.0)
             contents = render_excitation_files(found, script)

@@ -7,10 +7,13 @@ from typing import Annotated
 
 import typer
 
+from dynident.cli.engines import add_engine_flags
 from dynident.cli.output import say_written
 from dynident.core.errors import InputError, name_study_in_errors
+from dynident.core.side_by_side import Engine
 
 
+@add_engine_flags
 def reproduce(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="brunot2019, ardiani2024, zhang2018, or routes.")
@@ -31,6 +34,8 @@ def reproduce(
         Path | None,
         typer.Option("-o", "--output", help="Standard parameters by each of the routes (CSV)."),
     ] = None,
+    *,
+    engine: Engine,
 ) -> None:
     """Repeat a paper's experiment, simulated and on a measured log, or routes on a study's logs."""
     from dynident.cli.progress import show_progress
@@ -54,7 +59,7 @@ def reproduce(
         if picture.suffix.lower() != ".png":
             raise InputError(f"{picture}: pictures are PNG; name it {picture.with_suffix('.png')}")
     with show_progress() as progress:
-        found = REPRODUCTIONS[name](progress=progress, reduced=quick, timed=times)
+        found = REPRODUCTIONS[name](progress=progress, reduced=quick, timed=times, engine=engine)
     if picture is not None:
         write_files({picture: draw_panels(found.panels)})
     typer.echo(found.text())

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dynident.cli.engines import add_engine_flags
 from dynident.cli.options import (
     AnywayFlag,
     JsonFlag,
@@ -18,11 +19,13 @@ from dynident.cli.options import (
 )
 from dynident.cli.output import print_json, say, say_written, write_page
 from dynident.core.options import collect_options
+from dynident.core.side_by_side import Engine
 from dynident.study.sample import Drawing
 
 
 @add_flags(collect_options([Drawing]))
 @add_log_flags
+@add_engine_flags
 def sample(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     output: Annotated[
@@ -40,6 +43,7 @@ def sample(
     page: PageOption = None,
     json: JsonFlag = False,
     *,
+    engine: Engine,
     told: LogFlags,
     options: dict[str, Any],
 ) -> None:
@@ -75,7 +79,7 @@ def sample(
         refuse_outputs([output / name for name in (HEAD, *own)], inputs)
     if page is not None:
         refuse_outputs([page], [result, *list_fit_inputs(fit)])
-    draws = sample(fit, wanted.n, wanted.seed, anyway)
+    draws = sample(fit, wanted.n, wanted.seed, anyway, engine=engine)
     with name_study_in_errors(None):
         found = [measure_calibration(fit, draws, text, told.layout) for text in logs or ()]
     notes = () if output is None else draws.write(output, form)

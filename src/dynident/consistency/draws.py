@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy import special
@@ -25,6 +26,8 @@ from dynident.consistency.feasible_set import EQUIVALENT, FeasibleSet
 from dynident.consistency.prior import Prior, build_belief
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
+from dynident.core.progress import ignore_progress
+from dynident.core.side_by_side import HERE, Engine, gather_side_by_side
 from dynident.core.threads import limit_to_one_thread
 
 ROOM = 1e-6
@@ -36,6 +39,8 @@ LEAST_SHARE = 0.2
 """Share from which draws outside are simply thrown away."""
 STEPS, FEWEST_STEPS = 5, 200
 """Of a chain, per direction, and in all."""
+CHAINS = 256
+"""That go together, with random numbers of their own."""
 NEWTON_STEPS = 200
 SETTLED = 1e-9
 NEARER = 1e-9
@@ -288,14 +293,38 @@ def draw_truncated_normal(low: Array, high: Array, generator: np.random.Generato
 
 
 def draw_by_hit_and_run(
-    region: Region, mean: Array, count: int, generator: np.random.Generator
+    region: Region,
+    mean: Array,
+    count: int,
+    generator: np.random.Generator,
+    engine: Engine = HERE,
 ) -> tuple[Array, int]:
     """The last points of so many chains, and their steps."""
     start, H = find_region_centre(region, mean)
     # directions by the inverse of H: equally likely in the ellipsoid's own measure
-    root = np.linalg.cholesky(H)
-    z = np.tile(start, (count, 1))
+    root = np.asarray(np.linalg.cholesky(H), dtype=float)
     steps = max(FEWEST_STEPS, STEPS * len(mean))
+    sizes = [min(CHAINS, count - begun) for begun in range(0, count, CHAINS)]
+    # the first have the generator itself, whose draws so do not depend on how many follow
+    generators = [generator, *generator.spawn(len(sizes) - 1)]
+    run = partial(run_chains, region, mean, start, root, steps)
+    tasks = list(zip(sizes, generators, strict=True))
+    found = gather_side_by_side(run, tasks, engine, ignore_progress, "drawing")
+    return np.vstack(found), steps
+
+
+@limit_to_one_thread
+def run_chains(
+    region: Region,
+    mean: Array,
+    start: Array,
+    root: Array,
+    steps: int,
+    task: tuple[int, np.random.Generator],
+) -> Array:
+    """The last points of some chains, each from the start on."""
+    count, generator = task
+    z = np.tile(start, (count, 1))
     for _ in range(steps):
         free = generator.normal(size=z.shape)
         d = solve_triangular(root.T, free.T, lower=False).T
@@ -310,7 +339,7 @@ def draw_by_hit_and_run(
             low, high = region.chord(z, d)
         length = middle + draw_truncated_normal(low - middle, high - middle, generator)
         z = z + length[:, None] * d
-    return bring_inside(region, z, start), steps
+    return bring_inside(region, z, start)
 
 
 def bring_inside(region: Region, z: Array, centre: Array) -> Array:
@@ -324,9 +353,13 @@ def bring_inside(region: Region, z: Array, centre: Array) -> Array:
 
 @limit_to_one_thread
 def draw_within_cones(
-    normal: Normal, cones: Sequence[Cone], count: int, generator: np.random.Generator
+    normal: Normal,
+    cones: Sequence[Cone],
+    count: int,
+    generator: np.random.Generator,
+    engine: Engine = HERE,
 ) -> Drawn:
-    """Draws within the cones."""
+    """Draws within the cones; chains run on an engine."""
     region = Region.of(cones, normal)
     directions = len(normal.mean)
     z = normal.mean + generator.normal(size=(max(TRIALS, count), directions))
@@ -339,6 +372,6 @@ def draw_within_cones(
             kept.append(more[region.admits(more)])
         z, way = np.vstack(kept)[:count], "rejection"
     else:
-        z, steps = draw_by_hit_and_run(region, normal.mean, count, generator)
+        z, steps = draw_by_hit_and_run(region, normal.mean, count, generator, engine)
         way = f"hit-and-run, {steps} steps a draw"
     return Drawn(normal.inside + z @ normal.factor.T, share, way)

@@ -14,6 +14,11 @@ def ignore_progress(stage: str, share: float) -> None:
     """Report progress to nobody."""
 
 
+def report_part(progress: Progress, stage: str, begin: float, end: float) -> Progress:
+    """Progress of a part of a stage, which is its share from `begin` to `end`."""
+    return lambda _, share: progress(stage, begin + (end - begin) * share)
+
+
 @dataclass
 class Stopwatch:
     """Seconds per stage."""

@@ -19,7 +19,7 @@ from functools import cache, partial
 from importlib import import_module
 from itertools import islice
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from dynident.core.errors import ComputationError, DynidentError, InputError
 from dynident.core.progress import Progress
@@ -91,7 +91,11 @@ class Engine:
             raise InputError("a scheduler is of Dask's: take engine dask")
 
 
-def choose_engine(workers: int, engine: Engine | Client | str | None) -> Engine:
+Runner: TypeAlias = "Engine | Client | str | None"
+"""An engine, or of Dask a client or its scheduler's address; None is this machine."""
+
+
+def choose_engine(workers: int, engine: Runner) -> Engine:
     """So many processes of this machine, or what was given instead: an engine, or a scheduler."""
     if engine is None:
         return Engine(workers=workers)
@@ -121,6 +125,24 @@ def run_side_by_side(
     for done, result in enumerate(ENGINES[engine.name](work, tasks, engine), 1):
         yield result
         progress(stage, done / len(tasks))
+
+
+def gather_side_by_side(
+    work: Callable[[T], R], tasks: Sequence[T], engine: Engine, progress: Progress, stage: str
+) -> list[R]:
+    """All results in the order of their tasks; `run_side_by_side` where each has to be there.
+
+    Raises
+    ------
+    ComputationError
+        Where a task was begun again and again, and ended its process each time.
+    """
+    found: dict[int, R] = {}
+    for k, result in run_side_by_side(work, tasks, engine, progress, stage):
+        if isinstance(result, Lost):
+            raise ComputationError(f"{stage}: {result.reason}")
+        found[k] = result
+    return [found[k] for k in range(len(tasks))]
 
 
 # ------------------------------------------------------------------------------ batches
@@ -380,3 +402,5 @@ ENGINES: dict[str, Callable[[Callable[[Any], Any], Sequence[Any], Engine], Resul
     "processes": run_in_processes,
     "dask": run_on_dask,
 }
+HERE = Engine()
+"""This process alone."""

@@ -7,7 +7,7 @@ the hull is far enough from the mesh. Distances are those of coal.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,9 @@ import pinocchio as pin
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
-from dynident.excitation.drawing import Drawing, build_drawing, find_unwatched_pairs
 from dynident.excitation.obstacles import FLOOR, Obstacle
 from dynident.excitation.reach import bound_reach, bound_relative_reach, bound_tilts
+from dynident.robot.drawing import Drawing, build_drawing, find_unwatched_pairs
 from dynident.robot.geometry import build_locked_configuration
 from dynident.robot.model import Robot
 
@@ -92,15 +92,23 @@ class Clearance:
     """
 
     model: Any
-    data: Any
     geometry: Any
-    geometry_data: Any
     places: tuple[tuple[int, int], ...]
     columns: Integers
     rest: Array
     pairs: tuple[Pair, ...]
     touching: tuple[Pair, ...] = ()
     near: int = 0
+    data: Any = field(init=False)
+    geometry_data: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "data", self.model.createData())
+        object.__setattr__(self, "geometry_data", self.geometry.createData())
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Without Pinocchio's workspaces, which cannot go to other processes."""
+        return Clearance, tuple(getattr(self, each.name) for each in fields(self) if each.init)
 
     def unseen(self, samples: int) -> Seen:
         """Nothing measured yet."""
@@ -298,9 +306,7 @@ def watch_pairs(
     joints = [model.joints[j] for j in drawing.moving[int(robot.floating) :]]
     return Clearance(
         model,
-        model.createData(),
         geometry,
-        geometry.createData(),
         tuple((joint.idx_q, joint.nq) for joint in joints),
         np.array([joint.idx_v for joint in joints]),
         build_locked_configuration(model, robot),

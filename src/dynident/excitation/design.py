@@ -10,12 +10,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.progress import Progress, ignore_progress
+from dynident.core.side_by_side import HERE, Engine, Lost, run_side_by_side
 from dynident.core.threads import limit_to_one_thread
 from dynident.excitation.certificate import FINER, Proof, certify_trajectory
 from dynident.excitation.clearance import Clearance
@@ -29,6 +31,7 @@ from dynident.excitation.information import (
 )
 from dynident.excitation.interior import Program, minimise_program
 from dynident.excitation.limits import Limits, Nominal
+from dynident.excitation.options import Shape
 from dynident.excitation.trajectories import Family, Trajectory
 
 PLACE = 1e-4
@@ -66,7 +69,7 @@ class Task:
     start : ndarray, shape (n,), optional
         Position at the first instant [rad or m].
     redraw : callable, optional
-        Gives each start but the first a family of its own, from its random numbers.
+        Gives each start but the first a shape of its own, from its random numbers.
     drawn : Drawn, optional
         What draws random motions that are taken as they are, instead of searching from one.
     """
@@ -79,7 +82,7 @@ class Task:
     criterion: str
     asked: Asked
     start: Array | None = None
-    redraw: Callable[[np.random.Generator], Family] | None = None
+    redraw: Callable[[np.random.Generator], Shape] | None = None
     drawn: Drawn | None = None
 
     @property
@@ -147,6 +150,26 @@ class Clock:
         return self.begun + self.seconds + max(LONGER * self.seconds, LEAST)
 
 
+class Start(NamedTuple):
+    """A search from one random motion, the random numbers of which its number gives.
+
+    Of other processes, whose beginning takes its time, each start has a clock of its own.
+    """
+
+    task: Task
+    seed: int
+    number: int
+    iterations: int
+    seconds: float
+    clock: Clock | None
+
+
+Found = tuple[float, Trajectory, Proof]
+"""A value of the criterion, and whose it is."""
+LATE, NOTHING = "the time ran out", ""
+"""Why a start has none; else it met no place to move about, and says why."""
+
+
 def refuse_size(family: Family, n: int) -> None:
     """Refuse more coefficients than can be searched."""
     coefficients = family.count * n
@@ -167,65 +190,54 @@ def design_trajectory(
     iterations: int = 300,
     polish: bool = False,
     progress: Progress = ignore_progress,
+    engine: Engine = HERE,
 ) -> Design:
     """Find a trajectory.
 
     Parameters
     ----------
     starts : int
-        Random motions from which it begins.
+        Random motions from which it begins, each with random numbers of its own.
     seed : int
         Of the starts. The answer depends on it alone, unless the time runs out.
     seconds : float
         After which no further step is begun; the best so far is the answer. What is being
-        proved then has half as long again, or 5 s [s].
+        proved then has half as long again, or 5 s. In other processes each start has as long [s].
     iterations : int
         Of the barrier method from each start, at most.
     polish : bool
         Search on by CMA-ES from the best, on the criterion with its kinks.
+    engine : Engine
+        What runs the starts.
     """
     refuse_size(task.family, len(task.names))
-    compile_kernels(task)
     clock = Clock(time.monotonic(), seconds)
-    rng = np.random.default_rng(seed)
-    best: tuple[float, Trajectory, Proof] | None = None
+    tasks = [
+        Start(task, seed, k, iterations, seconds, clock if engine == HERE else None)
+        for k in range(starts)
+    ]
+    ended: dict[int, Found | str] = {}
     history: list[tuple[float, float]] = []
     stopped = f"all {starts} starts were searched"
-    for k in range(starts):
-        if k > 0 and clock.left < 0.0:
-            stopped = f"the time ran out after {k} of {starts} starts"
-            break
-        words = f"start {k + 1} of {starts}"
-        progress(words if best is None else f"{words}, best {best[0]:.4g}", k / starts)
-        try:
-            own = task
-            if k > 0 and task.redraw is not None:
-                own = replace(task, family=task.redraw(rng))
-            found = search_trajectory(own, rng, iterations, clock)
-        except ComputationError:
-            if best is None:
-                raise
-            found = None  # no place was met to move about; what was found before stands
-        except KeyboardInterrupt:
-            if best is None:
-                raise
-            stopped = f"stopped by hand in start {k + 1} of {starts}"
-            break
-        if found is not None:
-            trajectory, certificate = found
-            value = task.value(trajectory)
-            if best is None or value < best[0]:
-                best = value, trajectory, certificate
-        if best is not None:
-            history.append((clock.spent, best[0]))
-    if best is None:
-        raise ComputationError(
-            f"no trajectory was proved to keep the limits in {seconds:g} s; allow more time, or "
-            "choose fewer harmonics, intervals or points"
-            if clock.left < 0.0
-            else f"none of {starts} starts led to a trajectory within the limits; allow more time "
-            "or starts, a smaller clearance, or another initial pose"
-        )
+
+    def tell(stage: str, share: float) -> None:
+        progress(f"{stage}, best {history[-1][1]:.4g}" if history else stage, share)
+
+    try:
+        for k, own in run_side_by_side(search_from_start, tasks, engine, tell, "searching"):
+            ended[k] = own.reason if isinstance(own, Lost) else own
+            if k == 0 and isinstance(own, str) and own:
+                break  # where the first meets no place to move about the others hardly do
+            found = [each[0] for each in ended.values() if isinstance(each, tuple)]
+            if found and own != LATE:
+                history.append((clock.spent, min(found)))
+    except KeyboardInterrupt:
+        if not history:
+            raise
+        stopped = f"stopped by hand after {len(ended)} of {starts} starts"
+    if late := sum(each == LATE for each in ended.values()):
+        stopped = f"{LATE} after {starts - late} of {starts} starts"
+    best = choose_best_start(ended, clock)
     task = replace(task, family=best[1].family)
     if polish:
         progress("polishing", 0.0)
@@ -235,9 +247,46 @@ def design_trajectory(
     return Design(task, best[1], best[0], best[2], tuple(history), stopped)
 
 
-def polish_trajectory(
-    task: Task, best: tuple[float, Trajectory, Proof], seed: int, seconds: float
-) -> tuple[float, Trajectory, Proof]:
+@limit_to_one_thread
+def search_from_start(start: Start) -> Found | str:
+    """The trajectory of one start, or why there is none."""
+    task = start.task
+    compile_kernels(task)
+    clock = start.clock or Clock(time.monotonic(), start.seconds)
+    if start.number and clock.left < 0.0:
+        return LATE
+    rng = np.random.default_rng([start.seed, 0, start.number])
+    try:
+        if start.number and task.redraw is not None:
+            task = replace(task, family=task.redraw(rng).family())
+        found = search_trajectory(task, rng, start.iterations, clock)
+    except ComputationError as error:
+        return str(error)
+    return NOTHING if found is None else (task.value(found[0]), *found)
+
+
+def choose_best_start(ended: dict[int, Found | str], clock: Clock) -> Found:
+    """The best of what starts led to, of equal ones the first, whichever was ready first."""
+    found, reasons = [], []
+    for _, own in sorted(ended.items(), key=lambda each: each[0]):
+        if isinstance(own, tuple):
+            found.append(own)
+        elif own not in (LATE, NOTHING):
+            reasons.append(own)
+    if found:
+        return min(found, key=lambda each: each[0])
+    if reasons:
+        raise ComputationError(reasons[0])
+    raise ComputationError(
+        f"no trajectory was proved to keep the limits in {clock.seconds:g} s; allow more time, or "
+        "choose fewer harmonics, intervals or points"
+        if clock.left < 0.0
+        else f"none of {len(ended)} starts led to a trajectory within the limits; allow more time "
+        "or starts, a smaller clearance, or another initial pose"
+    )
+
+
+def polish_trajectory(task: Task, best: Found, seed: int, seconds: float) -> Found:
     """What CMA-ES makes of a trajectory (Hansen 2016): no worse, and proved likewise.
 
     Limits are penalties on the search's grid, a little narrower than they are.

@@ -16,6 +16,7 @@ from dynident.core.compiled import tells_compilations
 from dynident.core.errors import InputError
 from dynident.core.options import broadcast_to_joints, build_all_options
 from dynident.core.progress import Progress, ignore_progress
+from dynident.core.side_by_side import Runner, choose_engine
 from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import base_parameters
@@ -109,6 +110,7 @@ def excite(
     known: Array | None = None,
     after: Sequence[Trajectory] = (),
     task: Reference | None = None,
+    engine: Runner = None,
     progress: Progress = ignore_progress,
     **options: Any,
 ) -> Excitation:
@@ -133,6 +135,8 @@ def excite(
         Designed before, which this one is to complement.
     task : Reference, optional
         The motion whose torques are to be predicted, of the criterion ``torque``.
+    engine : Engine, distributed.Client or str, optional
+        What runs the starts; this process by default.
     progress : callable, optional
     **options
         Of `dynident.excitation.options`.
@@ -202,11 +206,18 @@ def excite(
         aim.criterion,
         asked,
         start,
-        (lambda rng: shape.redrawn(rng).family()) if shape.free_knots else None,
+        shape.redrawn if shape.free_knots else None,
         choose_drawn(base.idim.tree, family),
     )
     found = design_trajectory(
-        wanted, budget.starts, budget.seed, budget.time, budget.iterations, budget.polish, progress
+        wanted,
+        budget.starts,
+        budget.seed,
+        budget.time,
+        budget.iterations,
+        budget.polish,
+        progress,
+        choose_engine(1, engine),
     )
     adopted = shape
     if shape.free_knots:

@@ -14,9 +14,7 @@ import pinocchio as pin
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.makers import Vector
-
-Shape = Any
-"""A geometry of coal, which has no types."""
+from dynident.robot.drawing import Shape, build_convex_hull
 
 FARTHEST = 1e4
 """Of any number of an obstacle: beyond it no robot is, and distances are no numbers [m]."""
@@ -138,11 +136,3 @@ def build_placement(at: Any, rpy: Any = (0.0, 0.0, 0.0)) -> Any:
     return pin.SE3(
         pin.rpy.rpyToMatrix(check_three_numbers("rpy", rpy)), check_three_numbers("at", at)
     )
-
-
-def build_convex_hull(shape: Shape) -> Shape:
-    """The convex hull of a mesh; other shapes as they are."""
-    if type(shape).__name__.startswith("BVHModel"):
-        shape.buildConvexHull(True, "Qt")
-        return shape.convex
-    return shape

@@ -10,10 +10,10 @@ import numpy as np
 
 from dynident.core.errors import InputError
 from dynident.excitation.clearance import Clearance, add_obstacle, build_clearance, watch_pairs
-from dynident.excitation.drawing import Drawing, build_drawing
 from dynident.excitation.obstacles import FLOOR, Obstacle, build_floor
 from dynident.excitation.options import Bounds
 from dynident.excitation.trajectories import Trajectory
+from dynident.robot.drawing import Drawing, build_drawing
 from dynident.robot.model import Robot
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from dynident.collection.carried import unpack_model
 from dynident.collection.fill import Reduced, Task, fill_folder
@@ -35,7 +35,7 @@ from dynident.core.errors import DynidentError, InputError
 from dynident.core.options import read_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.schema import list_file_names, read_toml, replace_file_names, validate_data
-from dynident.core.side_by_side import Engine, choose_engine
+from dynident.core.side_by_side import Runner, choose_engine
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.equations import Observed
@@ -66,9 +66,6 @@ from dynident.study.study import (
     tell_logs_apart,
 )
 
-if TYPE_CHECKING:
-    from distributed import Client
-
 
 @tells_compilations
 def collect(
@@ -77,7 +74,7 @@ def collect(
     output: str | Path = "factors",
     *,
     workers: int = 1,
-    engine: Engine | Client | str | None = None,
+    engine: Runner = None,
     strict: bool = False,
     withdraw: Sequence[str] = (),
     layout: Mapping[str, Any] | None = None,

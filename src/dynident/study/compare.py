@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from dynident.core.compiled import tells_compilations
 from dynident.core.errors import ComputationError, DynidentError, InputError
 from dynident.core.options import collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
-from dynident.core.side_by_side import Engine, Lost, choose_engine, run_side_by_side
+from dynident.core.side_by_side import Engine, Lost, Runner, choose_engine, run_side_by_side
 from dynident.core.text import format_one_line, suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.decide.blocks import (
@@ -55,9 +55,6 @@ from dynident.study.study import (
     read_study_recording,
 )
 
-if TYPE_CHECKING:
-    from distributed import Client
-
 METHODS = ("wls", "pc-idim-ls")
 MODELS = (
     "coulomb-viscous",
@@ -85,7 +82,7 @@ def compare(
     *,
     validation: Sequence[Samples] = (),
     workers: int = 1,
-    engine: Engine | Client | str | None = None,
+    engine: Runner = None,
 ) -> Comparison:
     """Identify a study by several methods with several friction models, and compare them.
 

@@ -12,6 +12,7 @@ from dynident.control.reference import Reference
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.progress import Progress, ignore_progress
+from dynident.core.side_by_side import Engine
 from dynident.excitation.excite import Excitation, excite
 from dynident.excitation.trajectories import Trajectory
 from dynident.regression.problem import Problem
@@ -36,6 +37,7 @@ def excite_study(
     after: Sequence[Path] = (),
     task: Path | None = None,
     progress: Progress = ignore_progress,
+    engine: Engine | None = None,
 ) -> Excitation:
     """Design a trajectory for a study's robot.
 
@@ -66,6 +68,7 @@ def excite_study(
         known=known,
         after=earlier,
         task=None if task is None else read_task(task, robot, study.prepare),
+        engine=engine,
         progress=progress,
         **options,
     )

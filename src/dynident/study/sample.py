@@ -21,6 +21,7 @@ from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.nearest import build_measured_system, nearest_to_base
 from dynident.core.options import Options
+from dynident.core.side_by_side import Engine, Runner, choose_engine
 from dynident.estimators.closed_loop import fill_missing_torque
 from dynident.regression.problem import Problem
 from dynident.report.draws import Calibration, Draws, certify_draws
@@ -38,12 +39,14 @@ class Drawing(Options):
     n: Annotated[Annotated[int, Field(strict=True, ge=1, le=100_000)], "how many draws"] = 256
     seed: Annotated[Count, "of the random numbers"] = 0
 
-    def generator(self) -> np.random.Generator:
-        """The random numbers, from their beginning."""
-        return np.random.default_rng(self.seed)
 
-
-def sample(fit: Fit, n: int = Drawing.n, seed: int = Drawing.seed, anyway: bool = False) -> Draws:
+def sample(
+    fit: Fit,
+    n: int = Drawing.n,
+    seed: int = Drawing.seed,
+    anyway: bool = False,
+    engine: Runner = None,
+) -> Draws:
     """Correlated draws from the covariance of a result, all of them physically consistent.
 
     >>> draws = di.sample(fit, 8, seed=1)
@@ -57,6 +60,8 @@ def sample(fit: Fit, n: int = Drawing.n, seed: int = Drawing.seed, anyway: bool 
         Of the random numbers.
     anyway : bool
         Also of a refuted result.
+    engine : Engine, distributed.Client or str, optional
+        What runs chains of draws, 256 a task; this process by default.
 
     Raises
     ------
@@ -66,13 +71,13 @@ def sample(fit: Fit, n: int = Drawing.n, seed: int = Drawing.seed, anyway: bool 
         Of a refuted result; when no consistent set is near the result, or a draw is not certified.
     """
     fit.require_trust("a draw", anyway)
-    wanted = Drawing(n, seed)
+    wanted, chosen = Drawing(n, seed), choose_engine(1, engine)
     if fit.estimate.fitted is not None:
-        return replace(sample_position_fit(fit, wanted), width=fit.width)
-    return sample_torque_fit(fit, wanted)
+        return replace(sample_position_fit(fit, wanted, chosen), width=fit.width)
+    return sample_torque_fit(fit, wanted, chosen)
 
 
-def sample_torque_fit(fit: Fit, wanted: Drawing) -> Draws:
+def sample_torque_fit(fit: Fit, wanted: Drawing, engine: Engine) -> Draws:
     """Draws of standard parameters about those of a fit of torques."""
     base, found = fit.base, fit.estimate
     covariance, knowledge = found.covariance.matrix, found.knowledge
@@ -86,14 +91,15 @@ def sample_torque_fit(fit: Fit, wanted: Drawing) -> Draws:
         assert theta is not None
     feasible = build_feasible_set(base, build_measured_system(found.beta, std), knowledge)
     normal = build_posterior(feasible, theta, found.beta, covariance)
-    drawn = draw_within_cones(normal, feasible.cones, wanted.n, wanted.generator())
+    rng = np.random.default_rng(wanted.seed)
+    drawn = draw_within_cones(normal, feasible.cones, wanted.n, rng, engine)
     return certify_draws(
         base, drawn.x * feasible.space.unit, (), np.zeros((wanted.n, 0)),
         seed=wanted.seed, share=drawn.share, way=drawn.way,
     )  # fmt: skip
 
 
-def sample_position_fit(fit: Fit, wanted: Drawing) -> Draws:
+def sample_position_fit(fit: Fit, wanted: Drawing, engine: Engine) -> Draws:
     """Draws of drives and loop, and of the links where these were fitted.
 
     What was fitted ends the list of standard parameters; then come shapes and loop.
@@ -105,7 +111,8 @@ def sample_position_fit(fit: Fit, wanted: Drawing) -> Draws:
     inside = project_into_cones(known.cones, known.values, 1.0 / size)
     factor = factor_covariance(known.matrix)
     normal = Normal(inside, factor, np.zeros(factor.shape[1]))
-    found = draw_within_cones(normal, known.cones, wanted.n, wanted.generator())
+    rng = np.random.default_rng(wanted.seed)
+    found = draw_within_cones(normal, known.cones, wanted.n, rng, engine)
     first = idim.names.index(known.names[0])
     linear = len(idim.parameters) - first
     theta = np.tile(fit.theta, (wanted.n, 1))

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynident.core.compiled import tells_compilations
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.files import refuse_outputs, write_files
 from dynident.core.progress import Progress, ignore_progress
-from dynident.core.side_by_side import Engine, Lost, choose_engine, run_side_by_side
+from dynident.core.side_by_side import Lost, Runner, choose_engine, run_side_by_side
 from dynident.study.begin import hold_some_out, read_bare_logs
 from dynident.study.compare import BLOCKS
 from dynident.study.study import Study, list_input_files
 from dynident.sweeps.axes import list_combinations, vary_study
 from dynident.sweeps.outcome import Failure, Sweep
 from dynident.sweeps.run import Run, make_task, read_run, run_combination
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 RUNS = "runs"
 """The folder of the runs, in that of a sweep."""
@@ -34,7 +31,7 @@ def sweep(
     *,
     blocks: int = BLOCKS,
     workers: int = 1,
-    engine: Engine | Client | str | None = None,
+    engine: Runner = None,
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> Sweep:

@@ -21,8 +21,8 @@ figures    the figures
 from __future__ import annotations
 
 from dynident.core.progress import Progress
+from dynident.core.side_by_side import HERE, Engine
 from dynident_papers.ardiani2024.draws import (
-    OF_DRAWS,
     Drawn,
     describe_draws,
     estimate_draws,
@@ -36,23 +36,18 @@ from dynident_papers.ardiani2024.tables import tabulate_results
 from dynident_papers.report import Reproduction
 
 
-def reproduce_paper(progress: Progress, reduced: bool, timed: bool) -> Reproduction:
+def reproduce_paper(
+    progress: Progress, reduced: bool, timed: bool, engine: Engine = HERE
+) -> Reproduction:
     """Repeat the paper's experiment on the log of a TX40 and on its twin: see `REPRODUCTIONS`.
 
     The reduced form is at 2 kHz instead of 5 kHz by an integrator of lower order, and without most
     variants.
     """
-    found = estimate_all(progress, reduced)
+    found = estimate_all(progress, reduced, engine)
     third = estimate_third_scenario(found, progress, reduced)
-    return build_reproduction(found, third, () if reduced else draw_errors(progress), timed)
-
-
-def draw_errors(progress: Progress) -> tuple[Drawn, ...]:
-    """The scenarios under several draws of the random torques."""
-    shares = iter(range(1, len(OF_DRAWS) + 1))
-    return estimate_draws(
-        made_a_step=lambda: progress("ardiani2024, draws", next(shares) / len(OF_DRAWS))
-    )
+    draws = () if reduced else estimate_draws(progress=progress, engine=engine)
+    return build_reproduction(found, third, draws, timed)
 
 
 def build_reproduction(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from dynident.core.arrays import Array
+from dynident.core.progress import Progress, ignore_progress
+from dynident.core.side_by_side import HERE, Engine, gather_side_by_side
+from dynident.core.threads import limit_to_one_thread
 from dynident_papers.ardiani2024.estimated import (
     ACTUAL,
     CONTROLLER,
@@ -99,28 +103,38 @@ class Drawn:
         return 100.0 * float(np.mean(np.concatenate(held)))
 
 
+class Draw(NamedTuple):
+    """One draw of a scenario's random torques, and by which methods it is estimated."""
+
+    scenario: Scenario
+    number: int
+    methods: tuple[str, ...]
+
+
+@limit_to_one_thread
+def estimate_draw(task: Draw) -> list[Fit]:
+    """One fit a method."""
+    bench = build_bench(RATE, integrator=INTEGRATOR)
+    problem, simulation = bench.problem(task.scenario, task.number), bench.simulation(task.scenario)
+    return [estimate_method(problem, simulation, method) for method in task.methods]
+
+
 def estimate_draws(
     scenarios: Sequence[Scenario] = OF_DRAWS,
     methods: Sequence[str] = DRAWN,
     draws: int = DRAWS,
-    made_a_step: Callable[[], None] = lambda: None,
+    progress: Progress = ignore_progress,
+    engine: Engine = HERE,
 ) -> tuple[Drawn, ...]:
-    """The methods on scenarios whose random torques are drawn several times, a step each."""
-    bench, found = build_bench(RATE, integrator=INTEGRATOR), []
-    for scenario in scenarios:
-        simulation = bench.simulation(scenario)
-        problems = [bench.problem(scenario, draw) for draw in range(draws)]
-        found += [
-            summarise_draws(
-                bench,
-                scenario,
-                method,
-                [estimate_method(problem, simulation, method) for problem in problems],
-            )
-            for method in methods
-        ]
-        made_a_step()
-    return tuple(found)
+    """The methods on scenarios whose random torques are drawn several times, a task a draw."""
+    tasks = [Draw(each, k, tuple(methods)) for each in scenarios for k in range(draws)]
+    fits = gather_side_by_side(estimate_draw, tasks, engine, progress, "ardiani2024, draws")
+    bench = build_bench(RATE, integrator=INTEGRATOR)
+    return tuple(
+        summarise_draws(bench, scenario, method, [own[m] for own in fits[s : s + draws]])
+        for s, scenario in zip(range(0, len(tasks), draws), scenarios, strict=True)
+        for m, method in enumerate(methods)
+    )
 
 
 def summarise_draws(bench: Bench, scenario: Scenario, method: str, fits: Sequence[Fit]) -> Drawn:

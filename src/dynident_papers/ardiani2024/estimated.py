@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import process_time
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,7 +14,9 @@ from dynident.consistency.bootstrap import REPLICATES, Bootstrap
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
-from dynident.core.progress import Progress, ignore_progress
+from dynident.core.progress import Progress, ignore_progress, report_part
+from dynident.core.side_by_side import HERE, Engine, gather_side_by_side
+from dynident.core.threads import limit_to_one_thread
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.instrument_tests import run_identity_test
@@ -268,7 +270,26 @@ class Results:
         return np.array([name[:2] in ("fv", "fc", "of") for name in self.bench.clean.base.names])
 
 
-def estimate_all(progress: Progress = ignore_progress, reduced: bool = False) -> Results:
+class Job(NamedTuple):
+    """Some methods on a scenario, of a robot with Coulomb friction or without."""
+
+    rate: float
+    coulomb: bool
+    integrator: str
+    scenario: Scenario
+    methods: tuple[str, ...]
+
+
+@limit_to_one_thread
+def estimate_job(job: Job) -> Outcome:
+    """The scenario's estimates."""
+    bench = build_bench(job.rate, job.coulomb, job.integrator)
+    return estimate_scenario(bench, job.scenario, job.methods)
+
+
+def estimate_all(
+    progress: Progress = ignore_progress, reduced: bool = False, engine: Engine = HERE
+) -> Results:
     """Simulate and estimate all that `dynident_papers.ardiani2024` reports.
 
     The reduced form is at 2 kHz instead of 5 kHz by an integrator of lower order, without most of
@@ -278,21 +299,23 @@ def estimate_all(progress: Progress = ignore_progress, reduced: bool = False) ->
     rate, integrator = (2000.0, "ode1") if reduced else (5000.0, "ode3")
     rough, smooth = (build_bench(rate, coulomb, integrator) for coulomb in (True, False))
     few, all_ = (*FEW, *CONSTRAINED), tuple(METHODS)
-    jobs = [(rough, ACTUAL, few if reduced else all_)]
-    jobs += [(rough, s, FEW if reduced else all_) for s in (DOWNGRADED, TWO_LOGS, STRIBECK)]
-    jobs += [
-        (rough, CONTROLLER, (*few, "pi-didim") if reduced else all_),
-        (rough, BIASED, FEW if reduced else few),
+    asked: list[tuple[bool, Scenario, tuple[str, ...]]]
+    asked = [(True, ACTUAL, few if reduced else all_)]
+    asked += [(True, s, FEW if reduced else all_) for s in (DOWNGRADED, TWO_LOGS, STRIBECK)]
+    asked += [
+        (True, CONTROLLER, (*few, "pi-didim") if reduced else all_),
+        (True, BIASED, FEW if reduced else few),
     ]
     if not reduced:
-        jobs += [(rough, s, all_) for s in (IN_LOOP, *STARTS)]
+        asked += [(True, s, all_) for s in (IN_LOOP, *STARTS)]
         lost = (*FEW, "pc-idim-iv")
-        jobs += [(rough, s, lost if s in LOST else FEW) for s in WEAK[:-1]]
-        jobs += [(smooth, s, FEW) for s in SMOOTH]
-    steps, outcomes = len(jobs) + 4, {}
-    for k, (robot, scenario, methods) in enumerate(jobs, start=1):
-        outcomes[scenario.label] = estimate_scenario(robot, scenario, methods)
-        progress("ardiani2024", k / steps)
+        asked += [(True, s, lost if s in LOST else FEW) for s in WEAK[:-1]]
+        asked += [(False, s, FEW) for s in SMOOTH]
+    jobs = [Job(rate, coulomb, integrator, s, methods) for coulomb, s, methods in asked]
+    steps = len(jobs) + 4
+    part = report_part(progress, "ardiani2024", 0.0, len(jobs) / steps)
+    found = gather_side_by_side(estimate_job, jobs, engine, part, "scenarios")
+    outcomes = {job.scenario.label: own for job, own in zip(jobs, found, strict=True)}
     compared = {
         s.label: compare_constraints(
             rough,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -315,6 +315,7 @@ class Bench:
         return tuple(found)
 
 
+@lru_cache(maxsize=2)
 def build_bench(rate: float = 5000.0, coulomb: bool = True, integrator: str = "ode3") -> Bench:
     """The TX40 twin on its references.
 

@@ -18,6 +18,7 @@ figures   the figures
 from __future__ import annotations
 
 from dynident.core.progress import Progress
+from dynident.core.side_by_side import HERE, Engine
 from dynident_papers.brunot2019.estimated import Results, estimate_all
 from dynident_papers.brunot2019.figures import draw_figures
 from dynident_papers.brunot2019.remarks import collect_remarks
@@ -25,13 +26,15 @@ from dynident_papers.brunot2019.tables import tabulate_results
 from dynident_papers.report import Reproduction
 
 
-def reproduce_paper(progress: Progress, reduced: bool, timed: bool) -> Reproduction:
+def reproduce_paper(
+    progress: Progress, reduced: bool, timed: bool, engine: Engine = HERE
+) -> Reproduction:
     """Repeat the paper's experiment on the log of a TX40 and on its twin: see `REPRODUCTIONS`.
 
     The reduced form is shorter and coarser, for a quick look and for tests. With computing times
     also stand sensitivities by differences, as the paper has them.
     """
-    return build_reproduction(estimate_all(progress, reduced, timed), timed)
+    return build_reproduction(estimate_all(progress, reduced, timed, engine), timed)
 
 
 def build_reproduction(found: Results, timed: bool = False) -> Reproduction:

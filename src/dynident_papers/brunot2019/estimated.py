@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from time import process_time
+from typing import NamedTuple
 
 import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.options import Options
-from dynident.core.progress import Progress, ignore_progress
+from dynident.core.progress import Progress, ignore_progress, report_part
+from dynident.core.side_by_side import HERE, Engine, gather_side_by_side
+from dynident.core.threads import limit_to_one_thread
 from dynident.estimators.closed_loop import (
     Auxiliary,
     build_auxiliary_model,
@@ -241,8 +244,27 @@ class Results:
         return {m: measure_coulomb_bias(take_beta_or_nan(run[1][m]), run[0]) for m in METHODS}
 
 
+class Asked(NamedTuple):
+    """A setting beside the main one, and what is estimated of it, from least squares on."""
+
+    setting: Setting
+    scale: Scale
+    keys: tuple[Column, ...]
+
+
+@limit_to_one_thread
+def estimate_setting(asked: Asked) -> tuple[Array, TestResult, Answers]:
+    """True values, the F-test that the parameters left out are zero, and the answers."""
+    case = simulate_case(load_twin(), asked.setting, asked.scale)
+    found: Answers = {key: estimate_case(case, *key, start="least-squares") for key in asked.keys}
+    return case.truth, evaluate_essential_test(case), found
+
+
 def estimate_all(
-    progress: Progress = ignore_progress, reduced: bool = False, differenced: bool = False
+    progress: Progress = ignore_progress,
+    reduced: bool = False,
+    differenced: bool = False,
+    engine: Engine = HERE,
 ) -> Results:
     """Simulate and estimate all that `dynident_papers.brunot2019` reports.
 
@@ -255,9 +277,17 @@ def estimate_all(
     scale, side = (REDUCED, REDUCED) if reduced else (FULL, SIDE)
     chosen = FEW if reduced else MISMATCHES
     keys = [(kind, method) for kind in KINDS for method in METHODS]
-    total = 1 + len(keys) + len(chosen) + len(NOISES) + len(list_measured_cases(reduced))
+    decimated = tuple(("decimated", method) for method in METHODS)
+    tasks = [Asked(replace(each, disturbance=0.0), side, decimated) for each in chosen]
+    for setting in NOISES:
+        kinds = KINDS if setting.log_noise > 0.0 or not reduced else ("decimated",)
+        pairs = tuple((k, m) for k in kinds for m in ("ols", "clie", "didim"))
+        tasks.append(Asked(setting, side, pairs))
+    total = 1 + len(tasks) + len(keys) + len(list_measured_cases(reduced))
     total += (0 if reduced else len(OTHERS)) + differenced * len(OF_LOOPS)
-    steps = iter(range(1, total + 1))
+    part = report_part(progress, "brunot2019", 0.0, len(tasks) / total)
+    found = gather_side_by_side(estimate_setting, tasks, engine, part, "settings")
+    steps = iter(range(len(tasks) + 1, total + 1))
 
     def made_a_step() -> None:
         progress("brunot2019", next(steps) / total)
@@ -273,20 +303,15 @@ def estimate_all(
         slopes = Slopes("differences")
         differences[method] = estimate_case(main, "decimated", method, slopes=slopes)
         made_a_step()
-    mismatches = []
-    for setting in chosen:
-        case = simulate_case(twin, replace(setting, disturbance=0.0), side)
-        found = {m: estimate_case(case, "decimated", m, start="least-squares") for m in METHODS}
-        mismatches.append((setting, case.truth, found))
-        made_a_step()
+    mismatches = [
+        (setting, truth, {method: own for (_, method), own in answered.items()})
+        for setting, (truth, _, answered) in zip(chosen, found[: len(chosen)], strict=True)
+    ]
     noises = [(MAIN, evaluate_essential_test(main), answers)]
-    for setting in NOISES:
-        case = simulate_case(twin, setting, side)
-        kinds = KINDS if setting.log_noise > 0.0 or not reduced else ("decimated",)
-        pairs = [(k, m) for k in kinds for m in ("ols", "clie", "didim")]
-        few: Answers = {(k, m): estimate_case(case, k, m, start="least-squares") for k, m in pairs}
-        noises.append((setting, evaluate_essential_test(case), few))
-        made_a_step()
+    noises += [
+        (setting, test, few)
+        for setting, (_, test, few) in zip(NOISES, found[len(chosen) :], strict=True)
+    ]
     measured = estimate_measured_log(twin, reduced, made_a_step)
     return Results(
         twin, scale, side, main, answers, tuple(mismatches), tuple(noises), measured, differences

@@ -16,6 +16,7 @@ tables    the tables
 from __future__ import annotations
 
 from dynident.core.progress import Progress
+from dynident.core.side_by_side import HERE, Engine
 from dynident_papers.published import ZHANG_MODELS
 from dynident_papers.report import Reproduction
 from dynident_papers.zhang2018.estimated import Results, estimate_all, measure_belief_error
@@ -23,13 +24,15 @@ from dynident_papers.zhang2018.instance import METHOD, MODELS
 from dynident_papers.zhang2018.tables import draw_figures, tabulate_results
 
 
-def reproduce_paper(progress: Progress, reduced: bool, timed: bool) -> Reproduction:
+def reproduce_paper(
+    progress: Progress, reduced: bool, timed: bool, engine: Engine = HERE
+) -> Reproduction:
     """Repeat the survey's simulation on a stand-in of its arm: see `REPRODUCTIONS`.
 
     The reduced form has fewer trajectories to choose from, shorter tracking, and two models of
     Table 12.
     """
-    return build_reproduction(estimate_all(progress, reduced), timed)
+    return build_reproduction(estimate_all(progress, reduced, engine), timed)
 
 
 def build_reproduction(found: Results, timed: bool = False) -> Reproduction:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,7 +16,9 @@ from dynident.control.reference import Reference
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.inertia import to_com
-from dynident.core.progress import Progress
+from dynident.core.progress import Progress, report_part
+from dynident.core.side_by_side import HERE, Engine, gather_side_by_side
+from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import Idim
 from dynident.estimators.closed_loop import Simulation
@@ -184,10 +186,11 @@ class Results:
     noisy_ranged: dict[str, Errors]
 
 
-def estimate_all(progress: Progress, reduced: bool) -> Results:
+def estimate_all(progress: Progress, reduced: bool, engine: Engine = HERE) -> Results:
     """Everything that the tables show."""
     arm = load_arm()
     progress("zhang2018", 0.0)
+    part = partial(report_part, progress, "zhang2018")
     reference = choose_trajectory(arm, 4 if reduced else 40)
     problems = {
         "clean": build_undecimated_problem(arm.believed, simulate_exact_log(arm, reference)),
@@ -195,20 +198,11 @@ def estimate_all(progress: Progress, reduced: bool) -> Results:
             arm.believed, simulate_noisy_torque_log(arm, reference, seed=1)
         ),
     }
-    progress("zhang2018", 0.3)
-    found: dict[str, dict[str, Errors]] = {"clean": {}, "noisy": {}}
-    failures = []
-    methods = METHODS if reduced else (*METHODS, *GLOBAL)
-    for k, method in enumerate(methods):
-        for kind, own in problems.items():
-            try:
-                solve = make_method_solver(own, method)
-                found[kind][method] = measure_estimate_errors(
-                    arm, reference, own, solve, not reduced
-                )
-            except ComputationError as error:
-                failures.append(f"{method} ({kind}): {error}")
-        progress("zhang2018", 0.3 + 0.4 * (k + 1) / len(methods))
+    failures: list[str] = []
+    work = partial(measure_method_errors, arm, reference, problems, not reduced)
+    tasks = [(m, kind) for m in (*METHODS, *(() if reduced else GLOBAL)) for kind in problems]
+    answers = gather_side_by_side(work, tasks, engine, part(0.3, 0.7), "methods")
+    found = sort_answers(tasks, answers, "", failures)
     positions = {}
     for filtered in (True, False):
         log = simulate_measured_log(arm, reference, 1, filtered)
@@ -237,20 +231,15 @@ def estimate_all(progress: Progress, reduced: bool) -> Results:
             ranged[kind][method] = measure_estimate_errors(
                 arm, reference, own, partial(return_found, pair), False
             )
-    progress("zhang2018", 0.8)
-    curved: dict[str, dict[str, Errors]] = {"clean": {}, "noisy": {}}
     rubbing = load_arm(STRIBECK)
     logs = {
         "clean": simulate_exact_log(rubbing, reference),
         "noisy": simulate_noisy_torque_log(rubbing, reference, seed=1),
     }
-    for method in CURVED if reduced else (*CURVED, *SEARCHED):
-        for kind, log in logs.items():
-            try:
-                curved[kind][method] = measure_curved_errors(rubbing, reference, log, method)
-            except ComputationError as error:
-                failures.append(f"{method} (Stribeck, {kind}): {error}")
-    progress("zhang2018", 0.9)
+    searching = partial(measure_curved_errors, rubbing, reference, logs)
+    tasks = [(m, kind) for m in (*CURVED, *(() if reduced else SEARCHED)) for kind in logs]
+    answers = gather_side_by_side(searching, tasks, engine, part(0.8, 0.9), "friction")
+    curved = sort_answers(tasks, answers, "Stribeck, ", failures)
     longer = choose_trajectory(arm, 1, periods=3 if reduced else 6)
     tracked = tuple(track_varying_friction(arm, longer, shape) for shape in ("ramp", "quadratic"))
     progress("zhang2018", 0.95)
@@ -272,6 +261,40 @@ def estimate_all(progress: Progress, reduced: bool) -> Results:
         ranged["clean"],
         ranged["noisy"],
     )
+
+
+def sort_answers(
+    tasks: Sequence[tuple[str, str]],
+    answers: Sequence[Errors | str],
+    what: str,
+    failures: list[str],
+) -> dict[str, dict[str, Errors]]:
+    """Answers by the kind of the log and by method; those who have none go to the failures."""
+    found: dict[str, dict[str, Errors]] = {"clean": {}, "noisy": {}}
+    for (method, kind), own in zip(tasks, answers, strict=True):
+        if isinstance(own, str):
+            failures.append(f"{method} ({what}{kind}): {own}")
+        else:
+            found[kind][method] = own
+    return found
+
+
+@limit_to_one_thread
+def measure_method_errors(
+    arm: Arm,
+    reference: Reference,
+    problems: dict[str, Problem],
+    timed: bool,
+    task: tuple[str, str],
+) -> Errors | str:
+    """A method on a kind of log, or why it has no answer."""
+    method, kind = task
+    own = problems[kind]
+    try:
+        solve = make_method_solver(own, method)
+        return measure_estimate_errors(arm, reference, own, solve, timed)
+    except ComputationError as error:
+        return str(error)
 
 
 def make_method_solver(own: Problem, method: str) -> Callable[[], Estimated]:
@@ -393,17 +416,24 @@ def measure_estimate_errors(
     return judge_parameters(arm, arm.idim, reference, theta, friction, seconds, values)
 
 
-def measure_curved_errors(arm: Arm, reference: Reference, log: Samples, method: str) -> Errors:
+@limit_to_one_thread
+def measure_curved_errors(
+    arm: Arm, reference: Reference, logs: dict[str, Samples], task: tuple[str, str]
+) -> Errors | str:
     """The same of a method on nonlinear friction, whose shapes it finds.
 
     e_f is of F_c, F_s, q_s and the viscous friction.
     """
-    own = Problem(arm.believed, log, STRIBECK, rotor=False)
+    method, kind = task
+    own = Problem(arm.believed, logs[kind], STRIBECK, rotor=False)
     start = time.process_time()
-    if method == FORGETTING:
-        found = identify(own, "ekf", rows="all", doctor=False, memory=MEMORY)
-    else:
-        found = identify(own, method, rows="all", doctor=False)
+    try:
+        if method == FORGETTING:
+            found = identify(own, "ekf", rows="all", doctor=False, memory=MEMORY)
+        else:
+            found = identify(own, method, rows="all", doctor=False)
+    except ComputationError as error:
+        return str(error)
     seconds = time.process_time() - start
     theta = found.estimate.theta
     if theta is None:

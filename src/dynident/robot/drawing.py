@@ -10,13 +10,15 @@ import numpy as np
 import pinocchio as pin
 
 from dynident.core.errors import InputError
-from dynident.excitation.obstacles import build_convex_hull
 from dynident.robot.geometry import (
     load_urdf_model,
     place_shape_points,
     read_disabled_pairs,
 )
 from dynident.robot.model import Robot
+
+Shape = Any
+"""A geometry of coal, which has no types."""
 
 
 @dataclass(frozen=True)
@@ -89,3 +91,11 @@ def find_unwatched_pairs(srdf: Path, drawing: Drawing) -> set[frozenset[str]]:
     if not any(pair <= drawing.links for pair in disabled):
         raise InputError(f"{srdf}: none of the links that it names are those of {drawing.path}")
     return disabled
+
+
+def build_convex_hull(shape: Shape) -> Shape:
+    """The convex hull of a mesh; other shapes as they are."""
+    if type(shape).__name__.startswith("BVHModel"):
+        shape.buildConvexHull(True, "Qt")
+        return shape.convex
+    return shape

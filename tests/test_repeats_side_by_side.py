@@ -1,0 +1,159 @@
+"""What repeats runs side by side: the same bits on every engine, in whatever order it is done."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+import toy
+from clusters import start_processes
+from test_excitation import QUICK, ROBOT
+
+import dynident as di
+from dynident.conic.cones import Definite
+from dynident.consistency.draws import CHAINS, Normal, Region, draw_by_hit_and_run
+from dynident.core import side_by_side
+from dynident.core.errors import ComputationError
+from dynident.core.progress import ignore_progress
+from dynident.core.side_by_side import HERE, Engine, Lost, gather_side_by_side
+from dynident.excitation import design
+from dynident_papers.ardiani2024 import draws, estimated
+from dynident_papers.brunot2019 import estimated as output_errors
+from dynident_papers.brunot2019.simulated import REDUCED
+
+
+def run_backwards(work: Callable[[Any], Any], tasks: list[Any], engine: Engine):
+    """As other processes do it: what crosses is plain data, and the last may be ready first."""
+    for k in reversed(range(len(tasks))):
+        own, task = pickle.loads(pickle.dumps((work, tasks[k])))
+        yield k, pickle.loads(pickle.dumps(own(task)))
+
+
+@pytest.fixture
+def backwards(monkeypatch) -> Engine:
+    monkeypatch.setitem(side_by_side.ENGINES, "backwards", run_backwards)
+    return Engine("backwards")
+
+
+def draw_chains(engine: Engine) -> np.ndarray:
+    """More chains than one task has."""
+    basis = np.zeros((3, 2, 2))
+    basis[0, 0, 0] = basis[1, 1, 1] = basis[2, 0, 1] = basis[2, 1, 0] = 1.0
+    normal = Normal(np.array([1.2, 0.8, 0.1]), np.eye(3), np.array([-1.0, -0.7, 0.2]))
+    region = Region.of([Definite("J", basis, np.zeros((2, 2)))], normal)
+    found, _ = draw_by_hit_and_run(
+        region, normal.mean, 2 * CHAINS + 10, np.random.default_rng(0), engine
+    )
+    return found
+
+
+def test_chains_of_draws_are_the_same_on_any_engine(backwards):
+    found = draw_chains(HERE)
+    assert np.array_equal(draw_chains(backwards), found)
+    assert len(np.unique(found, axis=0)) == 2 * CHAINS + 10  # no task repeats another's
+
+
+def search(engine: Engine, **options: Any) -> di.Excitation:
+    return di.excite(ROBOT, **{**QUICK, "starts": 3, "iterations": 10, **options}, engine=engine)
+
+
+@pytest.mark.parametrize("given", [{}, {"trajectory": "spline", "free_knots": True}])
+def test_starts_of_a_search_are_the_same_on_any_engine(backwards, given):
+    here, there = search(HERE, **given), search(backwards, **given)
+    assert np.array_equal(here.trajectory.C, there.trajectory.C)
+    assert here.design.value == there.design.value
+    assert here.design.stopped == there.design.stopped == "all 3 starts were searched"
+
+
+def test_the_first_start_is_that_of_a_search_with_fewer():
+    values = [search(HERE, starts=k).design.value for k in (1, 3)]
+    assert values[1] <= values[0]
+    one = search(HERE, starts=3).design.history[0][1]
+    assert one == values[0]
+
+
+def test_starts_that_lead_nowhere_leave_what_others_found(backwards, monkeypatch):
+    once = design.search_trajectory
+
+    def fail(task, rng, *rest):
+        """None of the second start, and no place to stand of the third."""
+        places = [np.random.default_rng([0, 0, k]).bit_generator.state for k in range(3)]
+        k = places.index(rng.bit_generator.state)
+        if k == 2:
+            raise ComputationError("nowhere to stand")
+        return None if k == 1 else once(task, rng, *rest)
+
+    monkeypatch.setattr(design, "search_trajectory", fail)
+    alone = search(HERE, starts=1)
+    assert all(search(each).design.value == alone.design.value for each in (HERE, backwards))
+    monkeypatch.setattr(design, "search_trajectory", lambda *rest: fail(*rest) and None)
+    for engine in (HERE, backwards):
+        with pytest.raises(ComputationError, match="nowhere to stand"):
+            search(engine)
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Work whose process ended, of the task with this number."""
+
+    number: int
+
+    def __call__(self, task: int) -> int | Lost:
+        return Lost("its process ended") if task == self.number else task
+
+
+def test_a_result_that_has_to_be_there_is_missed():
+    assert gather_side_by_side(Ends(9), range(3), HERE, ignore_progress, "counting") == [0, 1, 2]
+    with pytest.raises(ComputationError, match="counting: its process ended"):
+        gather_side_by_side(Ends(1), range(3), HERE, ignore_progress, "counting")
+
+
+def repeat_draws(engine: Engine) -> tuple[draws.Drawn, ...]:
+    return draws.estimate_draws((draws.QUIET,), ("wls",), draws=2, engine=engine)
+
+
+def judge_setting(engine: Engine) -> np.ndarray:
+    setting = replace(output_errors.FEW[0], disturbance=0.0)
+    asked = [output_errors.Asked(setting, REDUCED, (("decimated", "ols"),))]
+    ((truth, _, found),) = gather_side_by_side(
+        output_errors.estimate_setting, asked, engine, ignore_progress, "settings"
+    )
+    return np.append(truth, found["decimated", "ols"].value)
+
+
+def estimate_weak_scenario(engine: Engine) -> np.ndarray:
+    job = estimated.Job(2000.0, True, "ode1", draws.ACTUAL, ("wls",))
+    (found,) = gather_side_by_side(
+        estimated.estimate_job, [job], engine, ignore_progress, "scenarios"
+    )
+    return found.fits["wls"].beta
+
+
+@pytest.mark.long
+def test_cases_of_papers_are_the_same_on_any_engine(backwards):
+    for one, other in zip(repeat_draws(HERE), repeat_draws(backwards), strict=True):
+        assert np.array_equal(one.errors, other.errors)
+        assert len({fit.beta.tobytes() for fit in one.fits}) == 2
+    for each in (judge_setting, estimate_weak_scenario):
+        assert np.array_equal(each(HERE), each(backwards))
+
+
+@pytest.mark.long
+def test_the_same_bits_in_processes_and_on_a_cluster():
+    robot = toy.arm(2)
+    recording, _ = toy.log(robot, noise=1.0)
+    fit = di.identify(di.Problem(robot, toy.on_its_motion(recording)))
+    chains, drawn = draw_chains(HERE), di.sample(fit, 300).theta
+    here, repeated = search(HERE), repeat_draws(HERE)
+    with start_processes() as cluster:
+        engines = [Engine(workers=2), Engine("dask", scheduler=cluster.scheduler_address)]
+        for engine in engines:
+            assert np.array_equal(draw_chains(engine), chains)
+            assert np.array_equal(di.sample(fit, 300, engine=engine).theta, drawn)
+            assert np.array_equal(search(engine).trajectory.C, here.trajectory.C)
+            for one, other in zip(repeat_draws(engine), repeated, strict=True):
+                assert np.array_equal(one.errors, other.errors)
