@@ -23,7 +23,7 @@ def replay(
     logs: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[LOG...]",
+            metavar="LOG",
             help="a,b for side by side; those that the result's study holds out, or else fits, if "
             "not given.",
             show_default=False,

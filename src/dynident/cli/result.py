@@ -14,7 +14,7 @@ from dynident.cli.output import print_json, say, say_written, write_page
 @add_log_flags
 def validate(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
-    logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="a,b for side by side.")],
+    logs: Annotated[list[str], typer.Argument(metavar="LOG", help="a,b for side by side.")],
     lowpass: LowpassOption = None,
     page: PageOption = None,
     json: JsonFlag = False,
