@@ -286,10 +286,15 @@ def test_help_has_flags_in_groups_and_those_of_methods_on_request(capfd):
     titles = re.findall(r"^([A-Z][a-z ]+):$", short, re.M)
     assert titles == ["Arguments", "Robot and logs", "Preparation", "Method", "Output", "Options"]
     assert "--bootstrap" not in short
-    assert "<" not in short  # no type of the parser
+    assert "every method" not in short.lower()
+    assert short.startswith("Usage: dynident identify [OPTIONS] [STUDY.toml]\n")
     whole = tell(capfd, ["identify", "--help-methods"]).out
-    assert "Options of methods:" in whole
+    assert not re.search("[<{]|TEXT", whole)  # no type of the parser
+    headings = re.findall(r"^(Of [^:]+):$", whole, re.M)
+    assert len(headings) == len(set(headings)) > 5
+    assert all(len(line) <= 80 for line in whole.splitlines())
     assert "--bootstrap N" in whole
+    assert "--torque-std X[,X...]" in whole
 
 
 def test_help_and_version(capfd):

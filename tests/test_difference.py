@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -22,7 +23,7 @@ from dynident.export.urdf import render_urdf
 from dynident.recording.prepare import prepare
 from dynident.recording.read import read_log
 from dynident.regression.problem import Problem
-from dynident.report.difference import find_common_base
+from dynident.report.difference import compare_results, find_common_base
 from dynident.report.fit import Fit
 from dynident.robot import load_robot
 from dynident.study.fits import read_result
@@ -55,6 +56,30 @@ def test_a_result_does_not_differ_from_itself():
     assert found.test.statistic == 0.0
     assert found.shared_logs == ("run0.csv",)
     assert "both were fitted to run0.csv" in found.notes[0]
+    assert len(repr(found)) < 100
+    assert "print(found.summary())" in repr(found)
+
+
+def test_masses_and_drives_have_error_bars_and_units_and_rounding_is_no_difference():
+    found = compare_results(fit(seed=1), None)
+    text = found.summary()
+    mass, file = text.partition("mass A")[2].splitlines()[1].split()[1:3]
+    assert re.fullmatch(r"[\d.]+\(\d+\)", mass)
+    assert "(" not in file
+    assert "units     Ia [kg m^2]; fv [Nm s/rad]; fc, off [Nm]" in text
+    assert "mass [kg]" in text
+    near = fit().phi.copy()
+    near[:, 1:4] += 1e-9 * near[:, :1]
+    moved = replace(fit(), estimate=replace(fit().estimate, theta=set_bodies(fit(), near)))
+    shifts = fit().compare(moved).summary().partition("dx mm")[2].splitlines()[1].split()
+    assert shifts[3:6] == ["0", "0", "0"]
+
+
+def set_bodies(result: Fit, phi: np.ndarray) -> np.ndarray:
+    """Standard parameters with other bodies."""
+    theta = result.theta.copy()
+    theta[: result.idim.inertial] = phi.ravel()
+    return theta
 
 
 @pytest.mark.parametrize("method", ["pc-idim-ls", "wls"])

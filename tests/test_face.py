@@ -26,7 +26,7 @@ from dynident.fit.parameters import (
     list_correlated_pairs,
     list_drive_errors,
 )
-from dynident.plots.charts import Rule, thin_to_extremes
+from dynident.plots.charts import Rule, label_joint, thin_to_extremes
 from dynident.plots.coverage import Range, build_coverage, build_spectrum, estimate_density
 from dynident.plots.overview import find_step
 from dynident.recording.recording import Recording
@@ -497,6 +497,8 @@ def test_an_overview_reads_as_text_and_in_one_line():
         "q, tau, qref",
         "1 gap",
         "rad or m",
+        "rad/s or m/s",
+        "Nm or N",
     ):
         assert words in text
     assert repr(found) == "<Overview of a log: 2 joints, 8 s at 1000 Hz; print() shows it>"
@@ -506,6 +508,31 @@ def test_an_overview_reads_as_text_and_in_one_line():
     assert len(root.xpath("./details[@open]")) == 0
     opened = lxml.html.fragment_fromstring(found._repr_html_())
     assert len(opened.xpath("./details[@open]")) == 3
+
+
+def test_what_a_prompt_shows_is_one_line():
+    fit = identified()
+    for found, words in (
+        (fit.controller_model(), "<ControllerModel of toy: inverse_dynamics"),
+        (di.sample(fit, 3), "<Draws of toy: 3 sets of 28 parameters>"),
+        (fit.compare(fit), "<Difference of toy by pc-idim-ls and a result of pc-idim-ls"),
+    ):
+        assert repr(found).startswith(words)
+        assert len(repr(found)) < 120
+
+
+def test_a_wrong_call_is_answered_by_the_right_one():
+    log = coarse_log()
+    with pytest.raises(InputError, match="prepare has no option 'bandwith'; did you mean 'band"):
+        di.prepare(log, bandwith=5.0)  # type: ignore[call-arg]
+    with pytest.raises(InputError, match=r"doctor takes Study, not Recording: or a Problem of"):
+        di.doctor(log)  # type: ignore[arg-type]
+
+
+def test_a_joint_is_numbered_where_its_name_does_not_say_it():
+    names = ["joint_1", "elbow", "axis2", "wrist12"]
+    shown = [label_joint(name, names) for name in (*names, "base fx")]
+    assert shown == ["joint_1", "2  elbow", "3  axis2", "4  wrist12", "base fx"]
 
 
 def test_logs_without_torque_steps_or_the_robots_joints():

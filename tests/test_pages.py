@@ -114,7 +114,9 @@ def judged_pages() -> dict[str, str]:
     beta = np.tile(fit.estimate.beta, (10, 1)) + time[:, None]
     followed = (time, beta, 0.1 + 0.0 * beta, load)
     return {
-        "doctor": render_doctor_page("toy", [report, sound]),
+        "doctor": render_doctor_page(
+            "toy", [report, sound], dict.fromkeys(names, False), fit.samples[:1]
+        ),
         "validation": render_validation_page(fit, [(fit.validation[0], fit.held_out)]),
         "draws": render_draws_page(fit, draws, [inside]),
         "replays": render_replays_page(

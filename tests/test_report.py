@@ -413,7 +413,8 @@ def test_missing_numbers_are_dashes():
     assert format_number(None) == format_number(float("nan")) == format_percent(float("inf")) == "-"
     assert format_number(0.0) == "0"
     assert format_number(247.0, 3) == "247"
-    assert format_percent(0.001) == "1.0e-03"
+    assert format_percent(0.001) == "0.001"
+    assert format_percent(0.009876) == "0.0099"
     assert format_percent(1234.5) == "1234"
 
 

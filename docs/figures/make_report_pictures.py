@@ -41,7 +41,7 @@ def main() -> None:
         folder = Path(made)
         page = folder / "report.html"
         for robot, left_out, size in (
-            ("tx40", HEAD, (1100, 1030)),
+            ("tx40", HEAD, (1100, 890)),
             ("quadruped", GROUND, (1100, 970)),
         ):
             fit = di.run_study(di.read_study(TOP / "examples" / robot / "study.toml"))

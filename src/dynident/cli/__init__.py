@@ -317,7 +317,7 @@ def run(argv: list[str] | None = None) -> int:
 
 def describe_parser_error(error: typer.TyperException) -> str:
     """What the parser says, with the value that it could not read."""
-    said = error.format_message().rstrip(".")
+    said = error.format_message().rstrip(".?")
     if not isinstance(error, typer.BadParameter) or error.__cause__ is None:
         return said
     from pydantic import ValidationError  # a tenth of a second that --help does not need

@@ -26,11 +26,19 @@ def compare(
     given: StudyFlags,
     methods: Annotated[
         str | None,
-        typer.Option("--methods", help=f"Names with commas: {','.join(METHODS)} if not given."),
+        typer.Option(
+            "--methods",
+            metavar="NAME[,NAME...]",
+            help=f"Names with commas: {','.join(METHODS)} if not given.",
+        ),
     ] = None,
     frictions: Annotated[
         str | None,
-        typer.Option("--frictions", help="Friction models, names with commas; seven by default."),
+        typer.Option(
+            "--frictions",
+            metavar="NAME[,NAME...]",
+            help="Friction models, names with commas; seven by default.",
+        ),
     ] = None,
     blocks: Annotated[
         int | None,

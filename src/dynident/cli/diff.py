@@ -61,13 +61,12 @@ def diff(
             own, warnings = compare_on_logs(one, other, files, told.layout)
         say("warning", warnings)
         found.append(replace(own, names=("A", letter)))
-    write_page(page, lambda: render_difference_page(found))
     if json:
         every = [each.to_dict() for each in found]
         print_json(every[0] if len(every) == 1 else {"schema": SCHEMA, "differences": every})
-        return
-    if len(found) > 1:
-        for letter, path in zip(ascii_uppercase, results):
-            typer.echo("\n".join(format_entry(letter, str(path))))
-        typer.echo()
-    typer.echo("\n\n".join(each.summary(full) for each in found))
+    else:
+        letters = zip(ascii_uppercase, results if len(found) > 1 else ())
+        heads = ["\n".join(format_entry(letter, str(path))) for letter, path in letters]
+        listed = ["\n".join(heads)] if heads else []
+        typer.echo("\n\n".join([*listed, *(each.summary(full) for each in found)]))
+    write_page(page, lambda: render_difference_page(found))

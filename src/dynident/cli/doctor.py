@@ -16,6 +16,7 @@ from dynident.core.errors import InputError, name_study_in_errors
 
 if TYPE_CHECKING:
     from dynident.fit.doctor import Report
+    from dynident.study.study import Study
 
 
 @add_study_flags("validate")
@@ -34,7 +35,6 @@ def doctor(
     """Find what is wrong with logs: signs, orders, units, delays, offsets, stuck signals."""
     from dynident.cli.progress import show_progress
     from dynident.core.files import refuse_outputs, write_files
-    from dynident.report.pages import render_doctor_page
     from dynident.study.doctor import doctor, render_mended_study
     from dynident.study.study import list_input_files
 
@@ -51,14 +51,24 @@ def doctor(
         print_json([build_report_dict(report) for report in reports])
     else:
         typer.echo(format_reports(reports))
-    robot = Path(chosen.robot.file).stem
-    write_page(page, lambda: render_doctor_page(robot, reports))
+    write_page(page, lambda: render_study_page(chosen, reports))
     if study is not None and fix is not None:
         if not any(report.mendable for report in reports):
             raise InputError("nothing was found that a study could repair; no copy is written")
         text = study.read_text(encoding="utf-8-sig")
         write_files({fix: render_mended_study(text, reports).encode()})
         say_written(fix)
+
+
+def render_study_page(study: Study, reports: Sequence[Report]) -> str:
+    """What was found, beside the logs of a study."""
+    from dynident.report.pages import render_doctor_page
+    from dynident.study.study import load_study_robot, read_study_recordings
+
+    robot = load_study_robot(study)
+    logs = read_study_recordings(study, robot, torque=study.controller is None)
+    joints = {joint.name: joint.kind == "prismatic" for joint in robot.joints}
+    return render_doctor_page(robot.name, reports, joints, logs)
 
 
 def format_reports(reports: Sequence[Report]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import zip_longest
+from textwrap import fill
 from typing import Any
 
 import typer
@@ -10,8 +11,10 @@ from typer.core import TyperCommand
 
 LOGS, PREPARATION, METHOD, OUTPUT = "Robot and logs", "Preparation", "Method", "Output"
 OPTIONS, METHODS = "Options", "Options of methods"
-GROUPS = (LOGS, PREPARATION, METHOD, METHODS, OUTPUT, OPTIONS)
-"""In the order of a page."""
+GROUPS = (LOGS, PREPARATION, METHOD, OUTPUT, OPTIONS)
+"""In the order of a page; below them what some methods take, under their names."""
+WIDTH = 78
+"""Of a heading [characters]."""
 FLAGS = {
     LOGS: (
         "--robot", "--study", "--log", "--validate", "--preset", "--locked", "--floating",
@@ -22,7 +25,7 @@ FLAGS = {
     METHOD: ("--friction", "--method", "--as-given"),
     OUTPUT: (
         "--output", "--write-study", "--report", "--script", "--fix", "--urdf", "--mjcf", "--c",
-        "--full", "--json", "--strict", "--anyway",
+        "--full", "--json", "--strict", "--anyway", "--page", "--franka", "--mcap", "--rrd",
     ),
 }  # fmt: skip
 """What is in which group, wherever it stands; flags of options say theirs themselves."""
@@ -30,10 +33,11 @@ GROUP_OF = {flag: group for group, flags in FLAGS.items() for flag in flags}
 VALUES = {
     "<path>": "FILE",
     "<list[Path]>": "FILE",
-    "<list[str]>": "TEXT",
-    "<str>": "TEXT",
+    "<list[str]>": "FILE",
+    "<str>": "NAME",
     "<float>": "X",
     "<int>": "N",
+    "<int range>": "N",
 }
 """What a flag is given, by the parser's names of types."""
 PORT = 8790
@@ -55,10 +59,17 @@ class GroupedCommand(TyperCommand):
                 told.append(LEFT_OUT[word])
         return super().parse_args(ctx, told)
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Arguments as a shell's pages name them: in brackets what may be left out, no braces."""
+        return [
+            piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)
+        ]
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write arguments, and flags group by group."""
+        """Write arguments, and flags group by group; those of some methods under these."""
         arguments: list[tuple[str, str]] = []
         groups: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
+        of_methods: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if record is None:
@@ -71,12 +82,16 @@ class GroupedCommand(TyperCommand):
                 name = name.replace(kind, called)
             known = (GROUP_OF[flag] for flag in param.opts if flag in GROUP_OF)
             group = getattr(param, "rich_help_panel", None) or next(known, OPTIONS)
+            if group == METHODS:
+                methods, _, words = words.partition(": ")
+                words = f"{words[:1].upper()}{words[1:]}"
+                of_methods.setdefault(methods, []).append((name, words))
+                continue
             groups[group].append((name, words))
-        if not ctx.meta.get(WHOLE):
-            groups.pop(METHODS)
-        for title, rows in (("Arguments", arguments), *groups.items()):
+        whole = [*of_methods.items()] if ctx.meta.get(WHOLE) else []
+        for title, rows in (("Arguments", arguments), *groups.items(), *whole):
             if rows:
-                with formatter.section(title):
+                with formatter.section(fill(title, WIDTH)):
                     formatter.write_dl(rows)
 
 

@@ -12,6 +12,7 @@ import typer
 
 from dynident.cli.help import METHOD, METHODS, show_method_flags
 from dynident.cli.options import (
+    EVERY,
     AnywayFlag,
     JsonFlag,
     LogFlags,
@@ -34,7 +35,7 @@ DEFAULT = MethodSection.model_fields["method"].default
 
 def choose_group(option: Option) -> str:
     """Flags of some methods have a group of their own."""
-    return METHOD if option.words.startswith("of every method") else METHODS
+    return METHOD if option.words.startswith(EVERY) else METHODS
 
 
 @add_flags(IDENTIFYING, choose_group=choose_group)

@@ -362,6 +362,10 @@ KEY_OF_FLAG = re.compile(
     r"^command line: (?P<log>log: )?key '(?P<table>log\[\d+\]\.|robot\.)?(?P<key>\w+)[^']*'"
 )
 """How a key is named that stands in no file."""
+EVERY = "of every method: "
+"""How the words of an option begin that is no method's own."""
+CALLED = {"srdf": "FILE", "link": "LINK", "sensor": "LINK", "frame": "FRAME"}
+"""Values that are no numbers, nor names of a list."""
 SHORT = {"n": "-n"}
 """Options whose flag has a short name too."""
 
@@ -386,6 +390,7 @@ def add_flags(
                 choose_parsed_type(option) | None,
                 typer.Option(
                     *list_flag_spellings(option),
+                    metavar=choose_metavar(option),
                     rich_help_panel=choose_group(option),
                     help=write_flag_help(option),
                 ),
@@ -417,9 +422,18 @@ def choose_parsed_type(option: Option) -> type:
     return next((kind for kind in (bool, int, float) if option.kinds == {kind}), str)
 
 
+def choose_metavar(option: Option) -> str | None:
+    """What a page of help calls a flag's value."""
+    if option.kinds == {bool} or option.name in CALLED:
+        return CALLED.get(option.name)
+    numbers = float in option.kinds | option.entries
+    called = "X" if numbers else "N" if int in option.kinds else "NAME"
+    return f"{called}[,{called}...]" if tuple in option.kinds else called
+
+
 def write_flag_help(option: Option) -> str:
     """What an option says, which words it may be, and what it is unless given."""
-    text = option.words.replace("`", "")
+    text = option.words.removeprefix(EVERY).replace("`", "")
     known = ", ".join(option.choices)
     if known not in text and not all(f"{word} (" in text for word in option.choices):
         text += f" ({known})"

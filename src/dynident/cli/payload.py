@@ -17,7 +17,7 @@ from dynident.cli.options import (
     add_flags,
     add_log_flags,
 )
-from dynident.cli.output import print_json, say, say_written, write_page
+from dynident.cli.output import paint_verdict, print_json, say, say_written, write_page
 from dynident.core.options import collect_options
 from dynident.loads.identify import FAMILIES
 
@@ -75,7 +75,7 @@ def payload(
     if json:
         print_json({**found.to_dict(), "verdict": fit.verdict.state})
     else:
-        typer.echo(f"{format_trust(fit)}\n{found.summary()}")
+        typer.echo(f"{found.summary()}\n\n{paint_verdict(format_trust(fit))}")
     write_page(page, lambda: render_payload_page(fit, found))
     say("warning", (*fit.robot.warnings, *samples.warnings))
     say_written(*outputs)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dynident.cli.options import JsonFlag, LogFlags, PageOption, add_log_flags
-from dynident.cli.output import print_json, say, write_page
+from dynident.cli.output import paint_verdict, print_json, say, write_page
 
 
 @add_log_flags
@@ -23,7 +23,7 @@ def replay(
     logs: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[LOG...]",
+            metavar="LOG",
             help="a,b for side by side; those that the result's study holds out, or else fits, if "
             "not given.",
             show_default=False,
@@ -65,12 +65,12 @@ def replay(
     say("warning", (words for each in found for words in each.warnings))
     named = own.robot.name if isinstance(own, Fit) else Path(own.robot.file).stem
     trusted = [*judge_trust(own)] if isinstance(own, Fit) else []
-    write_page(page, lambda: render_replays_page(named, trusted, found))
     if json:
         every = [each.document() for each in found]
         document = every[0] if len(every) == 1 else {"schema": SCHEMA, "logs": every}
         verdict = {"verdict": own.verdict.state} if isinstance(own, Fit) else {}
         print_json({**document, **verdict})
     else:
-        trust = [format_trust(own)] if isinstance(own, Fit) else []
-        typer.echo("\n\n".join([*trust, *(each.text() for each in found)]))
+        trust = [paint_verdict(format_trust(own))] if isinstance(own, Fit) else []
+        typer.echo("\n\n".join([*(each.text() for each in found), *trust]))
+    write_page(page, lambda: render_replays_page(named, trusted, found))

@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from dynident.cli.options import JsonFlag, LogFlags, LowpassOption, PageOption, add_log_flags
-from dynident.cli.output import print_json, say, say_written, write_page
+from dynident.cli.output import paint_verdict, print_json, say, say_written, write_page
 
 
 @add_log_flags
 def validate(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
-    logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="a,b for side by side.")],
+    logs: Annotated[list[str], typer.Argument(metavar="LOG", help="a,b for side by side.")],
     lowpass: LowpassOption = None,
     page: PageOption = None,
     json: JsonFlag = False,
@@ -37,8 +37,6 @@ def validate(
         found = [measure_log(fit, text.split(","), lowpass, told.layout) for text in logs]
     warnings = list(dict.fromkeys(note for one in found for note in one.warnings))
     say("warning", warnings)
-    measured = [(one.figures, one.samples) for one in found]
-    write_page(page, lambda: render_validation_page(fit, measured))
     if json:
         document = {
             "schema": "dynident.validation/1",
@@ -47,14 +45,15 @@ def validate(
             "warnings": warnings,
         }
         print_json(document)
-        return
-    typer.echo(format_trust(fit))
-    for one in found:
-        lines = format_free_errors(names, [(one.figures.log, one.figures.free)])
-        own = one.figures
+    for own in (one.figures for one in found if not json):
+        lines = format_free_errors(names, [(own.log, own.free)])
         if own.torque == "measured" or not own.free:
             lines.append(format_fit_figures(own.entries, own.nominal, own.torque))
         typer.echo("\n".join([own.log, *lines, ""]))
+    if not json:
+        typer.echo(paint_verdict(format_trust(fit)))
+    measured = [(one.figures, one.samples) for one in found]
+    write_page(page, lambda: render_validation_page(fit, measured))
 
 
 def report(

@@ -17,7 +17,7 @@ from dynident.cli.options import (
     add_log_flags,
     declare_directory,
 )
-from dynident.cli.output import print_json, say, say_written, write_page
+from dynident.cli.output import paint_verdict, print_json, say, say_written, write_page
 from dynident.core.options import collect_options
 from dynident.core.side_by_side import Engine
 from dynident.study.sample import Drawing
@@ -86,7 +86,7 @@ def sample(
     if json:
         print_json({**serialise_draws(draws, found), "verdict": fit.verdict.state})
     else:
-        typer.echo(f"{format_trust(fit)}\n{format_draws(draws, found)}")
+        typer.echo(f"{format_draws(draws, found)}\n\n{paint_verdict(format_trust(fit))}")
     write_page(page, lambda: render_draws_page(fit, draws, found))
     say("warning", fit.robot.warnings)
     say("note", notes)

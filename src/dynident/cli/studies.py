@@ -135,7 +135,10 @@ class StudyFlags:
 def read_study_flags(
     *,
     study: Annotated[
-        Path | None, typer.Argument(metavar="[STUDY.toml]", show_default=False)
+        Path | None,
+        typer.Argument(
+            metavar="STUDY.toml", show_default=False, help="Robot, logs and settings in one file."
+        ),
     ] = None,
     robot: RobotOption = None,
     log: Annotated[

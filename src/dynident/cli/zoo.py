@@ -14,7 +14,7 @@ from dynident.core.errors import InputError
 
 def zoo(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", show_default=False, help="One, in full.")
+        str | None, typer.Argument(metavar="NAME", show_default=False, help="One, in full.")
     ] = None,
     output: Annotated[
         Path | None,

@@ -45,7 +45,7 @@ def format_percent(value: float | None) -> str:
     if value is None or not math.isfinite(value):
         return "-"
     if 0.0 < abs(value) < 0.01 or abs(value) >= 1e5:
-        return f"{value:.1e}"
+        return f"{value:.2g}"
     return f"{value:.0f}" if abs(value) >= 1000.0 else f"{value:.2f}"
 
 

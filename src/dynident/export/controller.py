@@ -110,7 +110,7 @@ class ControllerModel:
     It works on arrays of its own: one of them a thread.
     """
 
-    __slots__ = ("_held", "_state")
+    __slots__ = ("_held", "_name", "_state")
 
     def __init__(self, model: Model, width: npt.ArrayLike | None = None) -> None:
         model.refuse_more_than_motion("a controller's model", ("load",))
@@ -133,6 +133,11 @@ class ControllerModel:
         bodies = build_bodies(idim.tree.bodies, dof)
         self._state = Instant(idim.tree, plant, bodies, steep=np.full(drives, STEEP), **room)
         self._held = Bundle(self._state)
+        self._name = robot.name
+
+    def __repr__(self) -> str:
+        """Whose it is, and what it answers."""
+        return f"<ControllerModel of {self._name}: inverse_dynamics, gravity, mass_matrix ...>"
 
     def inverse_dynamics(self, q: npt.ArrayLike, dq: npt.ArrayLike, ddq: npt.ArrayLike) -> Array:
         """Torque for one state and its acceleration, shape (dof,); see `Model.inverse_dynamics`."""

@@ -107,7 +107,7 @@ def warn_of_weak_excitation(
     weak = int(np.sum((low <= 0.0) & (high >= 0.0)))
     if found.essential is None and weak:
         notes.append(
-            f"{weak} of {len(low)} base parameters have a 95 % interval that contains zero: small "
+            f"the 95 % interval of {weak} of {len(low)} base parameters contains zero: small "
             "values, or little excited"
         )
     return notes

@@ -49,7 +49,7 @@ def render_payload_page(fit: Fit, found: Payload) -> str:
         ]
     ]
     numbers = [
-        ("value", [format_number(value, 5) for value in values[:count]]),
+        ("value", [format_number(value) for value in values[:count]]),
         ("95 % from", [format_number(value) for value in low[:count]]),
         ("to", [format_number(value) for value in high[:count]]),
         ("unit", list(UNITS[:count])),

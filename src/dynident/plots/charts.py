@@ -241,9 +241,11 @@ def share_dots(most: int, joints: int) -> int:
 
 
 def label_joint(name: str, joints: Sequence[str]) -> str:
-    """A joint's number and its name, short; the name alone of what is none of the joints."""
+    """A joint's number and its name, short; the name alone where it ends so, or is no joint's."""
     short = name if len(name) <= 16 else name[:15] + "…"
-    return f"{joints.index(name) + 1}  {short}" if name in joints else short
+    number = f"{joints.index(name) + 1}" if name in joints else ""
+    told = name[len(name.rstrip("0123456789")) :]
+    return short if number in ("", told) else f"{number}  {short}"
 
 
 def insert_gaps(signal: Array, breaks: np.ndarray) -> Array:

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from dynident.core.arrays import Array, Booleans, find_runs
-from dynident.plots.charts import BLUE, ORANGE, PALE, RED, Chart, Curve, Dots, Mark, Panel, Rule
+from dynident.plots.charts import (
+    BLUE,
+    ORANGE,
+    PALE,
+    RED,
+    Chart,
+    Curve,
+    Dots,
+    Mark,
+    Panel,
+    Rule,
+    label_joint,
+)
 from dynident.plots.curves import list_measured
 from dynident.plots.data import Channel, Torques
 
@@ -58,10 +71,11 @@ def build_coverage(
     return Panel((*ends, *marks), name, f"position [{unit}]", f"speed [{unit}/s]")
 
 
-def chart_spectra(channels: Sequence[Channel], series: Torques) -> Chart:
+def chart_spectra(channels: Sequence[Channel], series: Torques, joints: Sequence[str]) -> Chart:
     """Spectra of all channels of which a log has torques."""
     panels = (build_spectrum(series, *each) for each in list_measured(channels, series))
-    return Chart(tuple(panels), columns=3, together=True)
+    titled = (replace(panel, title=label_joint(panel.title, joints)) for panel in panels)
+    return Chart(tuple(titled), columns=3, together=True)
 
 
 def build_spectrum(series: Torques, column: int, channel: Channel) -> Panel:

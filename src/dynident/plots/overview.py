@@ -22,6 +22,13 @@ WHOLE = 0.05
 MOST = 0.99
 """Share of the differences that are multiples of the step."""
 
+UNITS = {
+    "rad": ("rad/s", "Nm"),
+    "m": ("m/s", "N"),
+    "rad or m": ("rad/s or m/s", "Nm or N"),
+}
+"""Of speed and torque, by the unit of a joint's position."""
+
 Range = tuple[float, float]
 """Lowest and highest value."""
 
@@ -214,6 +221,7 @@ def list_columns(found: Overview) -> list[tuple[str, list[tuple[str, list[str]]]
         ("limit", numbers(j.speed_limit for j in joints)),
         ("% used", shares(j.speed_share for j in joints)),
         ("% at rest", shares(j.resting for j in joints)),
+        ("unit", [UNITS[j.unit][0] for j in joints]),
     ]
     torque = [
         ("from", numbers(j.torque[0] for j in joints)),
@@ -222,6 +230,7 @@ def list_columns(found: Overview) -> list[tuple[str, list[tuple[str, list[str]]]
         ("limit", numbers(j.torque_limit for j in joints)),
         ("% used", shares(j.torque_share for j in joints)),
         ("step", numbers(j.torque_step for j in joints)),
+        ("unit", [UNITS[j.unit][1] for j in joints]),
     ]
     found_tables = [("position", position), ("speed", speed)]
     return found_tables + ([] if found.torque == "none" else [("torque", torque)])

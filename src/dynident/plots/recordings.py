@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -26,9 +26,10 @@ def draw_segments(
     colour: str,
     width: float,
     label: str = "",
+    points: int = POINTS,
 ) -> Curve:
     """A signal over its samples' time, with a gap between segments."""
-    share = POINTS / max(1, sum(stop - start for start, stop in segments))
+    share = points / max(1, sum(stop - start for start, stop in segments))
     parts = []
     for start, stop in segments:
         time = np.arange(start, stop) / rate
@@ -38,17 +39,42 @@ def draw_segments(
     return Curve(time, drawn, colour, width, label=label)
 
 
-def plot_recording(
-    axes: Given,
-    names: Sequence[str],
-    units: Sequence[tuple[str, str]],
-    rate: float,
-    segments: Sequence[tuple[int, int]],
-    q: Array,
-    tau: Array | None,
-    qref: Array | None,
-) -> Panels:
-    """Draw positions, with references, and torques of each joint.
+class Logged(Protocol):
+    """What a log measured, in SI units."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+
+    @property
+    def rate(self) -> float:
+        """[Hz]"""
+
+    @property
+    def segments(self) -> Sequence[tuple[int, int]]:
+        """Runs without a gap."""
+
+    @property
+    def q(self) -> Array:
+        """Positions, shape (samples, n)."""
+
+    @property
+    def tau(self) -> Array:
+        """Torques, shape (samples, n)."""
+
+    @property
+    def qref(self) -> Array | None:
+        """References of the positions, shape (samples, n)."""
+
+    @property
+    def torque(self) -> str:
+        """Whence torques are: ``measured``, ``none`` or ``law``."""
+
+
+def build_recording_panels(
+    names: Sequence[str], units: Sequence[tuple[str, str]], log: Logged, points: int = POINTS
+) -> list[Panel]:
+    """Position, with its reference, and torque of each joint over time.
 
     Parameters
     ----------
@@ -56,25 +82,30 @@ def plot_recording(
         Of the joints.
     units : sequence of (str, str)
         Of each joint's position and torque.
-    rate : float
-        [Hz]
-    segments : sequence of (int, int)
-    q, tau, qref : ndarray, shape (samples, n)
-        In SI units.
+    points : int
+        Of a line, about.
     """
-    panels = []
+    panels, shown = [], (log.rate, log.segments)
     for j, (name, (position, torque)) in enumerate(zip(names, units, strict=True)):
-        lines = [draw_segments(q[:, j], rate, segments, BLUE, 0.9)]
-        if qref is not None:
+        lines = [draw_segments(log.q[:, j], *shown, BLUE, 0.9, points=points)]
+        if log.qref is not None:
             lines = [
-                draw_segments(qref[:, j], rate, segments, PALE, 2.4, "reference"),
-                draw_segments(q[:, j], rate, segments, BLUE, 0.9, "measured"),
+                draw_segments(log.qref[:, j], *shown, PALE, 2.4, "reference", points),
+                draw_segments(log.q[:, j], *shown, BLUE, 0.9, "measured", points),
             ]
         panels.append(Panel(tuple(lines), name, "time [s]", f"position [{position}]", flush=True))
-        if tau is not None:
-            line = draw_segments(tau[:, j], rate, segments, GREEN, 0.7)
+        if log.torque != "none":
+            line = draw_segments(log.tau[:, j], *shown, GREEN, 0.7, points=points)
             panels.append(Panel((line,), x="time [s]", y=f"torque [{torque}]", flush=True))
-    signals = ("position",) if tau is None else ("position", "torque")
+    return panels
+
+
+def plot_recording(
+    axes: Given, names: Sequence[str], units: Sequence[tuple[str, str]], log: Logged
+) -> Panels:
+    """Draw the same."""
+    panels = build_recording_panels(names, units, log)
+    signals = ("position",) if log.torque == "none" else ("position", "torque")
     every = [f"{what} of {name}" for name in names for what in signals]
     with open_panels(axes, every, columns=len(signals), share_x=True) as places:
         for place, panel in zip(places, panels, strict=True):
@@ -96,8 +127,11 @@ def plot_recording_spectra(
 
     Parameters
     ----------
-    names, units, rate, q, tau
-        As of `plot_recording`.
+    names, units
+        As of `build_recording_panels`.
+    rate : float
+        [Hz]
+    q, tau : ndarray, shape (samples, n)
     longest : (int, int)
         The segment that is looked at.
     bandwidth : float, optional

@@ -13,7 +13,13 @@ from pydantic import AfterValidator, Field
 
 from dynident.core.arrays import Array, Booleans, freeze_array
 from dynident.core.errors import InputError, check_type
-from dynident.core.options import NotNegatives, Options, Positives, broadcast_to_joints
+from dynident.core.options import (
+    NotNegatives,
+    Options,
+    Positives,
+    broadcast_to_joints,
+    build_all_options,
+)
 from dynident.core.schema import Number
 from dynident.filters.blocks import (
     LONG,
@@ -69,8 +75,8 @@ class Preparation(Options):
 
     bandwidth: Annotated[
         Positives | None,
-        "of the joints' position control, or of the rigid motion; unless given 10, at most a "
-        "twentieth of the rate, and a warning [Hz]",
+        "of the joints' position control, or of the rigid motion; by default 10, or a "
+        "twentieth of the rate where that is less, with a warning [Hz]",
     ] = None
     position_hz: Annotated[
         Positives | None,
@@ -432,8 +438,7 @@ def prepare(
     ----------
     recording : Recording
     bandwidth : float or sequence of float, optional
-        Joint bandwidth omega_dyn [Hz]; without it 10 Hz, at most a twentieth of the rate, and
-        a warning.
+        Of the joints [Hz]; without it 10, at most a twentieth of the rate, and a warning.
     **options
         Those of `Preparation`: position_hz, torque_hz, decimation, drop_below, median,
         torque_median, derivatives, period, warmup, rests.
@@ -448,7 +453,8 @@ def prepare(
         When an option is out of range, the log is too short for its filters, or it is to be
         averaged and does not repeat.
     """
-    return prepare_by_options(recording, Preparation(bandwidth, **options))  # type: ignore[arg-type]
+    given = {"bandwidth": bandwidth, **options}
+    return prepare_by_options(recording, *build_all_options("prepare", [Preparation], given))
 
 
 def prepare_by_options(recording: Recording, wanted: Preparation) -> Samples:

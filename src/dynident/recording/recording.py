@@ -263,9 +263,7 @@ class Recording:
         InputError
             When the axes are of another number, or the robot has not the joints of the log.
         """
-        names, units = self._name_axes(robot)
-        tau = None if self.torque == "none" else self.tau
-        return plot_recording(axes, names, units, self.rate, self.segments, self.q, tau, self.qref)
+        return plot_recording(axes, *self._name_axes(robot), self)
 
     def spectrum(
         self, axes: Given = None, *, robot: Robot | None = None, bandwidth: float | None = None

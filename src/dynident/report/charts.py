@@ -10,7 +10,7 @@ from dynident.core.words import format_with_error, raise_powers
 from dynident.fit.figures import find_fitted_samples, thin_motion
 from dynident.fit.parameters import list_base_parameters, list_file_parameters
 from dynident.fit.result import Result
-from dynident.plots.charts import Panel, share_dots
+from dynident.plots.charts import Panel, label_joint, share_dots
 from dynident.plots.coverage import DOTS, Range, build_coverage
 from dynident.plots.parameters import build_forest
 from dynident.regression.generalised import GeneralisedSamples
@@ -35,7 +35,7 @@ def show_coverage(fit: Result, logs: Sequence[GeneralisedSamples]) -> list[Panel
     q, dq, fitted = (np.concatenate(each) for each in zip(*shown, strict=True))
     return [
         build_coverage(
-            joint.name,
+            label_joint(joint.name, fit.robot.joint_names),
             joint.kind == "prismatic",
             q[:, j - n],
             dq[:, first + j],

@@ -13,11 +13,18 @@ from scipy import linalg
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.inertia import serialise_body, to_com
-from dynident.core.words import format_entry, format_number, format_percent, format_table
+from dynident.core.words import (
+    format_entry,
+    format_number,
+    format_percent,
+    format_table,
+    format_with_error,
+)
 from dynident.dynamics.base import BaseParameters, find_base_from_rows
 from dynident.dynamics.units import find_parameter_unit
 from dynident.fit.json import serialise_drive, serialise_figure, serialise_validation
 from dynident.fit.parameters import (
+    find_body_errors,
     list_base_parameters,
     list_file_parameters,
 )
@@ -32,6 +39,7 @@ from dynident.report.text import (
     MORE,
     ErrorColumn,
     describe_test_result,
+    format_drive_units,
     format_free_errors,
     format_torque_errors,
     label_fit_figure,
@@ -115,6 +123,12 @@ class Difference:
     test: TestResult | None
     logs: tuple[Pair, ...] = ()
     names: tuple[str, str] = BOTH
+
+    def __repr__(self) -> str:
+        """What is beside what."""
+        other = "its robot file" if self.other is None else f"a result of {self.other.method}"
+        one = f"{self.one.robot.name} by {self.one.method}"
+        return f"<Difference of {one} and {other}; print(found.summary())>"
 
     @property
     def results(self) -> tuple[Result, ...]:
@@ -428,11 +442,16 @@ def format_links(found: Difference) -> list[str]:
     if not bodies:
         return []
     told = [[to_com(phi) for phi in pair] for pair in bodies.values()]
-    columns = [
-        (f"mass {key}", [format_number(pair[k][0]) for pair in told])
-        for k, key in enumerate(found.names)
-    ]
-    apart = [1e3 * (pair[1][1] - pair[0][1]) for pair in told]
+    columns = []
+    for k, key in enumerate(found.names):
+        masses = [format_number(pair[k][0]) for pair in told]
+        for each in found.results[k : k + 1]:
+            std = dict(zip(each.robot.links, find_body_errors(each)[:, 0], strict=True))
+            both = zip(told, bodies, strict=True)
+            masses = [format_with_error(pair[k][0], std[link]) for pair, link in both]
+        columns.append((f"mass {key}", masses))
+    shifts = [pair[1][1] - pair[0][1] for pair in told]
+    apart = [1e3 * np.where(np.abs(shift) < SAME, 0.0, shift) for shift in shifts]
     columns += [
         (f"d{axis} mm", [format_number(shift[k], 3) for shift in apart])
         for k, axis in enumerate("xyz")
@@ -450,8 +469,8 @@ def format_links(found: Difference) -> list[str]:
     lines = format_table("link", list(bodies), columns)
     one, other = found.names
     words = (
-        f"of {other}'s centre of mass from {one}'s; |I|: norm of the inertia about it [kg m^2]; "
-        f"dI: norm of the difference, of {one}'s"
+        f"of {other}'s centre of mass from {one}'s; mass [kg]; |I|: norm of the inertia about the "
+        f"centre of mass [kg m^2]; dI: norm of the difference, of {one}'s"
     )
     return lines + format_entry("  dx dy dz", words)
 
@@ -461,7 +480,10 @@ def format_pair_of_drives(found: Difference) -> list[str]:
     own = [tabulate_drives(each) for each in found.results]
     sides = [[(f"{title} {key}", cells) for title, cells in c] for key, c in zip(found.names, own)]
     columns = [each for pair in zip_longest(*sides) for each in pair if each is not None]
-    return format_table("drive", found.one.robot.joint_names, columns) if columns else []
+    if not columns:
+        return []
+    lines = format_table("drive", found.one.robot.joint_names, columns)
+    return lines + format_drive_units(*found.results)
 
 
 def format_errors(found: Difference) -> list[str]:

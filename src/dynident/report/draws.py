@@ -62,6 +62,11 @@ class Draws:
     least: float
     width: Array | None = None
 
+    def __repr__(self) -> str:
+        """How many of what."""
+        robot = self.base.idim.robot.name
+        return f"<Draws of {robot}: {len(self)} sets of {len(self.names)} parameters>"
+
     def __len__(self) -> int:
         """How many."""
         return len(self.theta)

@@ -72,6 +72,7 @@ from dynident.report.text import (
     describe_simulation,
     describe_test_result,
     describe_timings,
+    find_drive_units,
     format_free_error,
     list_error_names,
     list_fitted_logs,
@@ -539,7 +540,11 @@ def build_fitted_table(result: Result) -> Table | None:
 
 def build_drive_table(result: Result) -> Table | None:
     """Rotor inertia and friction of each drive."""
-    columns = tabulate_drives(result)
+    units = find_drive_units(result)
+    columns = [
+        (f"{symbol} [{raise_powers(units[symbol])}]", cells)
+        for symbol, cells in tabulate_drives(result)
+    ]
     return build_column_table("joint", result.robot.joint_names, columns) if columns else None
 
 

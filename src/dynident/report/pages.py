@@ -13,7 +13,12 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.text import format_count
-from dynident.core.words import format_number, format_percent, raise_powers
+from dynident.core.words import (
+    format_number,
+    format_percent,
+    format_with_error,
+    raise_powers,
+)
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.units import find_parameter_unit
 from dynident.fit.doctor import Report
@@ -30,6 +35,7 @@ from dynident.plots.charts import (
     Mark,
     Panel,
     Rule,
+    label_joint,
 )
 from dynident.plots.curves import chart_all_positions, chart_all_torques
 from dynident.plots.data import Channel, Positions
@@ -44,6 +50,7 @@ from dynident.plots.document import (
     render_table,
 )
 from dynident.plots.page import render_chart
+from dynident.plots.recordings import Logged, build_recording_panels
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.rows import list_torque_groups
 from dynident.report.difference import Difference, describe_sides
@@ -53,6 +60,8 @@ from dynident.report.text import describe_rows, format_free_error
 
 POINTS = 4000
 """Samples of a log that are drawn, besides extremes."""
+SMALL = 6
+"""Joints that are drawn of a log as finely; more of them together with fewer points each."""
 FOLLOWED = 12
 """Parameters that are drawn over time: those that moved most."""
 COLOURS = tuple(colour for colour, dashed in LINES[1:] if not dashed)
@@ -69,8 +78,23 @@ def chart_columns(names: Sequence[str], columns: Mapping[str, Array], y: str) ->
     return Chart((panel,), together=True)
 
 
-def render_doctor_page(robot: str, reports: Sequence[Report]) -> str:
-    """What is wrong with logs, and what repairs them."""
+def chart_log(joints: Mapping[str, bool], log: Logged, points: int) -> Chart:
+    """What was measured of joints, which slide or turn: positions above torques, over one time."""
+    names = [label_joint(name, [*joints]) for name in joints]
+    units = [("m", "N") if slides else ("rad", "Nm") for slides in joints.values()]
+    panels = build_recording_panels(names, units, log, points)
+    small = tuple(replace(panel, height=95.0) for panel in panels)
+    stacked = len(panels) // len(names)
+    return Chart(small, min(3, len(names)), shared=True, together=True, stacked=stacked)
+
+
+def render_doctor_page(
+    robot: str,
+    reports: Sequence[Report],
+    joints: Mapping[str, bool],
+    logs: Sequence[Logged],
+) -> str:
+    """What is wrong with logs, what repairs them, and what they hold of each joint."""
     every = [(report.log, found) for report in reports for found in report.findings]
     statements = [Statement("bad", log, found.found, found.mend) for log, found in every]
     statements += [Statement("note", r.log, sign.what) for r in reports for sign in r.signs]
@@ -79,6 +103,7 @@ def render_doctor_page(robot: str, reports: Sequence[Report]) -> str:
         for r in reports
         if not r.findings and not r.signs
     ]
+    points = POINTS // (1 + len(logs) * len(joints) // SMALL)
     told = [(log, found) for log, found in every if found.before > 0.0]
     names = [f"{k}  {found.diagnosis}" for k, (_, found) in enumerate(told, start=1)]
     before, after = (
@@ -110,6 +135,16 @@ def render_doctor_page(robot: str, reports: Sequence[Report]) -> str:
         [
             Part("errors", "Errors", picture),
             Part("findings", "Findings", render_table(table) if told else ""),
+            *(
+                Part(
+                    f"log{k}",
+                    f"{log.name}, as it stands",
+                    render_chart(
+                        chart_log(joints, log, points), f"Signals of every joint in {log.name}"
+                    ),
+                )
+                for k, log in enumerate(logs, start=1)
+            ),
         ],
     )
 
@@ -130,19 +165,24 @@ def render_validation_page(
             groups = list_torque_groups(fit.robot)
             chart = chart_all_torques(groups, series, fit.robot.joint_names)
             pictures.append(render_chart(chart, f"Torque of every joint along {figures.log}"))
-        told = [
-            (f"{describe_rows(entry)} [%]", {j.name: j.relative_percent for j in entry.joints})
-            for entry in (*figures.entries, *figures.nominal)
-        ]
-        known = (n for _, errors in told for n, error in errors.items() if math.isfinite(error))
+        every = (*figures.entries, *figures.nominal)
+        told = [{j.name: j.relative_percent for j in entry.joints} for entry in every]
+        known = (n for errors in told for n, error in errors.items() if math.isfinite(error))
         names = list(dict.fromkeys(known))
         columns = [
-            (title, [format_percent(errors.get(name, math.nan)) for name in names])
-            for title, errors in told
+            (
+                f"{describe_rows(entry)} [%]",
+                [
+                    *(format_percent(errors.get(name, math.nan)) for name in names),
+                    format_percent(entry.overall_percent),
+                ],
+            )
+            for entry, errors in zip(every, told, strict=True)
         ]
         sides = (("model", figures.entries), ("robot file", figures.nominal))
         over = [Group(title, len(entries)) for title, entries in sides if entries]
-        errors = build_column_table("joint", names, columns)._replace(groups=(Group("", 1), *over))
+        errors = build_column_table("joint", [*names, "all joints"], columns)
+        errors = errors._replace(groups=(Group("", 1), *over))
         table = render_table(errors) if names else ""
         if figures.free:
             joints = fit.robot.joint_names
@@ -400,15 +440,15 @@ def render_track_page(
     panels += [follow(names[k], f"[{units[k]}]", beta[:, k], std[:, k]) for k in most.tolist()]
     last = [
         ("unit", units),
-        ("value", [format_number(value, 5) for value in beta[-1]]),
-        ("std", [format_number(value, 3) for value in std[-1]]),
+        ("value", [format_with_error(*both) for both in zip(beta[-1], std[-1], strict=True)]),
     ]
     caption = (
         "Blue: estimates; grey: 95 % intervals; red: when another load was noticed. Of all "
         "parameters those that moved most, by their standard deviations."
     )
     chart = Chart(tuple(panels), columns=3, shared=True, together=False)
-    table = render_table(build_column_table("parameter", names, last, ("unit",)))
+    digits = "In brackets: standard deviations in units of the last digits."
+    table = render_table(build_column_table("parameter", names, last, ("unit",)), digits)
     return render_document(
         base.idim.robot.name,
         f"parameters along {log}, {time[-1] - time[0]:.4g} s",

@@ -216,7 +216,7 @@ def fill_free_errors(page: Page) -> dict[str, Any]:
 def format_free_and_fitted(result: Result, full: bool) -> list[str]:
     """The same in lines, what was fitted first."""
     errors = format_free_errors(result.robot.joint_names, list_free_errors(result))
-    fitted = format_fitted_values(result)
+    fitted = format_fitted_values(result, full)
     return [*fitted, *([""] if fitted and errors else []), *errors]
 
 
@@ -273,7 +273,9 @@ def fill_residuals(page: Page) -> dict[str, Any]:
         plot = render_chart(shown, CORRELATION)
     if page.fitted:
         channels = list_torque_groups(result.robot)
-        spectrum = render_chart(chart_spectra(channels, page.fitted[0]), SPECTRA)
+        spectrum = render_chart(
+            chart_spectra(channels, page.fitted[0], page.result.robot.joint_names), SPECTRA
+        )
         joints = channels[result.robot.dof - result.robot.n : result.robot.dof]
         views = render_chart(chart_residuals(joints, page.fitted), VIEWS)
     table = build_residual_table(result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
@@ -21,7 +22,7 @@ from dynident.core.words import (
 )
 from dynident.dynamics.equations import Observed
 from dynident.dynamics.parameters import ShapeParameter
-from dynident.dynamics.units import convert_unit_to_joint
+from dynident.dynamics.units import convert_unit_to_joint, find_parameter_unit
 from dynident.fit.figures import (
     ALL_SAMPLES,
     MOVING,
@@ -34,6 +35,7 @@ from dynident.fit.parameters import (
     find_body_errors,
     list_base_parameters,
     list_drive_errors,
+    list_file_parameters,
     list_regrouped_drives,
     list_sensor_parameters,
 )
@@ -112,18 +114,19 @@ def format_free_errors(
     return lines
 
 
-def format_fitted_values(result: Result) -> list[str]:
-    """Drives and loop that were fitted, with their error bars; result.json has the links, too."""
+def format_fitted_values(result: Result, full: bool) -> list[str]:
+    """The loop that was fitted, in full the drives too; result.json has the links as well."""
     found = result.estimate.fitted
     if found is None:
         return []
-    links = {p.name for p in result.idim.parameters[: result.idim.inertial]}
-    own = [k for k, name in enumerate(found.names) if name not in links]
+    elsewhere = {*result.idim.names[: result.idim.inertial if full else None]}
+    own = [k for k, name in enumerate(found.names) if name not in elsewhere]
     columns = [
         ("value", [format_number(found.values[k], 4) for k in own]),
         ("std", [format_number(found.std[k], 2) for k in own]),
+        ("unit", [found.units[k] for k in own]),
     ]
-    return format_table("fitted", [found.names[k] for k in own], columns)
+    return format_table("fitted", [found.names[k] for k in own], columns) if own else []
 
 
 def describe_row_count(result: Result) -> str:
@@ -297,6 +300,25 @@ def tabulate_drives(result: Result) -> list[Column]:
     ]
 
 
+def find_drive_units(result: Result) -> dict[str, str]:
+    """Unit of each symbol of the drives; of turning and sliding joints both."""
+    idim, found = result.idim, dict[str, dict[str, None]]()
+    for index in range(idim.inertial, len(idim.parameters)):
+        found.setdefault(idim.parameters[index].symbol, {})[find_parameter_unit(idim, index)] = None
+    return {symbol: " or ".join(units) for symbol, units in found.items()}
+
+
+def format_drive_units(*results: Result) -> list[str]:
+    """Units of a table of drives, ``fc, off [Nm]``."""
+    shared: dict[str, dict[str, None]] = {}
+    for result in results:
+        units = find_drive_units(result)
+        for symbol, _ in tabulate_drives(result):
+            shared.setdefault(units[symbol], {})[symbol] = None
+    words = "; ".join(f"{', '.join(symbols)} [{unit}]" for unit, symbols in shared.items())
+    return format_entry("  units", words)
+
+
 def list_fitted_logs(result: Result) -> list[str]:
     """Names of the logs that were fitted."""
     return [log.name for log in result.log_words if log.use == "identify"]
@@ -306,8 +328,9 @@ def format_header(result: Result, full: bool) -> list[str]:
     """What was identified, from what, and how."""
     logs = [log for log in result.log_words if log.use == "identify"]
     joints = format_count(result.robot.n, "joint")
+    friction = re.sub(",(?! )", ", ", result.idim.friction)  # names of joints break between lines
     lines = [
-        *format_entry("robot", f"{result.robot.name}, {joints}, friction {result.idim.friction}"),
+        *format_entry("robot", f"{result.robot.name}, {joints}, friction {friction}"),
         *format_entry("method", f"{result.method}: {result.estimate.message}"),
         *format_entry("logs", ", ".join(log.words for log in logs)),
         *(format_entry("rows", describe_row_count(result)) if full else []),
@@ -402,7 +425,7 @@ def format_trust(result: Result) -> str:
 
 def format_base_parameters(result: Result, full: bool) -> list[str]:
     """The base parameters; in short those of a method that gives nothing else, unless many."""
-    every = list_base_parameters(result)
+    every, files = list_base_parameters(result), list_file_parameters(result)
     if not full and (result.phi is not None or len(every) > MANY):
         return []
     rows = [row for row in every if row.essential]
@@ -415,6 +438,7 @@ def format_base_parameters(result: Result, full: bool) -> list[str]:
         ("std %", [format_percent(row.relative_percent) for row in rows]),
         ("95 % from", [format_number(row.low) for row in rows]),
         ("to", [format_number(row.high) for row in rows]),
+        ("unit", [file.unit for row, file in zip(every, files, strict=True) if row.essential]),
     ]
     return [*format_table("base parameter", [row.name for row in rows], columns), note]
 
@@ -429,6 +453,7 @@ def format_drives(result: Result, full: bool) -> list[str]:
         lines = lines[: result.robot.n + 1]
         left = [symbol for symbol, _ in columns if symbol not in lines[0].split()]
         lines += format_entry("  and", f"{', '.join(left)} with {MORE}") if left else []
+    lines += format_drive_units(result)
     regrouped = "; ".join(list_regrouped_drives(result))
     return lines + (format_entry("  regrouped", regrouped) if regrouped else [])
 
@@ -491,7 +516,7 @@ def format_links(result: Result, full: bool) -> list[str]:
         for k, title in enumerate(("mass", "x", "y", "z"))
     ]
     columns.insert(1, ("file", file))
-    words = "standard deviations of the last digits"
+    words = "standard deviations of the last digits; mass [kg], centre of mass [m]"
     if full and shares is not None:
         words += "; %: of mass, centre and inertia, from the logs"
         columns += [

@@ -9,7 +9,7 @@ from typing import Any
 import tomlkit
 
 from dynident.core.compiled import tells_compilations
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, check_type
 from dynident.core.options import list_options, read_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.threads import limit_to_one_thread
@@ -66,8 +66,8 @@ def doctor(source: Study | Problem, progress: Progress = ignore_progress) -> tup
     """
     if isinstance(source, Problem):
         return examine_problem(source)
-    study = source
-    whole = load_study_robot(study)
+    check_type("doctor", source, Study, "or a Problem of logs; read_study(path) reads one")
+    study, whole = source, load_study_robot(source)
     robot = whole.bare  # what sensors in the chain feel is not looked at
     if robot.carrier is not None:
         raise InputError(
