@@ -352,7 +352,7 @@ def test_what_was_found_of_the_law_is_said():
 def test_our_own_engine_is_the_default_and_prints_a_table(z1, capfd):
     result, log = z1
     text = tell(capfd, ["replay", str(result), str(log)]).out
-    assert "\n\nverdict " in text
+    assert text.startswith("verdict ")
     assert ["replay", "mrad", "dynident", "file"] in [line.split() for line in text.splitlines()]
     assert "overall" in text
     assert max(map(len, text.splitlines())) <= 80 + len(str(log))

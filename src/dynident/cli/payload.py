@@ -75,7 +75,7 @@ def payload(
     if json:
         print_json({**found.to_dict(), "verdict": fit.verdict.state})
     else:
-        typer.echo(f"{found.summary()}\n\n{paint_verdict(format_trust(fit))}")
+        typer.echo(f"{paint_verdict(format_trust(fit))}\n{found.summary()}")
     write_page(page, lambda: render_payload_page(fit, found))
     say("warning", (*fit.robot.warnings, *samples.warnings))
     say_written(*outputs)

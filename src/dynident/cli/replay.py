@@ -72,5 +72,5 @@ def replay(
         print_json({**document, **verdict})
     else:
         trust = [paint_verdict(format_trust(own))] if isinstance(own, Fit) else []
-        typer.echo("\n\n".join([*(each.text() for each in found), *trust]))
+        typer.echo("\n\n".join([*trust, *(each.text() for each in found)]))
     write_page(page, lambda: render_replays_page(named, trusted, found))

@@ -45,13 +45,13 @@ def validate(
             "warnings": warnings,
         }
         print_json(document)
-    for own in (one.figures for one in found if not json):
-        lines = format_free_errors(names, [(own.log, own.free)])
-        if own.torque == "measured" or not own.free:
-            lines.append(format_fit_figures(own.entries, own.nominal, own.torque))
-        typer.echo("\n".join([own.log, *lines, ""]))
-    if not json:
+    else:
         typer.echo(paint_verdict(format_trust(fit)))
+        for own in (one.figures for one in found):
+            lines = format_free_errors(names, [(own.log, own.free)])
+            if own.torque == "measured" or not own.free:
+                lines.append(format_fit_figures(own.entries, own.nominal, own.torque))
+            typer.echo("\n".join([own.log, *lines, ""]))
     measured = [(one.figures, one.samples) for one in found]
     write_page(page, lambda: render_validation_page(fit, measured))
 

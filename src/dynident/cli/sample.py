@@ -86,7 +86,7 @@ def sample(
     if json:
         print_json({**serialise_draws(draws, found), "verdict": fit.verdict.state})
     else:
-        typer.echo(f"{format_draws(draws, found)}\n\n{paint_verdict(format_trust(fit))}")
+        typer.echo(f"{paint_verdict(format_trust(fit))}\n{format_draws(draws, found)}")
     write_page(page, lambda: render_draws_page(fit, draws, found))
     say("warning", fit.robot.warnings)
     say("note", notes)
