@@ -62,6 +62,8 @@ def test_torques_without_the_weight_or_the_bodies_are_named(scene):
     assert name_missing_bodies(outside) == "external torque"
     for unit in (0.01, 1000.0):
         assert name_missing_bodies(scene.driven(unit * scene.torque)) is None
+    degrees = scene.along(*(np.degrees(each) for each in (scene.q, scene.dq, scene.ddq)))
+    assert name_missing_bodies(degrees) is None
 
 
 def test_external_torque_is_a_finding_before_all_others(sound, base):
