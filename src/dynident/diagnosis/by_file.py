@@ -101,7 +101,7 @@ def name_missing_bodies(s: Scene) -> Missing | None:
 
     Those that move the file's bodies, where that tells, are freed of gravity alone. Others are what
     a model of the robot leaves of them; unless several joints have some of all that the file asks
-    for, as in other units, also of positions.
+    for, as in other units, or about that with positions in another.
     """
     parts = split_file_torque(s)
     borne = np.std(parts[0], axis=0)
@@ -118,16 +118,17 @@ def name_missing_bodies(s: Scene) -> Missing | None:
         return "gravity"
     case = Case(s, np.zeros(s.base.count), np.zeros(s.n), frozenset(range(s.n)))
     units = (each.reading.of(s) for each in DIAGNOSES["position unit"].suspect(case))
-    if any(holds_file_torque(each) for each in (s, *units)) or find_other_side(s) is not None:
-        return None
-    return "external torque"
+    in_units = measure_file_torque(s) > 0.0 or any(
+        is_near_one(measure_file_torque(each)) for each in units
+    )
+    return None if in_units or find_other_side(s) is not None else "external torque"
 
 
-def holds_file_torque(s: Scene) -> bool:
-    """Whether several joints have some of all that the file's bodies ask for."""
+def measure_file_torque(s: Scene) -> float:
+    """How many times several joints have all that the file's bodies ask for; 0 where none do."""
     whole = measure_shares(s, np.sum(split_file_torque(s), axis=0)[None])
     alike = whole.size[whole.told > limit.SEEN, 0]
-    return len(alike) > 1 and bool(np.all(alike > 0.0))
+    return float(np.median(alike)) if len(alike) > 1 and np.all(alike > 0.0) else 0.0
 
 
 def split_file_torque(s: Scene) -> Array:
