@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import sound_logs
 import toy
+from robots import urdf
 
 from dynident import api, load_robot, read_log
 from dynident.diagnosis.by_file import find_zero, name_missing_bodies
@@ -62,6 +63,19 @@ def test_torques_without_the_weight_or_the_bodies_are_named(scene):
     assert name_missing_bodies(outside) == "external torque"
     for unit in (0.01, 1000.0):
         assert name_missing_bodies(scene.driven(unit * scene.torque)) is None
+
+
+def test_positions_in_degrees_are_no_reason_to_miss_the_bodies(measured):
+    """Along them a Panda's torques hold nothing of the file's; with their unit, all of it."""
+    still = dict.fromkeys(("panda_finger_joint1", "panda_finger_joint2"), 0.0)
+    robot = load_robot(urdf("panda"), locked=still)
+    columns = {"q": "q_joint*", "tau": "tau_joint*"}
+    log = read_log(measured("unisa") / "panda.csv", robot, columns=columns)
+    base = base_parameters(build_idim(robot))
+    part = replace(log, q=log.q[:290], tau=log.tau[:290], segments=((0, 290),))
+    for q in (part.q, np.degrees(part.q)):
+        scene = take_scene(base, prepare(replace(part, q=q)), most=FEW)
+        assert name_missing_bodies(scene) is None
 
 
 def test_external_torque_is_a_finding_before_all_others(sound, base):

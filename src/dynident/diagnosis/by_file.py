@@ -100,8 +100,8 @@ def name_missing_bodies(s: Scene) -> Missing | None:
     """What torques are that hold little of the file's weight where that is most.
 
     Those that move the file's bodies, where that tells, are freed of gravity alone. Others are what
-    a model of the robot leaves of them; unless it is their units that are others, in which several
-    joints have some of all that the file asks for.
+    a model of the robot leaves of them; unless several joints have some of all that the file asks
+    for, as in other units, or about that with positions in another.
     """
     parts = split_file_torque(s)
     borne = np.std(parts[0], axis=0)
@@ -116,10 +116,19 @@ def name_missing_bodies(s: Scene) -> Missing | None:
         return None
     if np.median(of_motion[tells]) > limit.MOVED:
         return "gravity"
-    whole = measure_shares(s, np.sum(parts, axis=0)[None])
-    alike = whole.size[whole.told > limit.SEEN, 0]
-    in_units = len(alike) > 1 and bool(np.all(alike > 0.0))
+    case = Case(s, np.zeros(s.base.count), np.zeros(s.n), frozenset(range(s.n)))
+    units = (each.reading.of(s) for each in DIAGNOSES["position unit"].suspect(case))
+    in_units = measure_file_torque(s) > 0.0 or any(
+        is_near_one(measure_file_torque(each)) for each in units
+    )
     return None if in_units or find_other_side(s) is not None else "external torque"
+
+
+def measure_file_torque(s: Scene) -> float:
+    """How many times several joints have all that the file's bodies ask for; 0 where none do."""
+    whole = measure_shares(s, np.sum(split_file_torque(s), axis=0)[None])
+    alike = whole.size[whole.told > limit.SEEN, 0]
+    return float(np.median(alike)) if len(alike) > 1 and np.all(alike > 0.0) else 0.0
 
 
 def split_file_torque(s: Scene) -> Array:

@@ -286,12 +286,9 @@ def suspect_missing_gravity(case: Case) -> Iterator[Suspicion]:
             return s.relieved(base.standard(missing), q, still, still)
 
     yield Suspicion(
-        "gravity",
-        "gravity is not in the torques",
-        Reading.plain(case.n, change),
+        "gravity", "gravity is not in the torques", Reading.plain(case.n, change), freedom=freedom,
         advice="log the whole torque of the drives, or set gravity = [0, 0, 0] in [robot]",
-        freedom=freedom,
-    )
+    )  # fmt: skip
 
 
 def place_columns(s: Scene, places: Integers, motion: tuple[Array, Array, Array]) -> Array:
@@ -370,12 +367,10 @@ def suspect_missing_friction(case: Case) -> Iterator[Suspicion]:
     theta = np.zeros(len(idim.parameters))
     theta[kept] = missing
     yield Suspicion(
-        "friction",
-        "friction is not in the torques",
-        Reading.plain(case.n, lambda s: s.relieved(theta, *s.logged)),
+        "friction", "friction is not in the torques",
+        Reading.plain(case.n, lambda s: s.relieved(theta, *s.logged)), freedom=len(places),
         advice="log the whole torque of the drives, or set friction = 'none' in [robot]",
-        freedom=len(places),
-    )
+    )  # fmt: skip
 
 
 def suspect_lost_signs(case: Case) -> Iterator[Suspicion]:
@@ -406,12 +401,9 @@ def suspect_lost_signs(case: Case) -> Iterator[Suspicion]:
             return s.driven(torque)
 
         yield Suspicion(
-            "unsigned",
-            f"the torque of {name} lost its sign",
-            Reading.plain(n, change),
-            advice=f"log the torque of {name} with its sign",
-            freedom=1,
-        )
+            "unsigned", f"the torque of {name} lost its sign", Reading.plain(n, change),
+            advice=f"log the torque of {name} with its sign", freedom=1,
+        )  # fmt: skip
 
 
 def has_corner(size: Array) -> bool:
