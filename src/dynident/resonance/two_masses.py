@@ -15,15 +15,17 @@ errors in both (Pintelon and Schoukens 2012).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.filters.harmonics import Complex, differentiate_harmonics, sum_harmonics
 from dynident.recording.periods import HIGHEST
-from dynident.recording.prepare import Samples
+from dynident.recording.prepare import prepare
+from dynident.recording.recording import Recording
 
 NAMES = ("Ia", "fv", "fc", "M", "G", "c", "T")
 """Rotor, friction, the link's inertia, gravity's slope; compliance 1/K, and D/K."""
@@ -35,6 +37,8 @@ STARTS, DAMPED = 40, 0.03
 """Antiresonances that the search begins at, and the damping ratio there."""
 ABOVE = 5.0
 """Standard deviations of its noise by which the motor moves at a line that counts."""
+WIDER = 2.0
+"""Times the top of the band up to which the speed counts, whose sign friction has."""
 BEYOND = 2.0
 """Times the top of the band up to which an antiresonance is sought."""
 ROUNDS = 8
@@ -120,30 +124,34 @@ class Lines:
         return np.asarray(error / np.sqrt(variance - 2.0 * np.real(np.conj(both) * impedance)))
 
 
-def find_resonance(samples: Samples, joint: int, band: tuple[float, float]) -> Resonance:
+def find_resonance(
+    log: Recording, joint: int, band: tuple[float, float], period: float | Literal["found"]
+) -> Resonance:
     """Stiffness and damping of a joint's spring from its motor alone.
 
-    >>> shaken = di.prepare(log, bandwidth=20.0, position_hz=60.0, period="auto")
-    >>> print(di.find_resonance(shaken, 0, (2.0, 50.0)).words)
-    joint_1: spring of 3001 ± 2.9 Nm/rad, damping 2 ± 0.034 Nm s/rad, ...
+    >>> print(di.find_resonance(shaken, 1, (2.0, 50.0), 2.0).words)
+    joint 2: spring of ... Nm/rad, damping ... Nm s/rad, antiresonance 16 Hz, resonance 22.6 Hz
 
     Parameters
     ----------
-    samples : Samples
-        A log of several periods, averaged (``period``), in which this joint is shaken and the
-        others stand.
+    log : Recording
+        Of several periods, in which this joint is shaken and the others stand.
     joint : int
         From 0.
     band : (float, float)
         Frequencies that count, in which the motor is shaken [Hz].
+    period : float or "found"
+        [s]
 
     Raises
     ------
     InputError
-        When the log is no mean of periods, or fewer lines than parameters are excited.
+        When the log does not repeat, or fewer lines than parameters are excited.
     """
-    name = samples.joints[joint] if samples.joints else f"joint {joint + 1}"
-    lines = collect_lines(samples, joint, band)
+    from scipy.optimize import least_squares  # a quarter of a second that few runs need
+
+    name = log.joints[joint] if log.joints else f"joint {joint + 1}"
+    lines = collect_lines(log, joint, band, period)
     start = search_start(lines, 2.0 * np.pi * np.array(band))
     size = np.maximum(np.abs(start), np.finfo(float).tiny)
     size[4] = start[3] * np.abs(lines.s[0]) ** 2  # gravity, of which nothing is known yet
@@ -152,7 +160,7 @@ def find_resonance(samples: Samples, joint: int, band: tuple[float, float]) -> R
         found = evaluate_error(lines, x * size)
         return np.concatenate([found.real, found.imag])
 
-    best = optimize.least_squares(residual, start / size, jac="3-point", x_scale="jac", xtol=1e-12)
+    best = least_squares(residual, start / size, jac="3-point", x_scale="jac", xtol=1e-12)
     lacking = 2 * len(lines.s) - len(NAMES)
     misfit, stiff = 4.0 * best.cost / lacking, fit_stiff(lines)
     J = np.asarray(best.jac, dtype=float)
@@ -176,35 +184,38 @@ def find_resonance(samples: Samples, joint: int, band: tuple[float, float]) -> R
     )  # fmt: skip
 
 
-def collect_lines(samples: Samples, joint: int, band: tuple[float, float]) -> Lines:
+def collect_lines(
+    log: Recording, joint: int, band: tuple[float, float], period: float | Literal["found"]
+) -> Lines:
     """Mean harmonics of a joint's motor in a band, at which it moves by more than noise."""
+    own = [each[:, [joint]] for each in (log.q, log.tau)]
+    top = min(WIDER * band[1], HIGHEST * log.rate)
+    motor = Recording(log.name, log.rate, own[0], own[1])  # noise of what stands does not repeat
+    samples = prepare(motor, band[1] / 3.0, position_hz=top, period=period)
     known = samples.averaging
-    if known is None:
-        raise InputError(
-            f"{samples.name}: a resonance is found in the mean of periods; prepare with period"
-        )
-    q, tau = known.q[:, :, joint], known.tau[:, :, joint]
-    top = min(q.shape[1], tau.shape[1])
-    speed = differentiate_harmonics(q.mean(axis=0)[:, None], known.period)
-    # friction is sampled, and folded, as the torques of the log are, which have as many lines
-    grid = max(2 * top, round((known.tau.shape[1] - 1) / HIGHEST))
-    sign = np.fft.rfft(np.sign(sum_harmonics(speed, grid)[:, 0])) / grid
-    hz = np.arange(top) / known.period
+    assert known is not None
+    q, tau = known.q[:, :, 0], known.tau[:, :, 0]
+    count, periods = min(q.shape[1], tau.shape[1]), known.periods
+    hz = np.arange(count) / known.period
     inside = (band[0] <= hz) & (hz <= band[1])
-    q, tau, periods = q[:, :top][:, inside], tau[:, :top][:, inside], known.periods
-    off, torn = q - q.mean(axis=0), tau - tau.mean(axis=0)
-    share = 1.0 / ((periods - 1) * periods * off.shape[1])
-    of_q, of_tau = (float(np.sum(np.abs(x) ** 2) * share) for x in (off, torn))
-    both = complex(np.sum(torn * np.conj(off)) * share)
-    excited = np.abs(q.mean(axis=0)) > ABOVE * np.sqrt(of_q)
-    if np.sum(excited) <= len(NAMES):
+    off, torn = (each[:, :count] - each.mean(axis=0)[:count] for each in (q, tau))
+    share = 1.0 / ((periods - 1) * periods * max(np.sum(inside), 1))
+    of_q, of_tau = (float(np.sum(np.abs(x[:, inside]) ** 2) * share) for x in (off, torn))
+    both = complex(np.sum((torn * np.conj(off))[:, inside]) * share)
+    excited = np.abs(q.mean(axis=0)[:count]) > ABOVE * np.sqrt(of_q)
+    if np.sum(excited & inside) <= len(NAMES):
         raise InputError(
-            f"{samples.name}: joint {joint + 1} moves at {np.sum(excited)} lines from {band[0]:g} "
-            f"to {band[1]:g} Hz; {len(NAMES) + 1} at least tell a spring"
+            f"{log.name}: joint {joint + 1} moves at {np.sum(excited & inside)} lines from "
+            f"{band[0]:g} to {band[1]:g} Hz; {len(NAMES) + 1} at least tell a spring"
         )
-    s = 2j * np.pi * hz[inside][excited]
-    mean_q, mean_tau = (each.mean(axis=0)[excited] for each in (q, tau))
-    return Lines(s, mean_q, mean_tau, sign[:top][inside][excited], (of_q, of_tau, both))
+    # friction is sampled, and folded, as the torques of the log are, which have as many lines
+    grid = max(2 * count, round((known.tau.shape[1] - 1) / HIGHEST))
+    moved = np.where(excited, q.mean(axis=0)[:count], 0.0)[:, None]
+    speed = sum_harmonics(differentiate_harmonics(moved, known.period), grid)[:, 0]
+    sign = (np.fft.rfft(np.sign(speed)) / grid)[:count]
+    s, some = 2j * np.pi * hz, excited & inside
+    mean_q, mean_tau = (each.mean(axis=0)[:count][some] for each in (q, tau))
+    return Lines(s[some], mean_q, mean_tau, sign[some], (of_q, of_tau, both))
 
 
 def evaluate_error(lines: Lines, values: Array) -> Complex:
