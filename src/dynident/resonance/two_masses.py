@@ -29,6 +29,8 @@ from dynident.recording.recording import Recording
 
 NAMES = ("Ia", "fv", "fc", "M", "G", "c", "T")
 """Rotor, friction, the link's inertia, gravity's slope; compliance 1/K, and D/K."""
+UNLIKE = 3.0
+"""Misfit from which a joint is not two masses, whatever tells it from one."""
 NORMAL = 1.96
 """Of a 95 % interval."""
 SURE = 1e-4
@@ -41,6 +43,8 @@ WIDER = 2.0
 """Times the top of the band up to which the speed counts, whose sign friction has."""
 BEYOND = 2.0
 """Times the top of the band up to which an antiresonance is sought."""
+NEAR = 3.0
+"""Standard deviations of a speed from zero within which its sign is left open."""
 ROUNDS = 8
 """In which weights of one mass follow its impedance."""
 
@@ -84,7 +88,7 @@ class Resonance:
     @property
     def supported(self) -> bool:
         """Whether the log tells the spring from a stiff joint."""
-        return self.chance < SURE and self.interval[0] > 0.0
+        return self.chance < SURE and self.interval[0] > 0.0 and self.misfit < UNLIKE
 
     @property
     def words(self) -> str:
@@ -107,6 +111,8 @@ class Lines:
     s : ndarray of complex
         ``i omega`` [rad/s]
     q, tau, sign : ndarray of complex
+    open : ndarray of complex, shape (lines, samples)
+        Units of torque at samples so near to a reversal that noise may turn the sign.
     noise : tuple of 3 float
         Variances of q and tau, and their covariance, which is complex.
     """
@@ -115,6 +121,7 @@ class Lines:
     q: Complex
     tau: Complex
     sign: Complex
+    open: Complex
     noise: tuple[float, float, complex]
 
     def divide_by_noise(self, error: Complex, impedance: Complex) -> Complex:
@@ -161,7 +168,7 @@ def find_resonance(
         return np.concatenate([found.real, found.imag])
 
     best = least_squares(residual, start / size, jac="3-point", x_scale="jac", xtol=1e-12)
-    lacking = 2 * len(lines.s) - len(NAMES)
+    lacking = 2 * len(lines.s) - len(NAMES) - lines.open.shape[1]
     misfit, stiff = 4.0 * best.cost / lacking, fit_stiff(lines)
     J = np.asarray(best.jac, dtype=float)
     inverse = np.linalg.pinv(J.T @ J) * 0.5 * max(1.0, misfit)
@@ -199,7 +206,7 @@ def collect_lines(
     hz = np.arange(count) / known.period
     inside = (band[0] <= hz) & (hz <= band[1])
     off, torn = (each[:, :count] - each.mean(axis=0)[:count] for each in (q, tau))
-    share = 1.0 / ((periods - 1) * periods * max(np.sum(inside), 1))
+    share = 1.0 / ((periods - 1) * periods * max(int(np.sum(inside)), 1))
     of_q, of_tau = (float(np.sum(np.abs(x[:, inside]) ** 2) * share) for x in (off, torn))
     both = complex(np.sum((torn * np.conj(off))[:, inside]) * share)
     excited = np.abs(q.mean(axis=0)[:count]) > ABOVE * np.sqrt(of_q)
@@ -214,8 +221,11 @@ def collect_lines(
     speed = sum_harmonics(differentiate_harmonics(moved, known.period), grid)[:, 0]
     sign = (np.fft.rfft(np.sign(speed)) / grid)[:count]
     s, some = 2j * np.pi * hz, excited & inside
+    blur = np.sqrt(2.0 * of_q * np.sum(np.abs(s) ** 2))  # of speeds, in time
+    near = np.flatnonzero(np.abs(speed) < NEAR * blur)
+    turns = np.exp(-np.outer(s[some], near / grid * known.period)) / grid
     mean_q, mean_tau = (each.mean(axis=0)[:count][some] for each in (q, tau))
-    return Lines(s[some], mean_q, mean_tau, sign[some], (of_q, of_tau, both))
+    return Lines(s[some], mean_q, mean_tau, sign[some], turns, (of_q, of_tau, both))
 
 
 def evaluate_error(lines: Lines, values: Array) -> Complex:
@@ -225,12 +235,20 @@ def evaluate_error(lines: Lines, values: Array) -> Complex:
     impedance = rotor * lines.s**2 + viscous * lines.s
     impedance = impedance + load / (1.0 + load * c / (1.0 + T * lines.s))
     error = lines.tau - impedance * lines.q - coulomb * lines.sign
-    return lines.divide_by_noise(error, impedance)
+    error = lines.divide_by_noise(error, impedance)
+    return error - project_open(lines, error, impedance)
+
+
+def project_open(lines: Lines, error: Complex, impedance: Complex) -> Complex:
+    """What torques of any size at the open samples make of errors over their noise."""
+    X = lines.divide_by_noise(lines.open.T, impedance).T
+    real, y = np.vstack([X.real, X.imag]), np.concatenate([error.real, error.imag])
+    return np.asarray(X @ np.linalg.lstsq(real, y, rcond=None)[0])
 
 
 def solve_weighted(lines: Lines, columns: Complex, impedance: Complex) -> tuple[Array, Complex]:
     """The best values of what torques are linear in, at weights of an impedance; what is left."""
-    X = lines.divide_by_noise(columns.T, impedance).T
+    X = lines.divide_by_noise(np.hstack([columns, lines.open]).T, impedance).T
     y = lines.divide_by_noise(lines.tau, impedance)
     real = np.vstack([X.real, X.imag])
     values, *_ = np.linalg.lstsq(real, np.concatenate([y.real, y.imag]), rcond=None)
@@ -245,7 +263,8 @@ def search_start(lines: Lines, band: Array) -> Array:
         T = 2.0 * DAMPED / w
         link = s**2 / (1.0 + s**2 / w**2 / (1.0 + T * s))
         columns = [s**2 * lines.q, s * lines.q, lines.sign, link * lines.q]
-        values, rest = solve_weighted(lines, np.column_stack(columns), impedance)
+        found_here, rest = solve_weighted(lines, np.column_stack(columns), impedance)
+        values = found_here[:4]
         error = float(np.sum(np.abs(rest) ** 2))
         if error < least and values[3] > 0.0:
             least = error
