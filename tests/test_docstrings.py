@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import springs
 import toy
 from test_architecture import list_shown_functions
 
@@ -129,10 +130,18 @@ def prepare_plan() -> dict[str, Any]:
     return {"plan": di.excite(robot, duration=5.0, starts=1, iterations=5, collision=False)}
 
 
+def prepare_shaken():
+    """A log of a joint with a spring, shaken through its resonance."""
+    idim = di.build_idim(springs.elastic_arm((1, 2)))
+    log, _ = springs.twin(idim, move=partial(springs.multisine, joint=1, top=60.0))
+    return {"shaken": log}
+
+
 BEFORE = {
     "Excitation": prepare_plan,
     "Simulation": prepare_driven,
     "replay": partial(prepare_driven, "soft.toml"),
+    "find_resonance": prepare_shaken,
     "simulate_floating": prepare_floating,
     **dict.fromkeys(("identify_factors", "identify_fleet", "identify_robot"), prepare_factors),
 }

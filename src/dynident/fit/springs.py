@@ -16,7 +16,7 @@ def weigh_springs(
     problem: Problem, found: Estimate, theta: Array, held_out: Sequence[GeneralisedSamples]
 ) -> tuple[tuple[SpringEvidence, ...], list[Reason]]:
     """What logs tell of springs, and those that they do not tell from stiff joints."""
-    errors = dict(zip(problem.base.names, found.covariance.std.tolist(), strict=True))
+    errors = dict(zip(problem.base.names, found.covariance.std.tolist(), strict=False))
     springs, reasons = judge_springs(problem, theta, errors, held_out), []
     for own in springs:
         low, high = (1e6 * end for end in own.interval)
@@ -25,6 +25,5 @@ def weigh_springs(
         worse = [log.log for log in own.held_out if not log.better]
         words += f"; link no better on held-out {', '.join(worse)})" if worse else ")"
         if not own.supported:
-            advice = "leave its link out of [[robot.drive]]"
-            reasons.append(Reason(DOUBTFUL, words, advice=advice))
+            reasons.append(Reason(DOUBTFUL, words, advice="leave its link out of [[robot.drive]]"))
     return springs, reasons

@@ -92,10 +92,10 @@ PRECISION = "Relative standard deviation of each base parameter"
 BESIDE = "Base parameters beside the robot file's"
 SHAPES = "Parameters that the torque is not linear in; a dash where one was held."
 SPRINGS = (
-    "Stiffness [Nm/rad]; compliance by the deflection's regression on the load [urad/Nm], with its "
-    "interval; root mean square errors of held-out link positions [mrad] by the spring, of a stiff "
-    "joint with the same encoder, and of a link that is where its motor is; whether the logs tell "
-    "the spring from a stiff joint."
+    "Stiffness [Nm/rad]; compliance by the deflection's regression on the load [urad/Nm], of a "
+    "torque sensor alone that of the fit, with its interval; root mean square errors of held-out "
+    "link positions [mrad] by the spring, of a stiff joint with the same encoder, and of a link "
+    "that is where its motor is; whether the logs tell the spring from a stiff joint."
 )
 SENSORS = (
     "What was estimated besides the bodies: fx0 … mz0 is what a sensor reads beyond its stated "

@@ -27,7 +27,8 @@ def shake(
     (Schroeder 1970), are added to shares of what was designed. The proof is of the sum, under the
     limits of the plan.
 
-    >>> plan = di.excite(robot, duration=2.0, harmonics=2, starts=1, iterations=5)
+    >>> options = {"starts": 1, "iterations": 5, "collision": False}
+    >>> plan = di.excite(robot, duration=2.0, harmonics=2, **options)
     >>> shaken = di.shake(plan, 0, (2.0, 40.0))
     >>> reference = shaken.trajectory.reference(1000.0, periods=10)
 

@@ -15,18 +15,22 @@ errors in both (Pintelon and Schoukens 2012).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.filters.harmonics import Complex, differentiate_harmonics, sum_harmonics
 from dynident.recording.periods import HIGHEST
-from dynident.recording.prepare import Samples
+from dynident.recording.prepare import prepare
+from dynident.recording.recording import Recording
 
 NAMES = ("Ia", "fv", "fc", "M", "G", "c", "T")
 """Rotor, friction, the link's inertia, gravity's slope; compliance 1/K, and D/K."""
+UNLIKE = 3.0
+"""Misfit from which a joint is not two masses, whatever tells it from one."""
 NORMAL = 1.96
 """Of a 95 % interval."""
 SURE = 1e-4
@@ -35,8 +39,12 @@ STARTS, DAMPED = 40, 0.03
 """Antiresonances that the search begins at, and the damping ratio there."""
 ABOVE = 5.0
 """Standard deviations of its noise by which the motor moves at a line that counts."""
+WIDER = 2.0
+"""Times the top of the band up to which the speed counts, whose sign friction has."""
 BEYOND = 2.0
 """Times the top of the band up to which an antiresonance is sought."""
+NEAR = 3.0
+"""Standard deviations of a speed from zero within which its sign is left open."""
 ROUNDS = 8
 """In which weights of one mass follow its impedance."""
 
@@ -80,7 +88,7 @@ class Resonance:
     @property
     def supported(self) -> bool:
         """Whether the log tells the spring from a stiff joint."""
-        return self.chance < SURE and self.interval[0] > 0.0
+        return self.chance < SURE and self.interval[0] > 0.0 and self.misfit < UNLIKE
 
     @property
     def words(self) -> str:
@@ -103,6 +111,8 @@ class Lines:
     s : ndarray of complex
         ``i omega`` [rad/s]
     q, tau, sign : ndarray of complex
+    open : ndarray of complex, shape (lines, samples)
+        Units of torque at samples so near to a reversal that noise may turn the sign.
     noise : tuple of 3 float
         Variances of q and tau, and their covariance, which is complex.
     """
@@ -111,6 +121,7 @@ class Lines:
     q: Complex
     tau: Complex
     sign: Complex
+    open: Complex
     noise: tuple[float, float, complex]
 
     def divide_by_noise(self, error: Complex, impedance: Complex) -> Complex:
@@ -120,30 +131,34 @@ class Lines:
         return np.asarray(error / np.sqrt(variance - 2.0 * np.real(np.conj(both) * impedance)))
 
 
-def find_resonance(samples: Samples, joint: int, band: tuple[float, float]) -> Resonance:
+def find_resonance(
+    log: Recording, joint: int, band: tuple[float, float], period: float | Literal["found"]
+) -> Resonance:
     """Stiffness and damping of a joint's spring from its motor alone.
 
-    >>> shaken = di.prepare(log, bandwidth=20.0, position_hz=60.0, period="auto")
-    >>> print(di.find_resonance(shaken, 0, (2.0, 50.0)).words)
-    joint_1: spring of 3001 ± 2.9 Nm/rad, damping 2 ± 0.034 Nm s/rad, ...
+    >>> print(di.find_resonance(shaken, 1, (2.0, 50.0), 2.0).words)
+    joint 2: spring of ... Nm/rad, damping ... Nm s/rad, antiresonance 16 Hz, resonance 22.6 Hz
 
     Parameters
     ----------
-    samples : Samples
-        A log of several periods, averaged (``period``), in which this joint is shaken and the
-        others stand.
+    log : Recording
+        Of several periods, in which this joint is shaken and the others stand.
     joint : int
         From 0.
     band : (float, float)
         Frequencies that count, in which the motor is shaken [Hz].
+    period : float or "found"
+        [s]
 
     Raises
     ------
     InputError
-        When the log is no mean of periods, or fewer lines than parameters are excited.
+        When the log does not repeat, or fewer lines than parameters are excited.
     """
-    name = samples.joints[joint] if samples.joints else f"joint {joint + 1}"
-    lines = collect_lines(samples, joint, band)
+    from scipy.optimize import least_squares  # a quarter of a second that few runs need
+
+    name = log.joints[joint] if log.joints else f"joint {joint + 1}"
+    lines = collect_lines(log, joint, band, period)
     start = search_start(lines, 2.0 * np.pi * np.array(band))
     size = np.maximum(np.abs(start), np.finfo(float).tiny)
     size[4] = start[3] * np.abs(lines.s[0]) ** 2  # gravity, of which nothing is known yet
@@ -152,8 +167,8 @@ def find_resonance(samples: Samples, joint: int, band: tuple[float, float]) -> R
         found = evaluate_error(lines, x * size)
         return np.concatenate([found.real, found.imag])
 
-    best = optimize.least_squares(residual, start / size, jac="3-point", x_scale="jac", xtol=1e-12)
-    lacking = 2 * len(lines.s) - len(NAMES)
+    best = least_squares(residual, start / size, jac="3-point", x_scale="jac", xtol=1e-12)
+    lacking = 2 * len(lines.s) - len(NAMES) - lines.open.shape[1]
     misfit, stiff = 4.0 * best.cost / lacking, fit_stiff(lines)
     J = np.asarray(best.jac, dtype=float)
     inverse = np.linalg.pinv(J.T @ J) * 0.5 * max(1.0, misfit)
@@ -176,35 +191,41 @@ def find_resonance(samples: Samples, joint: int, band: tuple[float, float]) -> R
     )  # fmt: skip
 
 
-def collect_lines(samples: Samples, joint: int, band: tuple[float, float]) -> Lines:
+def collect_lines(
+    log: Recording, joint: int, band: tuple[float, float], period: float | Literal["found"]
+) -> Lines:
     """Mean harmonics of a joint's motor in a band, at which it moves by more than noise."""
+    own = [each[:, [joint]] for each in (log.q, log.tau)]
+    top = min(WIDER * band[1], HIGHEST * log.rate)
+    motor = Recording(log.name, log.rate, own[0], own[1])  # noise of what stands does not repeat
+    samples = prepare(motor, band[1] / 3.0, position_hz=top, period=period)
     known = samples.averaging
-    if known is None:
-        raise InputError(
-            f"{samples.name}: a resonance is found in the mean of periods; prepare with period"
-        )
-    q, tau = known.q[:, :, joint], known.tau[:, :, joint]
-    top = min(q.shape[1], tau.shape[1])
-    speed = differentiate_harmonics(q.mean(axis=0)[:, None], known.period)
-    # friction is sampled, and folded, as the torques of the log are, which have as many lines
-    grid = max(2 * top, round((known.tau.shape[1] - 1) / HIGHEST))
-    sign = np.fft.rfft(np.sign(sum_harmonics(speed, grid)[:, 0])) / grid
-    hz = np.arange(top) / known.period
+    assert known is not None
+    q, tau = known.q[:, :, 0], known.tau[:, :, 0]
+    count, periods = min(q.shape[1], tau.shape[1]), known.periods
+    hz = np.arange(count) / known.period
     inside = (band[0] <= hz) & (hz <= band[1])
-    q, tau, periods = q[:, :top][:, inside], tau[:, :top][:, inside], known.periods
-    off, torn = q - q.mean(axis=0), tau - tau.mean(axis=0)
-    share = 1.0 / ((periods - 1) * periods * off.shape[1])
-    of_q, of_tau = (float(np.sum(np.abs(x) ** 2) * share) for x in (off, torn))
-    both = complex(np.sum(torn * np.conj(off)) * share)
-    excited = np.abs(q.mean(axis=0)) > ABOVE * np.sqrt(of_q)
-    if np.sum(excited) <= len(NAMES):
+    off, torn = (each[:, :count] - each.mean(axis=0)[:count] for each in (q, tau))
+    share = 1.0 / ((periods - 1) * periods * max(int(np.sum(inside)), 1))
+    of_q, of_tau = (float(np.sum(np.abs(x[:, inside]) ** 2) * share) for x in (off, torn))
+    both = complex(np.sum((torn * np.conj(off))[:, inside]) * share)
+    excited = np.abs(q.mean(axis=0)[:count]) > ABOVE * np.sqrt(of_q)
+    if np.sum(excited & inside) <= len(NAMES):
         raise InputError(
-            f"{samples.name}: joint {joint + 1} moves at {np.sum(excited)} lines from {band[0]:g} "
-            f"to {band[1]:g} Hz; {len(NAMES) + 1} at least tell a spring"
+            f"{log.name}: joint {joint + 1} moves at {np.sum(excited & inside)} lines from "
+            f"{band[0]:g} to {band[1]:g} Hz; {len(NAMES) + 1} at least tell a spring"
         )
-    s = 2j * np.pi * hz[inside][excited]
-    mean_q, mean_tau = (each.mean(axis=0)[excited] for each in (q, tau))
-    return Lines(s, mean_q, mean_tau, sign[:top][inside][excited], (of_q, of_tau, both))
+    # friction is sampled, and folded, as the torques of the log are, which have as many lines
+    grid = max(2 * count, round((known.tau.shape[1] - 1) / HIGHEST))
+    moved = np.where(excited, q.mean(axis=0)[:count], 0.0)[:, None]
+    speed = sum_harmonics(differentiate_harmonics(moved, known.period), grid)[:, 0]
+    sign = (np.fft.rfft(np.sign(speed)) / grid)[:count]
+    s, some = 2j * np.pi * hz, excited & inside
+    blur = np.sqrt(2.0 * of_q * np.sum(np.abs(s) ** 2))  # of speeds, in time
+    near = np.flatnonzero(np.abs(speed) < NEAR * blur)
+    turns = np.exp(-np.outer(s[some], near / grid * known.period)) / grid
+    mean_q, mean_tau = (each.mean(axis=0)[:count][some] for each in (q, tau))
+    return Lines(s[some], mean_q, mean_tau, sign[some], turns, (of_q, of_tau, both))
 
 
 def evaluate_error(lines: Lines, values: Array) -> Complex:
@@ -214,12 +235,20 @@ def evaluate_error(lines: Lines, values: Array) -> Complex:
     impedance = rotor * lines.s**2 + viscous * lines.s
     impedance = impedance + load / (1.0 + load * c / (1.0 + T * lines.s))
     error = lines.tau - impedance * lines.q - coulomb * lines.sign
-    return lines.divide_by_noise(error, impedance)
+    error = lines.divide_by_noise(error, impedance)
+    return error - project_open(lines, error, impedance)
+
+
+def project_open(lines: Lines, error: Complex, impedance: Complex) -> Complex:
+    """What torques of any size at the open samples make of errors over their noise."""
+    X = lines.divide_by_noise(lines.open.T, impedance).T
+    real, y = np.vstack([X.real, X.imag]), np.concatenate([error.real, error.imag])
+    return np.asarray(X @ np.linalg.lstsq(real, y, rcond=None)[0])
 
 
 def solve_weighted(lines: Lines, columns: Complex, impedance: Complex) -> tuple[Array, Complex]:
     """The best values of what torques are linear in, at weights of an impedance; what is left."""
-    X = lines.divide_by_noise(columns.T, impedance).T
+    X = lines.divide_by_noise(np.hstack([columns, lines.open]).T, impedance).T
     y = lines.divide_by_noise(lines.tau, impedance)
     real = np.vstack([X.real, X.imag])
     values, *_ = np.linalg.lstsq(real, np.concatenate([y.real, y.imag]), rcond=None)
@@ -234,7 +263,8 @@ def search_start(lines: Lines, band: Array) -> Array:
         T = 2.0 * DAMPED / w
         link = s**2 / (1.0 + s**2 / w**2 / (1.0 + T * s))
         columns = [s**2 * lines.q, s * lines.q, lines.sign, link * lines.q]
-        values, rest = solve_weighted(lines, np.column_stack(columns), impedance)
+        found_here, rest = solve_weighted(lines, np.column_stack(columns), impedance)
+        values = found_here[:4]
         error = float(np.sum(np.abs(rest) ** 2))
         if error < least and values[3] > 0.0:
             least = error
