@@ -515,7 +515,7 @@ def test_what_a_prompt_shows_is_one_line():
     for found, words in (
         (fit.controller_model(), "<ControllerModel of toy: inverse_dynamics"),
         (di.sample(fit, 3), "<Draws of toy: 3 sets of 28 parameters>"),
-        (fit.compare(fit), "<Difference of toy by pc-idim-ls and a result of pc-idim-ls"),
+        (fit.compare(fit), "<Difference of toy and another by pc-idim-ls; print(found.summary())>"),
     ):
         assert repr(found).startswith(words)
         assert len(repr(found)) < 120

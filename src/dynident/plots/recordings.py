@@ -117,35 +117,29 @@ def plot_recording_spectra(
     axes: Given,
     names: Sequence[str],
     units: Sequence[tuple[str, str]],
-    rate: float,
-    longest: tuple[int, int],
-    q: Array,
-    tau: Array | None,
+    log: Logged,
     bandwidth: float | None,
 ) -> Panels:
-    """Draw at which frequencies positions and torques of each joint are.
+    """Draw at which frequencies positions and torques of each joint are, in the longest segment.
 
     Parameters
     ----------
     names, units
         As of `build_recording_panels`.
-    rate : float
-        [Hz]
-    q, tau : ndarray, shape (samples, n)
-    longest : (int, int)
-        The segment that is looked at.
     bandwidth : float, optional
         Drawn as a line [Hz].
     """
-    start, stop = longest
-    signals = {"position": q} if tau is None else {"position": q, "torque": tau}
+    start, stop = max(log.segments, key=lambda run: run[1] - run[0])
+    signals = {"position": log.q}
+    if log.torque != "none":
+        signals["torque"] = log.tau
     looks = {"position": BLUE, "torque": GREEN}
     panels = {}
     for j, name in enumerate(names):
         for (what, signal), unit in zip(signals.items(), units[j], strict=False):
             own, length = signal[start:stop, j], (stop - start) // PARTS
             note = "" if length > 1 else "no segment is long enough"
-            curves, highest = trace_spectra([own], 1.0 / rate, length, [(looks[what], 0.9, "")])
+            curves, highest = trace_spectra([own], 1.0 / log.rate, length, [(looks[what], 0.9, "")])
             marks: tuple[Mark, ...] = curves
             if bandwidth is not None:
                 rule = Rule(bandwidth, RED, 0.8, True, standing=True, label="bandwidth")

@@ -292,12 +292,7 @@ class Recording:
         InputError
             When the axes are of another number, or the robot has not the joints of the log.
         """
-        names, units = self._name_axes(robot)
-        tau = None if self.torque == "none" else self.tau
-        longest = max(self.segments, key=lambda run: run[1] - run[0])
-        return plot_recording_spectra(
-            axes, names, units, self.rate, longest, self.q, tau, bandwidth
-        )
+        return plot_recording_spectra(axes, *self._name_axes(robot), self, bandwidth)
 
     def _name_axes(self, robot: Robot | None) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
         """Names of the joints, and units of their positions and torques."""

@@ -126,9 +126,8 @@ class Difference:
 
     def __repr__(self) -> str:
         """What is beside what."""
-        other = "its robot file" if self.other is None else f"a result of {self.other.method}"
-        one = f"{self.one.robot.name} by {self.one.method}"
-        return f"<Difference of {one} and {other}; print(found.summary())>"
+        other = "its robot file" if self.other is None else f"another by {self.other.method}"
+        return f"<Difference of {self.one.robot.name} and {other}; print(found.summary())>"
 
     @property
     def results(self) -> tuple[Result, ...]:
@@ -442,14 +441,12 @@ def format_links(found: Difference) -> list[str]:
     if not bodies:
         return []
     told = [[to_com(phi) for phi in pair] for pair in bodies.values()]
-    columns = []
-    for k, key in enumerate(found.names):
-        masses = [format_number(pair[k][0]) for pair in told]
-        for each in found.results[k : k + 1]:
-            std = dict(zip(each.robot.links, find_body_errors(each)[:, 0], strict=True))
-            both = zip(told, bodies, strict=True)
-            masses = [format_with_error(pair[k][0], std[link]) for pair, link in both]
-        columns.append((f"mass {key}", masses))
+    masses = [[format_number(pair[k][0]) for pair in told] for k in range(2)]
+    for k, each in enumerate(found.results):
+        std = dict(zip(each.robot.links, find_body_errors(each)[:, 0], strict=True))
+        both = zip(told, bodies, strict=True)
+        masses[k] = [format_with_error(pair[k][0], std[link]) for pair, link in both]
+    columns = [(f"mass {key}", own) for key, own in zip(found.names, masses, strict=True)]
     shifts = [pair[1][1] - pair[0][1] for pair in told]
     apart = [1e3 * np.where(np.abs(shift) < SAME, 0.0, shift) for shift in shifts]
     columns += [

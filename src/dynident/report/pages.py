@@ -13,12 +13,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.text import format_count
-from dynident.core.words import (
-    format_number,
-    format_percent,
-    format_with_error,
-    raise_powers,
-)
+from dynident.core.words import format_number, format_percent, format_with_error, raise_powers
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.units import find_parameter_unit
 from dynident.fit.doctor import Report
@@ -60,6 +55,7 @@ from dynident.report.text import describe_rows, format_free_error
 
 POINTS = 4000
 """Samples of a log that are drawn, besides extremes."""
+ALL = "all joints"
 SMALL = 6
 """Joints that are drawn of a log as finely; more of them together with fewer points each."""
 FOLLOWED = 12
@@ -167,23 +163,18 @@ def render_validation_page(
             pictures.append(render_chart(chart, f"Torque of every joint along {figures.log}"))
         every = (*figures.entries, *figures.nominal)
         told = [{j.name: j.relative_percent for j in entry.joints} for entry in every]
-        known = (n for errors in told for n, error in errors.items() if math.isfinite(error))
-        names = list(dict.fromkeys(known))
+        for entry, own in zip(every, told, strict=True):
+            own[ALL] = entry.overall_percent
+        known = {n for own in told for n, error in own.items() if math.isfinite(error)}
+        names = [*dict.fromkeys(n for own in told for n in own if n in known and n != ALL), ALL]
         columns = [
-            (
-                f"{describe_rows(entry)} [%]",
-                [
-                    *(format_percent(errors.get(name, math.nan)) for name in names),
-                    format_percent(entry.overall_percent),
-                ],
-            )
-            for entry, errors in zip(every, told, strict=True)
+            (f"{describe_rows(entry)} [%]", [format_percent(own.get(n, math.nan)) for n in names])
+            for entry, own in zip(every, told, strict=True)
         ]
         sides = (("model", figures.entries), ("robot file", figures.nominal))
         over = [Group(title, len(entries)) for title, entries in sides if entries]
-        errors = build_column_table("joint", [*names, "all joints"], columns)
-        errors = errors._replace(groups=(Group("", 1), *over))
-        table = render_table(errors) if names else ""
+        errors = build_column_table("joint", names, columns)._replace(groups=(Group("", 1), *over))
+        table = render_table(errors) if names[1:] else ""
         if figures.free:
             joints = fit.robot.joint_names
             horizons = {format_free_error(each)[0]: 1e3 * each.rms for each in figures.free}

@@ -156,8 +156,7 @@ def rebuild_loop(fit: Fit, samples: Samples) -> Simulation:
         loop = build_study_loop(study, fit.robot, [samples])
     if loop is None:
         raise InputError(
-            f"{fit.robot.name}: was identified without a [controller], under whose law the loop is "
-            "simulated: give its study one"
+            f"{fit.robot.name}: was identified without a [controller], whose law it takes; add one"
         )
     found = fit.estimate.fitted
     loop = loop.of_encoders(fit.robot.floating)
