@@ -61,9 +61,9 @@ def follow_course(model, waves, rise, rng, t, steps):  # type: ignore[no-untyped
 
     Targets are ahead of the joints by the torque of the URDF's weight over the drives' stiffness.
     """
-    seat = np.array([0.0, 0.0, 0.97])
-    size = np.array([0.015, 0.03, 0.03])
-    position = seat + waves(rng, t, size * (0.3 if steps else 1.0), 0.7)
+    seat = np.array([0.0, 0.0, 0.99 if steps else 0.97])
+    size = np.array([0.009, 0.015, 0.009]) if steps else np.array([0.015, 0.03, 0.03])
+    position = seat + waves(rng, t, size, 0.8 if steps else 0.7)
     rpy = waves(rng, t, np.array([0.06, 0.08, 0.12]) * (0.4 if steps else 1.0), 0.8)
     feet = np.array([[-0.02, 0.085, 0.0], [-0.02, -0.085, 0.0]])
     courses = np.repeat(feet[None], len(t), axis=0)

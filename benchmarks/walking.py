@@ -174,7 +174,8 @@ def write_log(robot: Walker, path: Path, seed: int, steps: bool) -> None:
         move(target[-1])
     if data.qpos[2] < 0.7 * height:
         raise RuntimeError(f"{path.stem}: the robot fell")
-    signals["gyro"], signals["specific"] = feel(np.array(speeds), np.array(at), signals["turn"])
+    felt = feel(np.array(speeds), np.array(at), signals["turn"])
+    signals["gyro"], signals["specific"] = (list(each) for each in felt)
     names = list(robot.told.names[2:])
     columns = {
         "q": [f"q_{each}" for each in names],
