@@ -520,12 +520,12 @@ def take_seconds(work: Callable[[], object]) -> float:
 def measure_repeats() -> list[str]:
     """What a task of all that repeats costs, beside what it takes to have a process for it."""
     import dynident as di
-    from dynident_papers.ardiani2024.draws import ACTUAL, DRAWN, Draw, estimate_draw
+    from dynident_papers.ardiani2024.draws import DRAWN, Draw, estimate_draw
+    from dynident_papers.ardiani2024.estimated import ACTUAL
 
     folder = FIGURES.parents[1] / "examples" / "tx40"
     problem = read_problem(folder / "study.toml")
-    whole = {"doctor": False, "bootstrap": 0}
-    fit = di.identify(problem, "pc-idim-ls", **whole)
+    fit = di.identify(problem, "pc-idim-ls", doctor=False, bootstrap=0)
 
     def identify(method: str, **more: Any) -> float:
         return take_seconds(lambda: di.identify(problem, method, doctor=False, **more))

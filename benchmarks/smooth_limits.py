@@ -21,7 +21,7 @@ from dynident.estimators.constrained import pc_idim_ls
 from dynident.estimators.estimate import Estimate
 from dynident.methods import ESTIMATORS
 from dynident.recording.prepare import Samples
-from dynident.regression.problem import Problem, Regression
+from dynident.regression.problem import Problem
 from dynident.regression.rows import Rows
 from dynident.regression.weighted import solve_wls
 from dynident.smoothing.smooth import Smoothing, fit_positions, take_log
@@ -58,7 +58,7 @@ def make_estimator(
     return estimate
 
 
-def whiten(problem: Problem) -> Regression:
+def whiten(problem: Problem) -> Any:
     """Rows less what the errors before let expect of theirs."""
     beta, logs = solve_wls(problem.factors)[0], []
     for stretches in problem.passes():
