@@ -237,7 +237,7 @@ def test_assumed_bandwidth_is_said(rate, bandwidth):
     assert samples.bandwidth == (bandwidth, bandwidth)
     assert any(f"given; {bandwidth:g} Hz is assumed" in w for w in samples.warnings)
     words = collect_options([Preparation])["bandwidth"].words
-    assert "unless given 10, at most a twentieth of the rate, and a warning" in words
+    assert "by default 10, or a twentieth of the rate where that is less, with a warning" in words
 
 
 def test_dropping_every_row_is_refused():

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 
 from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
@@ -28,7 +27,6 @@ def split_friction_names(friction: str) -> list[str]:
     return [name.strip() for name in BETWEEN_JOINTS.split(friction)]
 
 
-@cache  # asked for some hundred times where laws are compared
 def build_friction(name: str) -> tuple[FrictionModel, ...]:
     """The models whose sum a name is; refuses what is not known, or does not have such a shape.
 

@@ -20,6 +20,9 @@ from dynident.core.arrays import Array
 
 MOST_LEFT = 0.5
 """Share of the squared innovations that a load leaves at most."""
+LIGHTEST = 0.01
+"""A load below is none: as much may be what causal filters differ by from those of the fit, where
+the start is of a log without noise [kg]."""
 SURE = 6.0
 """Standard errors of a mass from which it is there, by what is left with it."""
 
@@ -46,7 +49,7 @@ class Carried(NamedTuple):
     @property
     def statistic(self) -> float:
         """How many standard errors its mass is from none, squared; 0 of what does not explain."""
-        if self.share > MOST_LEFT or self.phi[0] <= 0.0:
+        if self.share > MOST_LEFT or self.phi[0] < LIGHTEST:
             return 0.0
         R = self.factor[:, :-1]
         half = linalg.solve_triangular(R, np.eye(len(R)))[0]

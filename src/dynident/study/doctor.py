@@ -66,7 +66,7 @@ def doctor(source: Study | Problem, progress: Progress = ignore_progress) -> tup
     """
     if isinstance(source, Problem):
         return examine_problem(source)
-    check_type("doctor", source, Study, "or a Problem of logs; read_study(path) reads one")
+    check_type("doctor", source, Study, "dynident.read_study(path), or a Problem of logs")
     study, whole = source, load_study_robot(source)
     robot = whole.bare  # what sensors in the chain feel is not looked at
     if robot.carrier is not None:
