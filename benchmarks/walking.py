@@ -39,7 +39,7 @@ SHARP, STIFF = (2.0 * STEP, 1.0), (4e-3, 1.0)
 NOISE = {"q": 5e-5, "gyro": 2e-3, "specific": 2e-2, "turn": 2e-4}
 LOGS = (("steps", 2, "identify"), ("sway", 1, "identify"), ("others", 3, "validate"))
 AXES = {"X": [1, 0, 0], "Y": [0, 1, 0], "Z": [0, 0, 1]}
-PAYLOAD = pin.Inertia(1.0, np.array([0.05, 0.0, 0.08]), np.diag([0.003, 0.003, 0.003]))
+PAYLOAD = pin.Inertia(0.5, np.array([0.02, 0.0, 0.06]), np.diag([0.002, 0.002, 0.002]))
 
 
 def load_example() -> ModuleType:
