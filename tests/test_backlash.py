@@ -87,6 +87,7 @@ def test_flanks_touch_at_half_the_width_and_never_pull():
             assert_slope(lambda h, at=at: torque(at, width=WIDTH + h), slopes[2], 1e-6)
 
 
+@pytest.mark.long
 def test_a_motor_crosses_the_gap_as_two_masses_do(tmp_path):
     """One joint against a solver of scipy's, law, rotor, friction and flanks written out."""
     robot = write_pendulum(tmp_path, joints=1)

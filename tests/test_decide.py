@@ -257,7 +257,9 @@ def test_a_fifth_of_a_log_is_two_windows_of_its_filter_at_least(place, samples, 
     assert bool(fit.settings["decided"]) == decides
 
 
-@pytest.mark.parametrize("name", ["root", "smooth", "loaded", "elastic"])
+@pytest.mark.parametrize(
+    "name", ["root", "smooth", "loaded", pytest.param("elastic", marks=pytest.mark.long)]
+)
 def test_another_law_is_taken_where_it_is_the_true_one(place, name):
     fit = identified(place / f"{name}.toml")
     given = identified(place / f"{name}.toml", decide=NOTHING)

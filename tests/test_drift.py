@@ -117,6 +117,7 @@ def test_intervals_of_the_line_cover(sessions):
     assert 0.92 < np.mean(hits) < 0.985
 
 
+@pytest.mark.long
 def test_sound_robots_are_named_at_the_stated_rate_and_changes_told_apart():
     robots = [
         r._replace(errors=r.errors * (np.arange(6) < 3)) for r in draw_robots(100, 8)

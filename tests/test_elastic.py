@@ -103,6 +103,7 @@ def test_a_twin_gives_its_parameters_back(link):
     assert fit.estimate.covariance.std[place] < 0.02 * fit.estimate.beta[place]
 
 
+@pytest.mark.long
 def test_intervals_cover_in_a_few_runs():
     """The reduced form of benchmarks/elastic.py; hits of one run go together, hence the bounds."""
     idim = build_idim(elastic_arm((1, 2)))
@@ -187,6 +188,7 @@ def test_a_torque_sensor_tells_a_spring_by_where_links_are():
     assert np.max(np.abs(off) / fit.estimate.covariance.std) > 10.0
 
 
+@pytest.mark.long
 def test_a_torque_sensor_does_not_tell_a_spring_that_nothing_shakes():
     idim = build_idim(elastic_arm((1, 2), ("torque",), ("stiffness",)))
     log, _ = twin(idim, K=4e5)

@@ -53,7 +53,13 @@ def exact_problem(robot, noise=0.0, seed=0, friction="coulomb-viscous", bandwidt
 
 
 RECOVERED = [
-    pytest.param(m, r, marks=[pytest.mark.long] if m == "pf" or "6" in r else [])
+    pytest.param(
+        m,
+        r,
+        marks=[pytest.mark.long]
+        if m == "pf" or "6" in r or (m == "smooth" and r != "1 joint")
+        else [],
+    )
     for m in FROM_ROWS
     for r in ROBOTS
     if m not in ("gradient", "ga", "pf") or "2" in r

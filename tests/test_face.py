@@ -525,7 +525,9 @@ def test_a_wrong_call_is_answered_by_the_right_one():
     log = coarse_log()
     with pytest.raises(InputError, match="prepare has no option 'bandwith'; did you mean 'band"):
         di.prepare(log, bandwith=5.0)  # type: ignore[call-arg]
-    with pytest.raises(InputError, match=r"doctor takes Study, not Recording: .* or a Problem of logs"):
+    with pytest.raises(
+        InputError, match=r"doctor takes Study, not Recording: .* or a Problem of logs"
+    ):
         di.doctor(log)  # type: ignore[arg-type]
 
 

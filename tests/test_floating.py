@@ -333,7 +333,7 @@ def test_a_constrained_answer_is_certified_and_knows_the_total_mass(tmp_path):
 @pytest.mark.parametrize(
     ("name", "motion", "kind", "thorough"),
     [
-        ("solo12", "trot", "full", True),
+        pytest.param("solo12", "trot", "full", True, marks=pytest.mark.long),
         pytest.param("solo12", "sway", "joints", True, marks=pytest.mark.long),
         pytest.param("solo12", "sway", "null-space", True, marks=pytest.mark.long),
         pytest.param("anymal", "walk", "null-space", True, marks=pytest.mark.long),

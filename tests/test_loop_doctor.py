@@ -74,7 +74,7 @@ DAMAGE = {
         "",
     ),
 }
-LONG = ("position sign", "torque order", "position order")
+LONG = ("absolute encoder", "position sign", "torque order", "position order")
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ def build_simulation(robot, substeps=STEPS):
     return Simulation(pd(kp=[KP] * robot.n, kd=[KD] * robot.n), substeps=substeps)
 
 
+@pytest.mark.long
 def test_a_chain_under_its_law_moves_as_mujoco_says(robot):
     problem, truth = make_problem(robot, 0.6)
     auxiliary = build_auxiliary_model(problem, build_simulation(robot))

@@ -30,7 +30,10 @@ COUNTS = {
 }
 
 
-@pytest.fixture(scope="module", params=LINKAGES)
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(k, marks=pytest.mark.long if k == "delta.urdf" else ()) for k in LINKAGES],
+)
 def robot(request, tmp_path_factory):
     return load_linkage(request.param, tmp_path_factory.mktemp("linkage"))
 
@@ -186,6 +189,7 @@ def twins(palletiser):
     return [make_twin(palletiser, seed) for seed in (1, 2)]
 
 
+@pytest.mark.long
 def test_intervals_cover_what_mujoco_made(palletiser):
     """Reduced form of benchmarks/closed_chains.py: 22 intervals in each of ten noises."""
     log, values = make_twin(palletiser, 1, noise=0.0)
@@ -201,7 +205,10 @@ def test_intervals_cover_what_mujoco_made(palletiser):
     assert 0.88 < np.mean(inside) < 0.99  # 95 %, and intervals of one noise are not independent
 
 
-@pytest.mark.parametrize("method", ["sequential", "energy", "nls", "ekf", "rls", "ga", "pf"])
+@pytest.mark.parametrize(
+    "method",
+    ["sequential", "energy", "nls", "ekf", "rls", "ga", pytest.param("pf", marks=pytest.mark.long)],
+)
 def test_methods_of_rows_find_what_mujoco_was_made_with(method, palletiser, twins):
     log, values = twins[0]
     problem = di.Problem(palletiser, di.prepare(log, bandwidth=8.0), "viscous")

@@ -278,6 +278,7 @@ def write_page(folder: Path, kind: str, page: str) -> Path:
     return file
 
 
+@pytest.mark.long
 def test_a_browser_shows_a_result_by_night_on_a_phone(browser, tmp_path):
     page = identified().render_page().decode()
     file = write_page(tmp_path, "result", page)

@@ -83,7 +83,7 @@ def test_shapes_that_are_held_need_no_links(friction: str, consistency: str) -> 
 @pytest.mark.parametrize(
     ("friction", "element"),
     [
-        ("stribeck", ""),
+        pytest.param("stribeck", "", marks=pytest.mark.long),
         ("coulomb-viscous", "counterweight"),
         ("dahl", "counterweight"),
     ],

@@ -325,6 +325,7 @@ def hold_poses(own: loads.Arm, count: int, seed: int) -> tuple[np.ndarray, np.nd
     return q, tau + 0.02 * rng.normal(size=tau.shape)
 
 
+@pytest.mark.long
 def test_poses_that_are_held_weigh_a_load(tmp_path, capsys):
     own = loads.arm("ur10")
     path = tmp_path / "held.csv"

@@ -120,7 +120,11 @@ def fit_servo(tmp_path, loop, true, **told):
 
 
 @pytest.mark.parametrize(
-    ("kind", "key", "value"), [("deadband", "deadband", 0.01), ("integral", "ki", 20.0)]
+    ("kind", "key", "value"),
+    [
+        ("deadband", "deadband", 0.01),
+        pytest.param("integral", "ki", 20.0, marks=pytest.mark.long),
+    ],
 )
 def test_the_part_that_a_servo_has_is_chosen_and_found(tmp_path, kind, key, value):
     values, words, fit = fit_servo(tmp_path, "delay,bias,servo", {key: value})

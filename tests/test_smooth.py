@@ -223,6 +223,7 @@ def begin(robot, q, time=None, rate=30.0):
     return fit_positions(take_log(log, Smoothing()), np.full(robot.n, np.nan))
 
 
+@pytest.mark.long
 def test_a_clock_is_not_doubted_where_joints_move_together():
     # from point to point in a third of a second each, as fast as knots follow just not
     rng, u = np.random.default_rng(5), np.linspace(0.0, 1.0, 9)
@@ -268,6 +269,7 @@ def test_known_noise_is_taken_as_it_is():
     assert JointNoise().position_std is None
 
 
+@pytest.mark.long
 def test_fits_have_reports_and_files():
     problem, *_ = slow()
     fit = identify(problem, "smooth")
