@@ -857,7 +857,9 @@ def test_a_full_disk_behind_stdout_is_no_traceback():
     assert done.stderr == "error: output: No space left on device\n"
 
 
-@pytest.mark.parametrize("argv", [["--version"], ["--help"], ["base", "arm.urdf"]])
+@pytest.mark.parametrize(
+    "argv", [["--version"], ["--help"], pytest.param(["base", "arm.urdf"], marks=pytest.mark.long)]
+)
 def test_output_that_nobody_reads_on_ends_quietly(place, argv):
     there, here = os.pipe()
     os.close(there)

@@ -322,6 +322,7 @@ print(scale_twice(np.ones(3)), sum(scale_twice._cache_hits.values()))
 """
 
 
+@pytest.mark.long
 def test_a_kept_caller_is_compiled_again_when_what_it_calls_has_changed(tmp_path: Path):
     environment = {
         **os.environ,

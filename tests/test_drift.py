@@ -151,6 +151,7 @@ def test_sound_robots_are_named_at_the_stated_rate_and_changes_told_apart():
     assert {course.kind for course in found} <= {"", *KINDS}
 
 
+@pytest.mark.long
 def test_friction_that_follows_a_temperature_is_no_drift():
     robots = draw_robots(12, 10)
     warmth = np.linspace(20.0, 35.0, 10)[:, None] * np.ones(len(JOINTS))

@@ -127,7 +127,7 @@ CASES = [
     *((name, "") for name in (*FRICTIONS, *SUMS)),
     *(("coulomb-viscous", kind) for kind in ELEMENTS),
 ]
-ALWAYS = ("tanh-sech", "stribeck-load", "known")
+ALWAYS = ("stribeck-load", "known")
 DECIDED = "tanh-sech"
 """Beside which the rest is decided from the log."""
 UNTRACKED = ("viscous-drift", "load", "load-gain", "load-square", "directional-load",

@@ -117,7 +117,10 @@ def test_every_command_is_asked():
 
 @pytest.mark.parametrize(
     "line",
-    [pytest.param(e, marks=pytest.mark.long) if e.startswith("compare") else e for e in TAKE],
+    [
+        pytest.param(e, marks=pytest.mark.long) if e.startswith(("compare", "init")) else e
+        for e in TAKE
+    ],
 )
 def test_commands_that_take_closed_chains(line, folder, capsys):
     code = call(folder, line)

@@ -219,6 +219,7 @@ def test_methods_of_rows_find_what_mujoco_was_made_with(method, palletiser, twin
     assert np.mean(np.abs(z) < 1.96) > 0.8
 
 
+@pytest.mark.long
 def test_held_out_errors_are_noise(palletiser, twins):
     samples, held_out = (di.prepare(log, bandwidth=8.0) for log, _ in twins)
     assert twins[0][0].warnings == ()

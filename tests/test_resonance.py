@@ -58,6 +58,7 @@ def test_a_stiff_joint_is_not_told_from_a_spring():
         assert own.interval == (-np.inf, np.inf)
 
 
+@pytest.mark.long
 def test_a_designed_trajectory_is_shaken_within_its_limits():
     """One joint alone, by lines of equal accelerations; its log tells the spring."""
     robot = IDIM.robot.bare
