@@ -80,8 +80,13 @@ def test_too_long_steps_and_wrong_gains_are_told_of_chains_too(robot):
         check_loop(replace(loop, controller=law.scaled(np.full(5, -1.0))), theta)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("method", ["idim-iv", "didim", "pc-idim-iv", "pc-didim"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        *(pytest.param(each, marks=pytest.mark.long) for each in ("idim-iv", "didim")),
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("pc-idim-iv", "pc-didim")),
+    ],
+)
 def test_methods_that_simulate_find_what_mujoco_was_made_with(method, robot):
     problem, truth = make_problem(robot, 2.5)
     fit = di.identify(problem, method, simulation=build_simulation(robot, 2), doctor=False)
