@@ -312,7 +312,7 @@ def find_faults_of_fit(
     progress: Progress,
     watch: Stopwatch,
 ) -> Findings:
-    """What the doctor finds in the logs, given the fit; none where it was told to stay away."""
+    """What the doctor finds in the logs, given the fit; nothing where `doctor` is off."""
     if not asked.doctor.doctor:
         return ()
     progress("doctor", 0.0)
