@@ -141,10 +141,6 @@ def excite(
     **options
         Of `dynident.excitation.options`.
 
-    Returns
-    -------
-    Excitation
-
     Raises
     ------
     InputError
