@@ -32,5 +32,5 @@ spliced = make_compiler(**ALONE, forceinline=True)
 """For short steps of one caller, whose body becomes part of it."""
 
 written = make_compiler(**ALONE, inline="always")
-"""For steps of one caller in the same file: they stand in its code as if they were written there,
-and are not compiled by themselves."""
+"""For steps of one caller, in its file: they stand in its code before anything is compiled, and are
+not compiled by themselves."""

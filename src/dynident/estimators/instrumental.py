@@ -119,10 +119,6 @@ def estimate_2sls(
     ``min ||P_Z (y - X beta)||`` (ardiani2024, eq. 23 and 28).
 
     Parameters and errors as `idim_iv`.
-
-    Raises
-    ------
-    InputError, ComputationError
     """
     return estimate_unconstrained_iv(
         problem, simulation, search, bars, weighting, curves, extra=True
