@@ -67,7 +67,7 @@ COMMANDS = {
     "init": Command(
         "dynident.cli.init",
         "Write a first study of a robot and its logs, repaired.",
-        "dynident init --robot arm.urdf --log run1.csv -o study.toml",
+        "dynident init arm.urdf run1.csv -o study.toml",
     ),
     "select": Command(
         "dynident.cli.select",

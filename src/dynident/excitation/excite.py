@@ -93,6 +93,11 @@ class Excitation:
     obstacles: tuple[Obstacle, ...] = ()
     lowest: Lowest | None = None
 
+    def __repr__(self) -> str:
+        """One line, for a prompt."""
+        motion = f"{self.shape.trajectory}, {self.trajectory.family.duration:g} s"
+        return f"<Excitation of {self.robot.name}: {motion}, at {self.rate:g} Hz>"
+
     @property
     def trajectory(self) -> Trajectory:
         """The trajectory."""

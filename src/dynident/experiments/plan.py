@@ -92,6 +92,11 @@ class Protocol:
     runs: tuple[PlannedRun, ...]
     warnings: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        """One line, for a prompt."""
+        runs = ", ".join(run.name for run in self.runs)
+        return f"<Protocol of {self.robot.name}: {runs}; print(plan.summary())>"
+
     @property
     def seconds(self) -> float:
         """Of all runs together [s]."""
