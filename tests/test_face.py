@@ -13,6 +13,7 @@ import pytest
 import toy
 from matplotlib.figure import Figure
 from test_encoder import fitted
+from test_pages import weigh
 from test_report import identified
 
 import dynident as di
@@ -514,6 +515,7 @@ def test_what_a_prompt_shows_is_one_line():
     fit = identified()
     for found, words in (
         (fit.controller_model(), "<ControllerModel of toy: inverse_dynamics"),
+        (weigh(), "<Payload of a log: 1 kg on fore, 95 % 0.9 to 1.1; print(found.summary())>"),
         (di.sample(fit, 3), "<Draws of toy: 3 sets of 28 parameters>"),
         (fit.compare(fit), "<Difference of toy and another by pc-idim-ls; print(found.summary())>"),
     ):

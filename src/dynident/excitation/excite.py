@@ -95,8 +95,9 @@ class Excitation:
 
     def __repr__(self) -> str:
         """One line, for a prompt."""
-        motion = f"{self.shape.trajectory}, {self.trajectory.family.duration:g} s"
-        return f"<Excitation of {self.robot.name}: {motion}, at {self.rate:g} Hz>"
+        family = self.trajectory.family
+        motion = f"{family.kind}, {family.stop - family.start:g} s"
+        return f"<Excitation of {self.robot.name}: {motion} at {self.rate:g} Hz>"
 
     @property
     def trajectory(self) -> Trajectory:

@@ -60,6 +60,8 @@ SMALL = 6
 """Joints that are drawn of a log as finely; more of them together with fewer points each."""
 FOLLOWED = 12
 """Parameters that are drawn over time: those that moved most."""
+UNSETTLED = 5.0
+"""Intervals of so many times the median one do not stretch the axes."""
 COLOURS = tuple(colour for colour, dashed in LINES[1:] if not dashed)
 
 
@@ -418,12 +420,17 @@ def render_track_page(
     most = np.argsort(-moved)[:FOLLOWED]
 
     def follow(title: str, unit: str, value: Array, error: Array) -> Panel:
+        known = error <= UNSETTLED * np.nanmedian(error)
+        sides = [value + sign * 1.96 * error for sign in (-1.0, 1.0)]
+        low, high = float(np.min(sides[0][known])), float(np.max(sides[1][known]))
+        # what is far outside has no place among the numbers of a path
+        far = (2.0 * low - high, 2.0 * high - low)
         marks: tuple[Mark, ...] = (
-            *(Curve(time, value + sign * 1.96 * error, GREY, 0.7) for sign in (-1.0, 1.0)),
-            Curve(time, value, BLUE, 1.4),
+            *(Curve(time, np.clip(side, *far), GREY, 0.7) for side in sides),
+            Curve(time, np.clip(value, *far), BLUE, 1.4),
             *(Rule(at, RED, 0.7, True, standing=True) for at, _ in events),
         )
-        return Panel(marks, title, "time [s]", unit, height=110.0, flush=True)
+        return Panel(marks, title, "time [s]", unit, 110.0, flush=True, y_range=(low, high))
 
     names = base.names
     units = [raise_powers(find_parameter_unit(base.idim, int(kept))) for kept in base.kept]
@@ -435,7 +442,8 @@ def render_track_page(
     ]
     caption = (
         "Blue: estimates; grey: 95 % intervals; red: when another load was noticed. Of all "
-        "parameters those that moved most, by their standard deviations."
+        "parameters those that moved most, by their standard deviations. First estimates, whose "
+        "intervals are much wider than those after them, go beyond the axes."
     )
     chart = Chart(tuple(panels), columns=3, shared=True, together=False)
     digits = "In brackets: standard deviations in units of the last digits."
