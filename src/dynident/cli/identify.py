@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from dynident.cli.options import (
     LogFlags,
     add_flags,
     add_log_flags,
+    complete_by,
     declare_directory,
 )
 from dynident.cli.output import paint_verdict, print_json, say, say_written
@@ -31,6 +32,13 @@ if TYPE_CHECKING:
     from dynident.report.fit import Fit
 
 DEFAULT = MethodSection.model_fields["method"].default
+
+
+def list_methods() -> Iterable[str]:
+    """Methods by name."""
+    from dynident.methods import ESTIMATORS
+
+    return ESTIMATORS
 
 
 def choose_group(option: Option) -> str:
@@ -48,6 +56,7 @@ def identify(
         typer.Option(
             "--method",
             metavar="NAME",
+            autocompletion=complete_by(list_methods),
             help=f"{DEFAULT} (default), pc-idim-iv, pc-ref-iv, pc-didim, pc-clie, smooth, or "
             "without constraints ols, wls, irls, static, ml, energy, sequential, rls, kf, ekf, "
             "idim-iv, 2sls, ref-iv, didim, cloe, clie, nls, gradient, ga, pf.",

@@ -6,10 +6,10 @@ import inspect
 import math
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -111,11 +111,30 @@ LowpassOption = Annotated[
 ]
 ROBOT = typer.Argument(metavar="ROBOT", help="URDF, MJCF or robot TOML.", show_default=False)
 """The robot of a command that needs no log."""
+
+
+def complete_by(list_names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """What a shell completes a flag's value by."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in list_names() if name.startswith(incomplete)]
+
+    return complete
+
+
+def list_frictions() -> Iterable[str]:
+    """Friction models by name."""
+    from dynident.friction.models import FRICTIONS
+
+    return FRICTIONS
+
+
 FrictionOption = Annotated[
     str | None,
     typer.Option(
         "--friction",
         metavar="NAME",
+        autocompletion=complete_by(list_frictions),
         help="coulomb-viscous (default), cube-root, stribeck, load ... (docs/friction.md), or one "
         "a joint with commas between; identify decides it from the logs unless given.",
     ),
@@ -392,6 +411,7 @@ def add_flags(
                     *list_flag_spellings(option),
                     metavar=choose_metavar(option),
                     rich_help_panel=choose_group(option),
+                    autocompletion=complete_by(partial(tuple, option.choices)),
                     help=write_flag_help(option),
                 ),
             ],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from dynident.cli.options import (
     RobotOption,
     SensorOption,
     check_positive,
+    complete_by,
     gather_flags,
     override_section,
     parse_locked_joints,
@@ -40,6 +41,13 @@ BandwidthOption = Annotated[
         help=f"Bandwidth {PREPARING['bandwidth'].words}.",
     ),
 ]
+
+
+def list_presets() -> Iterable[str]:
+    """Layouts of recorders by name."""
+    from dynident.readers.presets import PRESETS
+
+    return PRESETS
 
 
 @dataclass(frozen=True)
@@ -163,7 +171,10 @@ def read_study_flags(
     preset: Annotated[
         str | None,
         typer.Option(
-            "--preset", metavar="NAME", help="Whose recorder wrote the logs: ur-rtde, libfranka ..."
+            "--preset",
+            metavar="NAME",
+            autocompletion=complete_by(list_presets),
+            help="Whose recorder wrote the logs: ur-rtde, libfranka ...",
         ),
     ] = None,
 ) -> StudyFlags:
