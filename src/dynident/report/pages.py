@@ -110,7 +110,7 @@ def render_doctor_page(
     picture = (
         render_caption("Mean error of the joints as the log stands and with each repair.")
         + render_chart(
-            chart_columns(names, {"as it stands": before, "repaired": after}, "error [%]"),
+            chart_columns(names, {"as recorded": before, "repaired": after}, "error [%]"),
             "Errors of each log before and after its repair",
         )
         if told
@@ -121,14 +121,14 @@ def render_doctor_page(
         names,
         [
             ("what", [f"{log}: {found.what}" for log, found in told]),
-            ("as it stands [%]", [format_percent(value) for value in before]),
+            ("as recorded [%]", [format_percent(value) for value in before]),
             ("repaired [%]", [format_percent(value) for value in after]),
         ],
         ("what",),
     )
     return render_document(
         robot,
-        f"what is wrong with {format_count(len(reports), 'log')}",
+        f"the doctor on {format_count(len(reports), 'log')}",
         statements,
         [
             Part("errors", "Errors", picture),
@@ -136,7 +136,7 @@ def render_doctor_page(
             *(
                 Part(
                     f"log{k}",
-                    f"{log.name}, as it stands",
+                    f"{log.name}, as recorded",
                     render_chart(
                         chart_log(joints, log, points), f"Signals of every joint in {log.name}"
                     ),
@@ -188,7 +188,7 @@ def render_validation_page(
         parts.append(Part(f"log{k}", Path(figures.log).name, "".join(pictures) + table))
     return render_document(
         fit.robot.name,
-        f"{format_count(len(logs), 'log')} that it was not fitted to",
+        f"{format_count(len(logs), 'log')} held out from the fit",
         statements,
         parts,
     )
