@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -34,13 +34,6 @@ if TYPE_CHECKING:
 DEFAULT = MethodSection.model_fields["method"].default
 
 
-def list_methods() -> Iterable[str]:
-    """Methods by name."""
-    from dynident.methods import ESTIMATORS
-
-    return ESTIMATORS
-
-
 def choose_group(option: Option) -> str:
     """Flags of some methods have a group of their own."""
     return METHOD if option.words.startswith(EVERY) else METHODS
@@ -56,7 +49,7 @@ def identify(
         typer.Option(
             "--method",
             metavar="NAME",
-            autocompletion=complete_by(list_methods),
+            autocompletion=complete_by("method"),
             help=f"{DEFAULT} (default), pc-idim-iv, pc-ref-iv, pc-didim, pc-clie, smooth, or "
             "without constraints ols, wls, irls, static, ml, energy, sequential, rls, kf, ekf, "
             "idim-iv, 2sls, ref-iv, didim, cloe, clie, nls, gradient, ga, pf.",

@@ -6,10 +6,10 @@ import inspect
 import math
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -113,20 +113,16 @@ ROBOT = typer.Argument(metavar="ROBOT", help="URDF, MJCF or robot TOML.", show_d
 """The robot of a command that needs no log."""
 
 
-def complete_by(list_names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
-    """What a shell completes a flag's value by."""
+def complete_by(names: str | Sequence[str]) -> Callable[[str], list[str]]:
+    """What a shell completes a flag's value by: names, or those of a key of `list_names`."""
 
     def complete(incomplete: str) -> list[str]:
-        return [name for name in list_names() if name.startswith(incomplete)]
+        from dynident.study.study import list_names
+
+        known = list_names()[names] if isinstance(names, str) else names
+        return [name for name in known if name.startswith(incomplete)]
 
     return complete
-
-
-def list_frictions() -> Iterable[str]:
-    """Friction models by name."""
-    from dynident.friction.models import FRICTIONS
-
-    return FRICTIONS
 
 
 FrictionOption = Annotated[
@@ -134,7 +130,7 @@ FrictionOption = Annotated[
     typer.Option(
         "--friction",
         metavar="NAME",
-        autocompletion=complete_by(list_frictions),
+        autocompletion=complete_by("friction"),
         help="coulomb-viscous (default), cube-root, stribeck, load ... (docs/friction.md), or one "
         "a joint with commas between; identify decides it from the logs unless given.",
     ),
@@ -411,7 +407,7 @@ def add_flags(
                     *list_flag_spellings(option),
                     metavar=choose_metavar(option),
                     rich_help_panel=choose_group(option),
-                    autocompletion=complete_by(partial(tuple, option.choices)),
+                    autocompletion=complete_by(option.choices),
                     help=write_flag_help(option),
                 ),
             ],

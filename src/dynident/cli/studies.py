@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -41,13 +41,6 @@ BandwidthOption = Annotated[
         help=f"Bandwidth {PREPARING['bandwidth'].words}.",
     ),
 ]
-
-
-def list_presets() -> Iterable[str]:
-    """Layouts of recorders by name."""
-    from dynident.readers.presets import PRESETS
-
-    return PRESETS
 
 
 @dataclass(frozen=True)
@@ -173,7 +166,7 @@ def read_study_flags(
         typer.Option(
             "--preset",
             metavar="NAME",
-            autocompletion=complete_by(list_presets),
+            autocompletion=complete_by("preset"),
             help="Whose recorder wrote the logs: ur-rtde, libfranka ...",
         ),
     ] = None,
