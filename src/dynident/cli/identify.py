@@ -61,7 +61,7 @@ def identify(
     ] = None,
     write_study: Annotated[
         Path | None,
-        typer.Option("--write-study", help="Write what was given, flags and all, as a study."),
+        typer.Option("--write-study", help="Write the settings, flags included, as a study."),
     ] = None,
     report: Annotated[
         bool,
@@ -73,7 +73,7 @@ def identify(
     ] = False,
     full: Annotated[
         bool,
-        typer.Option("--full", help="Print all that is known: parameters, tests, proofs."),
+        typer.Option("--full", help="Print everything: parameters, tests, certificates."),
     ] = False,
     json: JsonFlag = False,
     strict: Annotated[

@@ -33,7 +33,7 @@ def init(
     *,
     told: LogFlags,
 ) -> None:
-    """Write a first study: logs at a glance, what is wrong with them, a part held out."""
+    """Write a first study: overview of the logs, the doctor's findings, a part held out."""
     from dynident.cli.progress import show_progress
     from dynident.core.files import refuse_outputs, write_files
     from dynident.core.words import format_entry

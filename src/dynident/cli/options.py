@@ -35,7 +35,7 @@ RobotOption = Annotated[
     Path | None,
     typer.Option("--robot", metavar="FILE", help="URDF, MJCF or robot TOML, instead of a study."),
 ]
-AnywayFlag = Annotated[bool, typer.Option("--anyway", help="Also of a refuted result.")]
+AnywayFlag = Annotated[bool, typer.Option("--anyway", help="Even if the result is refuted.")]
 RateOption = Annotated[
     float | None,
     typer.Option(
@@ -67,7 +67,7 @@ BeyondOption = Annotated[
     typer.Option(
         "--beyond",
         metavar="LINK",
-        help="Instead the limb, or the tool alone, that a force/torque sensor there holds.",
+        help="Only the limb or tool beyond the force/torque sensor on this link.",
     ),
 ]
 SensorOption = Annotated[
@@ -84,7 +84,7 @@ ContactOption = Annotated[
     typer.Option(
         "--contact",
         metavar="[NAME=]LINK[:point]",
-        help="Where the world acts; repeatable.",
+        help="Where external contacts act; repeatable.",
     ),
 ]
 LockedOption = Annotated[
@@ -97,7 +97,7 @@ LockedOption = Annotated[
 ]
 PageOption = Annotated[
     Path | None,
-    typer.Option("--page", metavar="FILE", help="Write it as a page, too."),
+    typer.Option("--page", metavar="FILE", help="Write an HTML page, too."),
 ]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 LowpassOption = Annotated[

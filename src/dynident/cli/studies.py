@@ -167,7 +167,7 @@ def read_study_flags(
             "--preset",
             metavar="NAME",
             autocompletion=complete_by("preset"),
-            help="Whose recorder wrote the logs: ur-rtde, libfranka ...",
+            help="Recorder that wrote the logs: ur-rtde, libfranka ...",
         ),
     ] = None,
 ) -> StudyFlags:
