@@ -7,7 +7,7 @@ then the drives' rotor inertia and friction. Packed rows hold only the entries o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -39,7 +39,7 @@ from dynident.dynamics.structure import Structure, list_friction_models
 from dynident.dynamics.tree import Tree
 from dynident.friction import DEFAULT_FRICTION
 from dynident.friction.kernel import VALUE
-from dynident.friction.model import Signals
+from dynident.friction.model import Signals, Trace
 from dynident.friction.names import split_friction_names
 from dynident.robot.model import LAW, Robot
 
@@ -224,10 +224,25 @@ class Idim:
 
     @cached_property
     def steady(self) -> npt.NDArray[np.bool_]:
-        """Which parameters are of drives and have columns of speed or acceleration alone."""
+        """Which parameters are of drives and have columns that no shape and no body moves."""
         found = np.zeros(len(self.parameters), dtype=bool)
-        found[self.inertial :] = [self.structure.is_plain(each) for each in self.drive_columns]
+        found[self.inertial :] = [self.structure.is_steady(each) for each in self.drive_columns]
         return found
+
+    @cached_property
+    def stated(self) -> npt.NDArray[np.bool_]:
+        """Which parameters are shapes that are known: their columns are asked of nothing."""
+        found = np.zeros(len(self.parameters), dtype=bool)
+        found[self.plain :] = [
+            each.bounds.lower == each.bounds.upper
+            for each in self.shape_parameters[: len(found) - self.plain]
+        ]
+        return found
+
+    @cached_property
+    def alone(self) -> Idim:
+        """The same model about nothing: columns that no shape and no body moves are the same."""
+        return replace(self, about=(), free=False, bearing=())
 
     @property
     def bent(self) -> bool:
@@ -558,18 +573,13 @@ class Idim:
 
     def _bend(self, packing: Packing, out: Array, bend: Array) -> None:
         """What bodies do through loads, added to the packed columns of bodies."""
-        shares = [bend @ self.structure.levers[j, i] for j, i, _, _ in packing.bent]
-        if all(j == i for j, i, _, _ in packing.bent):
-            for (_, _, here, _), share in zip(packing.bent, shares, strict=True):
-                # a view where they stand side by side: no copy of what is wide
-                whole = len(here) and int(here[-1]) - int(here[0]) == len(here) - 1
-                out[:, slice(int(here[0]), int(here[-1]) + 1) if whole else here] *= (
-                    1.0 + share[:, None]
-                )
-            return
-        rigid = [out[:, there] for _, _, _, there in packing.bent]
-        for (_, _, here, _), share, columns in zip(packing.bent, shares, rigid, strict=True):
-            out[:, here] += share[:, None] * columns
+        others = [out[:, there].copy() for j, i, _, there in packing.bent if j != i]
+        for j, i, here, _ in sorted(packing.bent, key=lambda own: own[0] != own[1]):
+            share = bend @ self.structure.levers[j, i]
+            if j == i:
+                out[:, here] *= 1.0 + share[:, None]
+            else:
+                out[:, here] += share[:, None] * others.pop(0)
 
     def view(
         self, q: Array, dq: Array, width: Array | None = None, conditions: Conditions = FREE
@@ -613,6 +623,7 @@ class Idim:
         width: Array | None = None,
         conditions: Conditions = FREE,
         previous: Conditions | None = None,
+        some: Collection[int] | None = None,
     ) -> Conditions:
         """The conditions with the states of all friction, followed along a motion.
 
@@ -628,13 +639,19 @@ class Idim:
             Load and temperature on this stretch, where friction depends on them.
         previous : Conditions, optional
             What `follow` returned for the stretch before; without, the motion starts here.
+        some : collection of int, optional
+            Those of the `frictions` whose states are asked for; all by default.
         """
-        if not self.has_states:
+        wanted = range(len(self.frictions)) if some is None else some
+        if not any(self.frictions[k].model.state for k in wanted):
             return conditions
-        traces, see = [], self.view(q, dq, width, conditions)
-        for k, friction in enumerate(self.frictions):
+        nothing = Trace(np.zeros((len(q), 0)), np.zeros((len(q), 0, 0)))
+        traces, see = [nothing] * len(self.frictions), self.view(q, dq, width, conditions)
+        for k in wanted:
             before = None if previous is None or previous.traces is None else previous.traces[k]
-            traces.append(friction.model.follow(see(k), rate, self._shape_of(k), before))
+            model = self.frictions[k].model
+            if model.state:
+                traces[k] = model.follow(see(k), rate, self._shape_of(k), before)
         return replace(conditions, traces=tuple(traces))
 
     def settle(self, q: Array, dq: Array, width: Array | None = None) -> Conditions:
@@ -654,11 +671,13 @@ class Idim:
         width: Array | None = None,
         previous: Conditions | None = None,
         around: Conditions = FREE,
+        some: Collection[int] | None = None,
     ) -> Conditions:
         """What the friction meets along a stretch of a motion: the loads of `about`, its states.
 
         Of a linearised model, with what a change of the loads does. The motion is without gaps,
-        and `around` is what the log has of temperatures, known torques and time; see `follow`.
+        and `around` is what the log has of temperatures, known torques and time; see `follow`,
+        also for `some`.
         """
         if not self.nonlinear and not self.has_states:
             return around
@@ -667,7 +686,7 @@ class Idim:
         if bearing and self.loaded:
             phi, _ = self.split(np.array(bearing))
             load = self.compute_loads(evaluate_inverse_dynamics(self.tree, phi, q, dq, ddq))
-        found = self.follow(q, dq, rate, width, replace(around, load=load), previous)
+        found = self.follow(q, dq, rate, width, replace(around, load=load), previous, some)
         if load is None or not self.free or self.bearing:
             return found
         bend, see = np.zeros(load.shape), self.view(q, dq, width, found)

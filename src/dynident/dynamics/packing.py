@@ -83,7 +83,7 @@ def build_packing(
     for to, of in pairs:
         shared = sorted(bodies[first + of])
         here, there = (
-            entered.start + np.searchsorted(known, shared)
+            as_slice(entered.start + np.searchsorted(known, shared))
             for entered, known in (joints[first + to], joints[first + of])
         )
         bent.append((to, of, here, there))
@@ -97,6 +97,13 @@ def build_packing(
         np.array(empty, dtype=np.int64), tuple(felts),
     )  # fmt: skip
     return found if structure.closure is None else combine_rows(structure, found, columns)
+
+
+def as_slice(places: Integers) -> Integers | slice:
+    """Places that follow each other as a slice, which copies nothing; others as they are."""
+    if not len(places) or int(places[-1]) - int(places[0]) != len(places) - 1:
+        return places
+    return slice(int(places[0]), int(places[-1]) + 1)
 
 
 def combine_rows(structure: Structure, tree: Packing, columns: Sequence[int]) -> Packing:

@@ -210,6 +210,14 @@ class MotionRows(RowSource):
         return self.base.idim.packing(self.base.kept, self.bodies is not None)
 
     @cached_property
+    def followed(self) -> frozenset[int]:
+        """Which of the frictions have columns here, or bend those of bodies."""
+        idim = self.base.idim
+        own = {column.friction for column, _, _ in self.packing.special}
+        bends = {k for k, each in enumerate(idim.frictions) if "load" in each.model.needs}
+        return frozenset(own - {None}) | (bends if idim.bent else frozenset())
+
+    @cached_property
     def free(self) -> tuple[FreeGroups, ...]:
         """Sets of contacts that bear unmeasured, with the equations that they act on."""
         return list_free_groups(self.base.idim, self.samples)
@@ -286,7 +294,10 @@ class MotionRows(RowSource):
         # the same for all columns of a robot, which are joined stretch by stretch
         entries = 10 * int(np.sum(idim.tree.path_length))
         chunk = min(CHUNK, max(SHORTEST_CHUNK, CHUNK_BYTES // (8 * entries)))
-        packed = np.empty((chunk, packing.width))
+        # columns of drives come one by one, those of bodies sample by sample
+        wide = bool(packing.bent) or any(np.any(each >= 0) for each in (packing.slot, *packing.felts))
+        packed = np.empty((chunk, packing.width) if wide else (packing.width, chunk))
+        packed = packed if wide else packed.T
         least = min(FEW, chunk) * len(self.groups)
         for segment, (start, stop) in enumerate(log.segments):
             combined = find_segment_null_space(self.base.idim, log, segment)
@@ -308,7 +319,7 @@ class MotionRows(RowSource):
                 motion = (log.q[a:b], log.dq[a:b], log.ddq[a:b])
                 around = collect_conditions(idim, log, slice(a, b))
                 met = (
-                    idim.find_conditions(*motion, log.rate, width, met, around)
+                    idim.find_conditions(*motion, log.rate, width, met, around, self.followed)
                     if packing.special
                     else around
                 )
@@ -545,17 +556,18 @@ class JoinedRows(RowSource):
         rigid, steady = kept < idim.inertial, idim.steady[kept]
         bodies, drives = like.sources[:2] if isinstance(like, JoinedRows) else (None, None)
         if bodies is None or not bodies.serves(idim.robot, kept[rigid], samples):
-            alone = build_idim(idim.robot, "none")
+            bare = build_idim(idim.robot, "none")
             bodies = MotionRows(
-                replace(base, idim=alone, kept=kept[rigid]), samples, progress=progress
+                replace(base, idim=bare, kept=kept[rigid]), samples, progress=progress
             )
         if (
             drives is None
             or drives.base.idim.structure is not idim.structure
             or not drives.serves(idim.robot, kept[steady], samples)
         ):
-            drives = MotionRows(select_base_parameters(base, np.flatnonzero(steady)), samples)
-        own = ~steady if idim.bent else ~steady & ~rigid
+            alone = select_base_parameters(base, np.flatnonzero(steady))
+            drives = MotionRows(replace(alone, idim=idim.alone), samples)
+        own = ~steady & ~idim.stated[kept] & (idim.bent | ~rigid)
         if not np.any(own):
             return cls(base, (bodies, drives))
         special = select_base_parameters(base, np.flatnonzero(own))
