@@ -508,7 +508,8 @@ class Idim:
             self._bend(packing, out, conditions.bend)
         first = self.tree.dof - self.robot.n
         see = self.view(q, dq, width, conditions)
-        tables: dict[int, Array] = {}
+        bending = {column.friction for column, _, _ in packing.special if column.shape is not None}
+        known: dict[int, Array] = {}
         slopes: dict[int, Array] = {}
         sensed = self.evaluate_sensor_errors((q, dq, ddq), conditions)
         at = q[:, q.shape[1] - self.robot.n :]
@@ -528,17 +529,20 @@ class Idim:
             model = self.frictions[k].model
             term = None if column.term is None else model.parameters[column.term]
             weighted = term is not None and term.weights is not None
-            if not weighted and k not in tables and model.law is not None:
-                tables[k] = model.table(model.law, see(k), self._shape_of(k))
-            if column.term is None:
-                if k not in slopes:
-                    by_shape = model.slopes(tables[k], see(k).trace)
+            if not weighted and k not in known and model.law is not None:
+                if k in bending:
+                    table = model.table(model.law, see(k), self._shape_of(k))
+                    by_shape = model.slopes(table, see(k).trace)
                     slopes[k] = np.einsum("tks,k->ts", by_shape, self._about[k][[*model.rows]])
+                    known[k] = table[:, :, VALUE].T
+                else:
+                    known[k] = model.values(model.law, see(k), self._shape_of(k))
+            if column.term is None:
                 values = slopes[k][:, column.shape]
             elif term is not None and weighted:
                 values = see(k).column(term)
             else:
-                values = tables[k][:, model.rows.index(column.term), VALUE]
+                values = known[k][model.rows.index(column.term)]
             np.multiply(values, column.turns[joint], out=out[:, slot])
 
     def follow_motors(self, dq: Array, ddq: Array, conditions: Conditions) -> tuple[Array, Array]:

@@ -167,7 +167,7 @@ class Structure:
                     found[j, i] = weights
         return found
 
-    @property
+    @cached_property
     def inertial(self) -> int:
         """Number of inertial parameters, the first of all: 10 bodies, and 10 a part of one."""
         return 10 * len(self.robot.links)
