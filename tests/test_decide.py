@@ -156,6 +156,26 @@ def test_the_errors_of_a_candidate_are_those_of_its_fit():
         assert left.own == pytest.approx(np.sum(exact[:, 0]), rel=1e-7)
 
 
+def test_columns_of_every_model_are_eliminated_once():
+    """Whatever is begun with, a choice of columns is fitted as by itself."""
+    rng = np.random.default_rng(11)
+    blocks = tuple(tuple(rng.normal(size=(2, 12, 9))) for _ in range(5))
+    known = np.hstack([0.3 * np.eye(5), np.zeros((5, 4))])
+    every = [0, 1, 2, 3, 4, 6, 7]
+    alone = Folds(blocks, known).fit(np.array(every))
+    for first in (1, 3, 5):
+        for one, other in zip(Folds(blocks, known, first).fit(np.array(every)), alone, strict=True):
+            np.testing.assert_allclose(one.x, other.x, rtol=1e-9)
+            np.testing.assert_allclose(abs(one.R), abs(other.R), rtol=1e-9, atol=1e-12)
+    for fit, out in zip(alone, range(5), strict=True):
+        rows = [own for k, block in enumerate(blocks) if k != out for own in block]
+        stacked = np.vstack([*rows, known])
+        direct = np.linalg.lstsq(stacked[:, every], stacked[:, -1], rcond=None)[0]
+        np.testing.assert_allclose(fit.x, direct, rtol=1e-9)
+    with pytest.raises(ValueError, match="every model"):
+        Folds(blocks, known, 3).fit(np.array([0, 2, 4]))
+
+
 def test_columns_that_tell_nothing_new_or_have_the_wrong_sign_are_no_candidates():
     rng = np.random.default_rng(3)
     rows = rng.normal(size=(5, 40, 4))
@@ -569,8 +589,8 @@ def test_friction_and_the_weight_of_the_prior_are_decided_in_both_orders(monkeyp
     monkeypatch.setattr(f"{room}.weigh_prior", lambda *given: heavy)
     for name, value in (("estimate_roughly", None), ("factor_blocks", ())):
         monkeypatch.setattr(f"{room}.{name}", lambda *given, value=value: value)
-    monkeypatch.setattr(f"{room}.widen", lambda *given: SimpleNamespace(base=None))
-    monkeypatch.setattr(f"{room}.Folds", SimpleNamespace(of=lambda b, admitted, s: admitted.name))
+    monkeypatch.setattr(f"{room}.widen", lambda *given: SimpleNamespace(base=None, first=0))
+    monkeypatch.setattr(f"{room}.Folds", SimpleNamespace(of=lambda b, admitted, *_: admitted.name))
 
     def found(errors, springs=()):
         def choose(wide, name, what):

@@ -22,7 +22,7 @@ from dynident.dynamics.conditions import FREE, Conditions
 from dynident.dynamics.contacts import build_tilt_columns, evaluate_levers
 from dynident.dynamics.equations import Sensor
 from dynident.dynamics.inverse import evaluate_all_torques
-from dynident.dynamics.packing import build_packing
+from dynident.dynamics.packing import Bent, build_packing
 from dynident.dynamics.parameters import (
     Attached,
     DriveColumn,
@@ -505,7 +505,7 @@ class Idim:
             return
         out[:, packing.empty] = 0.0
         if conditions.bend is not None:
-            self._bend(packing, out, conditions.bend)
+            self.bend_bodies(packing.bent, out.copy(), out, conditions.bend)
         first = self.tree.dof - self.robot.n
         see = self.view(q, dq, width, conditions)
         bending = {column.friction for column, _, _ in packing.special if column.shape is not None}
@@ -575,15 +575,17 @@ class Idim:
             return tau
         return np.asarray(np.einsum("tij,...ti->...tj", closure.find_null_space(q), tau))
 
-    def _bend(self, packing: Packing, out: Array, bend: Array) -> None:
-        """What bodies do through loads, added to the packed columns of bodies."""
-        others = [out[:, there].copy() for j, i, _, there in packing.bent if j != i]
-        for j, i, here, _ in sorted(packing.bent, key=lambda own: own[0] != own[1]):
-            share = bend @ self.structure.levers[j, i]
-            if j == i:
-                out[:, here] *= 1.0 + share[:, None]
+    def bend_bodies(self, pairs: Sequence[Bent], rigid: Array, out: Array, bend: Array) -> None:
+        """Packed columns of bodies with what these do through loads.
+
+        Of pairs as those of a layout; the second slots are those of the rigid columns.
+        """
+        for to, of, here, there in pairs:
+            share = bend @ self.structure.levers[to, of]
+            if to == of:
+                out[:, here] = rigid[:, there] * (1.0 + share[:, None])
             else:
-                out[:, here] += share[:, None] * others.pop(0)
+                out[:, here] += rigid[:, there] * share[:, None]
 
     def view(
         self, q: Array, dq: Array, width: Array | None = None, conditions: Conditions = FREE
@@ -703,7 +705,7 @@ class Idim:
                 signals = see(k)
                 for side in (0.5 / blur, -0.5 / blur):
                     moved = replace(signals, load=load[:, gear] + 0.5 / side)
-                    bend[:, gear] += side * (model.columns(moved, self._shape_of(k)) @ linear)
+                    bend[:, gear] += side * model.bear(moved, self._shape_of(k), linear)
         return replace(found, bend=bend)
 
     def compute_loads(self, rigid: Array) -> Array:

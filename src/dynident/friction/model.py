@@ -255,6 +255,16 @@ class FrictionModel:
             columns.T[list(self.rows)] = self.values(self.law, signals, shape)
         return columns
 
+    def bear(self, signals: Signals, shape: Array, linear: Array) -> Array:
+        """The part of the friction that a load may change, shape (samples,)."""
+        found = np.zeros(len(signals.dq))
+        for each, value in zip(self.parameters, linear, strict=True):
+            if each.times == "load":
+                found += value * signals.column(each)
+        if self.law is not None:
+            found += linear[list(self.rows)] @ self.values(self.law, signals, shape)
+        return found
+
     def by_shape(self, signals: Signals, shape: Array) -> Array:
         """Derivatives of the columns by the shape, shape (samples, parameters, shapes).
 

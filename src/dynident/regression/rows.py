@@ -22,7 +22,7 @@ from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.conditions import FREE, Conditions
 from dynident.dynamics.equations import NullSpace, stack_contact_jacobians
 from dynident.dynamics.idim import Idim, build_idim
-from dynident.dynamics.packing import pair_slots, sum_columns
+from dynident.dynamics.packing import Bent, Places, pair_slots, sum_columns
 from dynident.dynamics.parameters import Packing
 from dynident.regression.decimate import GroupDecimator
 from dynident.regression.factors import Factors
@@ -213,9 +213,9 @@ class MotionRows(RowSource):
     def followed(self) -> frozenset[int]:
         """Which of the frictions have columns here, or bend those of bodies."""
         idim = self.base.idim
-        own = {column.friction for column, _, _ in self.packing.special}
-        bends = {k for k, each in enumerate(idim.frictions) if "load" in each.model.needs}
-        return frozenset(own - {None}) | (bends if idim.bent else frozenset())
+        own = [column.friction for column, _, _ in self.packing.special]
+        bends = [k for k, each in enumerate(idim.frictions) if "load" in each.model.needs]
+        return frozenset(k for k in own if k is not None).union(bends if idim.bent else ())
 
     @cached_property
     def free(self) -> tuple[FreeGroups, ...]:
@@ -330,9 +330,7 @@ class MotionRows(RowSource):
                 if bodies is None or not packing.bent:
                     idim.fill_bodies(packing, *motion, part)
                 else:
-                    rigid = bodies.unfiltered(k, a, b)
-                    for here, there in self._borrowed:
-                        part[:, here] = rigid[:, there]
+                    rigid, (whole, bent) = bodies.unfiltered(k, a, b), self._borrowed
                 if met.bend is not None:
                     # friction by the load |tau| is linear about the torques of the bodies `about`:
                     # their slopes go to the columns, and what these give at that point to y
@@ -342,7 +340,14 @@ class MotionRows(RowSource):
                         else sum_columns(bodies.packing, rigid, bodies.base.kept, self._about[1])
                     )
                     tau = tau + idim.apply_load_slopes(torques, met.bend)
-                idim.fill_drives(packing, *motion, part, width, met)
+                if bodies is None or not packing.bent:
+                    idim.fill_drives(packing, *motion, part, width, met)
+                else:
+                    idim.fill_drives(packing, *motion, part, width, replace(met, bend=None))
+                    for here, there in whole:
+                        part[:, here] = rigid[:, there]
+                    slopes = np.zeros((b - a, len(idim.gears))) if met.bend is None else met.bend
+                    idim.bend_bodies(bent, rigid, part, slopes)
                 blocks: list[tuple[Array, ...]] = [
                     (part[:, packing.joints[g][0]], tau[:, g : g + 1])
                     for g in chosen
@@ -429,8 +434,8 @@ class MotionRows(RowSource):
         return idim.split(self.base.standard(beta))[0], by_column
 
     @cached_property
-    def _borrowed(self) -> tuple[tuple[slice, slice], ...]:
-        """Slots of bodies, and where the rows of the bodies have the same."""
+    def _borrowed(self) -> tuple[list[tuple[Places, Places]], list[Bent]]:
+        """Slots of bodies, and where the rows of the bodies have the same; see `pair_slots`."""
         assert self.bodies is not None
         other = self.bodies
         return pair_slots(self.packing, self.base.kept, other.packing, other.base.kept)
