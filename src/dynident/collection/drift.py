@@ -17,13 +17,13 @@ it can be, where chi squared does not hold (Shephard and Harvey 1990; Good 1992)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp, stdtrit
+from scipy.special import stdtrit
 
 from dynident.collection.member import Member, find_date
 from dynident.collection.population import MANY, NORMAL
@@ -43,6 +43,9 @@ FINE = np.append(0.0, np.geomspace(0.1, 100.0, 60))
 NOTHING, WALK = 0.5, 0
 """Probability beforehand of no change, of which drift, shift and outlier share the rest; and which
 shape the random walk is."""
+WALKS, APART = 0.9, 0.5
+"""Probabilities beforehand for the line: of a walk, else it is a shift; and that one session of a
+walk is an outlier."""
 KINDS = ("drift", "shift", "outlier")
 LONG, WARMER, WIDE, LEAST = 3, 1.0, 1e3, 2.0
 """Sessions that are followed, at least; by how much temperatures have to differ [K]; by how much
@@ -181,27 +184,24 @@ class Comparison:
     shapes: Sequence[Shape]
 
     @cached_property
-    def frame(self) -> tuple[Array, Array, float]:
-        """``A``, the weights of the constant, shape (sessions,), and the unit of sizes."""
+    def frame(self) -> tuple[Array, float]:
+        """``A`` and the unit of sizes."""
         scaled = self.regressors / self.deviation[:, None]
         Q, _ = np.linalg.qr(scaled, mode="complete")
-        constant = np.linalg.pinv(scaled)[0] / self.deviation
         unit = 1.0 / np.sqrt(np.mean(self.deviation**-2.0))
-        return Q[:, scaled.shape[1] :] / self.deviation[:, None], constant, unit
+        return Q[:, scaled.shape[1] :] / self.deviation[:, None], unit
 
     @cached_property
-    def turned(self) -> list[tuple[Array, Array, Array]]:
-        """Of each shape, at the unit of sizes: axes of contrasts, singular values, axes of g."""
-        A, _, unit = self.frame
-        axes, lengths = self.single
-        walk = np.linalg.svd(unit * (A.T @ self.shapes[WALK].root), full_matrices=False)
-        one = np.ones((1, 1))
-        return [walk, *((axes[:, [k]], lengths[[k]], one) for k in range(len(lengths)))]
+    def walk(self) -> tuple[Array, Array]:
+        """Axes of contrasts and singular values of the walk, at the unit of sizes."""
+        A, unit = self.frame
+        axes, lengths, _ = np.linalg.svd(unit * (A.T @ self.shapes[WALK].root), full_matrices=False)
+        return axes, lengths
 
     @cached_property
     def single(self) -> tuple[Array, Array]:
         """Axes and singular values of all shapes but the walk, which have one."""
-        A, _, unit = self.frame
+        A, unit = self.frame
         columns = unit * (A.T @ np.hstack([shape.root for shape in self.shapes[WALK + 1 :]]))
         lengths = np.linalg.norm(columns, axis=0)
         return columns / np.maximum(lengths, TINY), lengths
@@ -213,7 +213,7 @@ class Comparison:
         ----------
         contrasts : ndarray, shape (m, draws)
         """
-        walk, values, _ = self.turned[WALK]
+        walk, values = self.walk
         axes, lengths = self.single
         grown = (SIZES[:, None] * values) ** 2
         told = (grown / (1.0 + grown)) @ (walk.T @ contrasts) ** 2
@@ -226,47 +226,80 @@ class Comparison:
     def measure_likelihood(self, values: Array) -> float:
         """Logarithm of the restricted likelihood, whatever f is."""
         contrasts = self.frame[0].T @ values
-        log = logsumexp(np.append(self.weigh(contrasts[:, None]), np.log(NOTHING)))
+        log = add_logarithms(np.append(self.weigh(contrasts[:, None]), np.log(NOTHING)))
         scaled = self.regressors / self.deviation[:, None]
         volume = np.sum(np.log(self.deviation)) + 0.5 * np.linalg.slogdet(scaled.T @ scaled)[1]
         return float(log - volume - 0.5 * contrasts @ contrasts)
 
-    def draw_line(self, values: Array, chosen: Sequence[int], rows: Array) -> tuple[Array, Array]:
+    def draw_line(self, values: Array, rows: Array) -> tuple[Array, Array]:
         """Levels, scatter aside, combined, and their standard errors.
 
-        Sizes are uniform beforehand (Gelman 2006), and the shapes that are chosen equally likely.
+        With ``P`` the inverse covariance of y, a and b aside, and ``D`` that of sessions where f is
+        nothing, levels are ``y - D P y`` to within ``D - D P D`` (Durbin and Koopman 2012, sec.
+        4.4). An outlier in session k takes the multiple of ``delta_k - D P_k`` off them that
+        ``P_k y / P_kk`` tells to within ``1 / P_kk`` (de Jong and Penzer 1998). Averaged are walks,
+        walks with an outlier, and shifts, by their probabilities (Hoeting et al. 1999), whatever is
+        told; sizes of walks and shifts are uniform beforehand (Gelman 2006).
 
         Parameters
         ----------
         rows : ndarray, shape (k, sessions)
             Combinations that are asked for.
         """
-        A, constant, unit = self.frame
-        contrasts = A.T @ values
-        logs = self.weigh(contrasts[:, None])[[*chosen], :, 0] + np.log(SIZES)
-        weights = np.exp(logs - logsumexp(logs))
-        ones = np.sum(rows, axis=1)
-        lines, spreads = [], []
-        for k in chosen:
-            axes, singular, own = self.turned[k]
-            moved = unit * (rows - np.outer(ones, constant)) @ self.shapes[k].root
-            told = moved @ own.T
-            for size in SIZES:
-                gain = size**2 * singular / (1.0 + (size * singular) ** 2)
-                lines.append(told @ (gain * (axes.T @ contrasts)))
-                known = told**2 @ (size**2 * gain * singular)
-                spreads.append(np.maximum(size**2 * np.sum(moved**2, axis=1) - known, 0.0))
-        share = weights.ravel()
-        mean = share @ np.array(lines)
-        spread = share @ (np.array(spreads) + (np.array(lines) - mean) ** 2)
-        level = np.sum((constant * self.deviation) ** 2)
-        return mean + ones * (constant @ values), np.sqrt(spread + ones**2 * level)
+        axes, lengths = self.single
+        steps = [k for k, s in enumerate(self.shapes[WALK + 1 :]) if s.kind == "shift"]
+        beforehand = [np.log((1.0 - APART) * WALKS)]
+        beforehand += [np.log((1.0 - WALKS) / max(len(steps), 1))] * len(steps)
+        turned = [self.walk, *((axes[:, [k]], lengths[[k]]) for k in steps)]
+        smooth = [self.smooth_levels(values, rows, *each) for each in turned]
+        found = [(log + w, *line) for w, (log, *line) in zip(beforehand, smooth, strict=True)]
+        share = np.log(APART * WALKS / len(values))
+        found += [
+            (log + share, *line) for log, *line in self.leave_outliers(values, rows, *smooth[0])
+        ]
+        logs, lines, spreads = (np.concatenate(each) for each in zip(*found, strict=True))
+        weights = np.exp(logs - add_logarithms(logs))
+        mean = weights @ lines
+        return mean, np.sqrt(weights @ (spreads + (lines - mean) ** 2))
+
+    def smooth_levels(
+        self, values: Array, rows: Array, axes: Array, lengths: Array
+    ) -> tuple[Array, Array, Array]:
+        """By one shape at each size: logarithms of densities, levels, variances, (sizes, k)."""
+        A = self.frame[0]
+        grown = (SIZES[:, None] * lengths) ** 2
+        gain, contrasts, scaled = grown / (1.0 + grown), A.T @ values, rows * self.deviation**2
+        moved, turned = scaled @ A @ axes, axes.T @ contrasts
+        log = 0.5 * (gain @ turned**2 - np.sum(np.log1p(grown), axis=1)) + np.log(SIZES)
+        lines = rows @ values - scaled @ (A @ contrasts) + (gain * turned) @ moved.T
+        known = rows**2 @ self.deviation**2 - np.sum((scaled @ A) ** 2, axis=1)
+        return log, lines, np.maximum(known + gain @ moved.T**2, 0.0)
+
+    def leave_outliers(
+        self, values: Array, rows: Array, log: Array, lines: Array, spreads: Array
+    ) -> Iterator[tuple[Array, Array, Array]]:
+        """Walks with an outlier, session by session; see `smooth_levels`."""
+        A, unit = self.frame
+        axes, lengths = self.walk
+        scaled, B = rows * self.deviation**2, A @ axes
+        gain = 1.0 - 1.0 / (1.0 + (SIZES[:, None] * lengths) ** 2)
+        for k in range(len(values)):
+            P = A @ A[k] - (gain * B[k]) @ B.T
+            own, apart = P[:, [k]], (P @ values / P[:, k])[:, None]
+            grown = (unit * SIZES) ** 2 * own
+            share = grown / (1.0 + grown)
+            moved = rows[:, k] - P @ scaled.T
+            weight = log[:, None] - np.log(len(SIZES))
+            weight = weight + 0.5 * (share * apart**2 * own - np.log1p(grown))
+            line = lines[:, None] - (share * apart)[..., None] * moved[:, None]
+            spread = spreads[:, None] + (share / own)[..., None] * moved[:, None] ** 2
+            yield weight.ravel(), *(each.reshape(-1, len(rows)) for each in (line, spread))
 
     def fit_walk(self, values: Array) -> float:
         """Standard deviation of the random walk from first to last session, by REML; 0 is none."""
-        A, _, unit = self.frame
-        axes, singular, _ = self.turned[WALK]
-        grown = (FINE[:, None] * singular) ** 2
+        A, unit = self.frame
+        axes, lengths = self.walk
+        grown = (FINE[:, None] * lengths) ** 2
         told = (grown / (1.0 + grown)) @ (axes.T @ (A.T @ values)) ** 2
         return float(unit * FINE[np.argmax(told - np.sum(np.log1p(grown), axis=1))])
 
@@ -292,6 +325,11 @@ class Comparison:
             drawn += BLOCK
             beyond += int(np.sum(np.sum(shares, axis=(0, 1)) >= 1.0))
         return (beyond + 1) / (drawn + 1)
+
+
+def add_logarithms(logs: Array) -> float:
+    """Logarithm of the sum."""
+    return float(np.logaddexp.reduce(logs.ravel()))
 
 
 @dataclass(frozen=True)
@@ -364,8 +402,9 @@ def follow_sessions(robot: Followed, series: Series, names: Sequence[str]) -> Co
     values, shapes = robot.values[:, series.place], list_shapes(robot.times)
     one = robot.compare(series.place, series.scatter, shapes)
     logs = one.weigh((one.frame[0].T @ values)[:, None])[:, :, 0]
-    chance = one.count_chance(float(logsumexp(logs)), series.freedom)
-    by_shape = np.exp(logsumexp(logs, axis=1) - logsumexp(logs))
+    factor = add_logarithms(logs)
+    chance = one.count_chance(factor, series.freedom)
+    by_shape = np.sum(np.exp(logs - factor), axis=1)
     own = {kind: [k for k, s in enumerate(shapes) if s.kind == kind] for kind in KINDS}
     share = {kind: float(np.sum(by_shape[places])) for kind, places in own.items()}
     kind = max(KINDS, key=lambda each: share[each]) if chance < series.level else ""
@@ -374,11 +413,10 @@ def follow_sessions(robot: Followed, series: Series, names: Sequence[str]) -> Co
     if kind in ("shift", "outlier"):
         best = max(own[kind], key=lambda k: by_shape[k])
         session = names[shapes[best].session]
-        if kind == "outlier":  # the line is that of all others
+        if kind == "outlier":  # the walk is that of all others
             apart = one.deviation * (1.0 + WIDE * shapes[best].root[:, 0])
             alone = replace(one, deviation=apart)
-    chosen = own["shift"] if kind == "shift" else [WALK]
-    line, band = alone.draw_line(values, chosen, rows)
+    line, band = one.draw_line(values, rows)
     size, error = float(line[-1]), float(band[-1])
     if session:
         size, error = one.find_size(values, shapes[best])
