@@ -303,12 +303,20 @@ class Comparison:
         told = (grown / (1.0 + grown)) @ (axes.T @ (A.T @ values)) ** 2
         return float(unit * FINE[np.argmax(told - np.sum(np.log1p(grown), axis=1))])
 
-    def find_size(self, values: Array, shape: Shape) -> tuple[float, float]:
-        """Size of a step or of one session apart by least squares, and its standard error."""
-        A = self.frame[0]
-        column = A.T @ shape.root[:, 0]
-        length = float(column @ column)
-        return float(column @ (A.T @ values)) / length, 1.0 / float(np.sqrt(length))
+    def find_size(
+        self, values: Array, likely: Sequence[int], weights: Array
+    ) -> tuple[float, float]:
+        """Size of a step or of one session apart by least squares, and its standard error.
+
+        Averaged over the shapes that are likely, with these weights.
+        """
+        A, unit = self.frame
+        axes, lengths = self.single
+        own = [k - WALK - 1 for k in likely]
+        sizes = unit * (axes[:, own].T @ (A.T @ values)) / lengths[own]
+        mean = float(weights @ sizes)
+        spread = weights @ ((unit / lengths[own]) ** 2 + (sizes - mean) ** 2)
+        return mean, float(np.sqrt(spread))
 
     def count_chance(self, factor: float, freedom: float) -> float:
         """Share of contrasts of no change whose Bayes factor has a logarithm as large.
@@ -418,8 +426,9 @@ def follow_sessions(robot: Followed, series: Series, names: Sequence[str]) -> Co
             alone = replace(one, deviation=apart)
     line, band = one.draw_line(values, rows)
     size, error = float(line[-1]), float(band[-1])
-    if session:
-        size, error = one.find_size(values, shapes[best])
+    if session:  # that of a shift, whenever it was; of an outlier, of that session
+        likely = own[kind] if kind == "shift" else [best]
+        size, error = one.find_size(values, likely, by_shape[likely] / np.sum(by_shape[likely]))
     wider = float(stdtrit(series.freedom, 0.975)) / NORMAL
     return Course(
         series.what,
