@@ -89,8 +89,10 @@ def test_the_line_is_the_smoother_of_the_local_level_model():
     ends[0, [0, -1]] = -1.0, 1.0
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(drift, "SIZES", np.array([size]))
-        _, line, spread = one.smooth_levels(y, np.eye(count), *one.walk)
-        _, change, error = one.smooth_levels(y, ends, *one.walk)
+        maps, spread = one.smooth_levels(np.eye(count), WALK)
+        line = maps @ y
+        maps, error = one.smooth_levels(ends, WALK)
+        change = maps @ y
     np.testing.assert_allclose(line[0], told.smoothed_state[0], rtol=1e-6)
     np.testing.assert_allclose(spread[0], told.smoothed_state_cov[0, 0], rtol=1e-6)
     assert change[0, 0] == pytest.approx(line[0, -1] - line[0, 0])
@@ -111,15 +113,24 @@ def test_the_line_is_the_mean_over_dense_models():
     noise, found = np.diag(deviation**2), []
 
     def add(prior: float, root: Array, size: float, apart: Array) -> None:
-        """Levels by the inverse covariance of what neither a nor b moves."""
+        """The density of what neither a nor b moves, and ``a + f`` by regression."""
         V = noise + (unit * size) ** 2 * root @ root.T + apart
         inverse = np.linalg.inv(V)
         P = inverse - inverse @ X @ np.linalg.solve(X.T @ inverse @ X, X.T @ inverse)
         volume = np.linalg.slogdet(V)[1] + np.linalg.slogdet(X.T @ inverse @ X)[1]
-        rest = noise + apart  # what is no level
-        covariance = rows @ (rest - rest @ P @ rest) @ rows.T
         log = np.log(prior * size) - 0.5 * (volume + y @ P @ y)
-        found.append((log, rows @ (y - rest @ P @ y), np.diag(covariance)))
+        design, rest = np.hstack([X, unit * size * root]), np.linalg.inv(noise + apart)
+        known = np.diag(np.append(np.zeros(X.shape[1]), np.ones(root.shape[1])))
+        covariance = np.linalg.inv(design.T @ rest @ design + known)
+        asked = rows @ design
+        asked[:, 1] = 0.0  # levels are at one temperature
+        found.append(
+            (
+                log,
+                asked @ covariance @ design.T @ rest @ y,
+                np.diag(asked @ covariance @ asked.T),
+            )
+        )
 
     for size in SIZES:
         add((1.0 - APART) * WALKS, walk.root, size, 0.0 * noise)
@@ -135,6 +146,15 @@ def test_the_line_is_the_mean_over_dense_models():
     line, band = one.draw_line(y, rows)
     np.testing.assert_allclose(line, mean, atol=1e-9)
     np.testing.assert_allclose(band**2, weights @ (spreads + (lines - mean) ** 2), rtol=1e-9)
+
+
+def test_a_line_is_at_one_temperature_even_where_one_session_alone_tells_it():
+    times, warmth = np.arange(1.0, 7.0), 20.0 * (np.arange(6) == 2)
+    y = np.array([1.0, 1.1, 4.0, 0.9, 1.0, 1.1])
+    one = compare(times, np.full(6, 0.1), warmth - np.mean(warmth))
+    line, band = one.draw_line(y, np.eye(6))
+    assert np.all(np.isfinite(band))
+    np.testing.assert_allclose(line, np.mean(y), atol=0.15)
 
 
 @pytest.mark.parametrize(("kind", "sessions"), [("grows", 6), ("grows", 12), ("outlier", 6)])

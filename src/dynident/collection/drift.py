@@ -192,11 +192,18 @@ class Comparison:
         return Q[:, scaled.shape[1] :] / self.deviation[:, None], unit
 
     @cached_property
-    def walk(self) -> tuple[Array, Array]:
-        """Axes of contrasts and singular values of the walk, at the unit of sizes."""
+    def constant(self) -> Array:
+        """Weights by which sessions tell a, where f is nothing, shape (sessions,)."""
+        scaled = self.regressors / self.deviation[:, None]
+        return np.asarray(np.linalg.pinv(scaled)[0] / self.deviation)
+
+    @cached_property
+    def walk(self) -> tuple[Array, Array, Array]:
+        """Axes of contrasts, singular values and axes of g of the walk, at the unit of sizes."""
         A, unit = self.frame
-        axes, lengths, _ = np.linalg.svd(unit * (A.T @ self.shapes[WALK].root), full_matrices=False)
-        return axes, lengths
+        columns = unit * (A.T @ self.shapes[WALK].root)
+        axes, lengths, own = np.linalg.svd(columns, full_matrices=False)
+        return axes, lengths, own
 
     @cached_property
     def single(self) -> tuple[Array, Array]:
@@ -213,7 +220,7 @@ class Comparison:
         ----------
         contrasts : ndarray, shape (m, draws)
         """
-        walk, values = self.walk
+        walk, values, _ = self.walk
         axes, lengths = self.single
         grown = (SIZES[:, None] * values) ** 2
         told = (grown / (1.0 + grown)) @ (walk.T @ contrasts) ** 2
@@ -232,73 +239,94 @@ class Comparison:
         return float(log - volume - 0.5 * contrasts @ contrasts)
 
     def draw_line(self, values: Array, rows: Array) -> tuple[Array, Array]:
-        """Levels, scatter aside, combined, and their standard errors.
+        """Levels ``a + f``, combined, and their standard errors.
 
-        With ``P`` the inverse covariance of y, a and b aside, and ``D`` that of sessions where f is
-        nothing, levels are ``y - D P y`` to within ``D - D P D`` (Durbin and Koopman 2012, sec.
-        4.4). An outlier in session k takes the multiple of ``delta_k - D P_k`` off them that
-        ``P_k y / P_kk`` tells to within ``1 / P_kk`` (de Jong and Penzer 1998). Averaged are walks,
-        walks with an outlier, and shifts, by their probabilities (Hoeting et al. 1999), whatever is
-        told; sizes of walks and shifts are uniform beforehand (Gelman 2006).
+        Averaged are walks, walks with an outlier, and shifts, by their probabilities (Hoeting et
+        al. 1999), whatever is told; sizes of walks and shifts are uniform beforehand (Gelman 2006).
 
         Parameters
         ----------
         rows : ndarray, shape (k, sessions)
             Combinations that are asked for.
         """
-        axes, lengths = self.single
-        steps = [k for k, s in enumerate(self.shapes[WALK + 1 :]) if s.kind == "shift"]
-        beforehand = [np.log((1.0 - APART) * WALKS)]
-        beforehand += [np.log((1.0 - WALKS) / max(len(steps), 1))] * len(steps)
-        turned = [self.walk, *((axes[:, [k]], lengths[[k]]) for k in steps)]
-        smooth = [self.smooth_levels(values, rows, *each) for each in turned]
-        found = [(log + w, *line) for w, (log, *line) in zip(beforehand, smooth, strict=True)]
-        share = np.log(APART * WALKS / len(values))
-        found += [
-            (log + share, *line) for log, *line in self.leave_outliers(values, rows, *smooth[0])
-        ]
-        logs, lines, spreads = (np.concatenate(each) for each in zip(*found, strict=True))
-        weights = np.exp(logs - add_logarithms(logs))
+        logs = self.weigh((self.frame[0].T @ values)[:, None])[:, :, 0] + np.log(SIZES)
+        logs -= np.log([[shape.prior] for shape in self.shapes])
+        steps = [k for k, shape in enumerate(self.shapes) if shape.kind == "shift"]
+        maps, spreads = self.smooth_levels(rows, WALK)
+        found = [(logs[WALK] + np.log((1.0 - APART) * WALKS), maps @ values, spreads)]
+        for log, line, spread in self.leave_outliers(values, maps, spreads):
+            beforehand = np.log(APART * WALKS / len(values) / len(SIZES))
+            found.append(((logs[WALK, :, None] + log).ravel() + beforehand, line, spread))
+        for k in steps:
+            maps, spreads = self.smooth_levels(rows, k)
+            found.append((logs[k] + np.log((1.0 - WALKS) / len(steps)), maps @ values, spreads))
+        weights, lines, spreads = (np.concatenate(each) for each in zip(*found, strict=True))
+        weights = np.exp(weights - add_logarithms(weights))
         mean = weights @ lines
         return mean, np.sqrt(weights @ (spreads + (lines - mean) ** 2))
 
-    def smooth_levels(
-        self, values: Array, rows: Array, axes: Array, lengths: Array
-    ) -> tuple[Array, Array, Array]:
-        """By one shape at each size: logarithms of densities, levels, variances, (sizes, k)."""
-        A = self.frame[0]
-        grown = (SIZES[:, None] * lengths) ** 2
-        gain, contrasts, scaled = grown / (1.0 + grown), A.T @ values, rows * self.deviation**2
-        moved, turned = scaled @ A @ axes, axes.T @ contrasts
-        log = 0.5 * (gain @ turned**2 - np.sum(np.log1p(grown), axis=1)) + np.log(SIZES)
-        lines = rows @ values - scaled @ (A @ contrasts) + (gain * turned) @ moved.T
-        known = rows**2 @ self.deviation**2 - np.sum((scaled @ A) ** 2, axis=1)
-        return log, lines, np.maximum(known + gain @ moved.T**2, 0.0)
+    def smooth_levels(self, rows: Array, k: int) -> tuple[Array, Array]:
+        """What values are multiplied by for levels by one shape of each size, and variances.
+
+        Contrasts tell f, and what sessions tell of a beside f does not depend on them.
+
+        Returns
+        -------
+        maps : ndarray, shape (sizes, k, sessions)
+        spreads : ndarray, shape (sizes, k)
+        """
+        A, unit = self.frame
+        if k == WALK:
+            axes, lengths, own = self.walk
+        else:
+            axes, lengths = (each[..., [k - WALK - 1]] for each in self.single)
+            own = np.ones((1, 1))
+        level = np.outer(np.sum(rows, axis=1), self.constant)
+        moved = unit * (rows - level) @ self.shapes[k].root
+        told, squares = moved @ own.T, SIZES[:, None] ** 2
+        gain = squares * lengths / (1.0 + squares * lengths**2)
+        maps = level + (told * gain[:, None]) @ (A @ axes).T
+        known = (squares * gain * lengths) @ (told**2).T
+        spreads = np.maximum(squares * np.sum(moved**2, axis=1) - known, 0.0)
+        return maps, spreads + level**2 @ self.deviation**2
 
     def leave_outliers(
-        self, values: Array, rows: Array, log: Array, lines: Array, spreads: Array
+        self, values: Array, maps: Array, spreads: Array
     ) -> Iterator[tuple[Array, Array, Array]]:
-        """Walks with an outlier, session by session; see `smooth_levels`."""
+        """Levels by walks with an outlier of any size, session by session.
+
+        With ``P`` the inverse covariance of y, a and b aside, an outlier in session k is ``P_k y /
+        P_kk`` to within ``1 / P_kk`` (de Jong and Penzer 1998).
+
+        Parameters
+        ----------
+        maps, spreads : ndarray
+            Without; see `smooth_levels`.
+
+        Yields
+        ------
+        log : ndarray, shape (sizes, sizes)
+            Logarithms of the densities over those without, by the size of the walk and its own.
+        lines, spreads : ndarray, shape (sizes * sizes, k)
+        """
         A, unit = self.frame
-        axes, lengths = self.walk
-        scaled, B = rows * self.deviation**2, A @ axes
+        axes, lengths, _ = self.walk
+        B, squares = A @ axes, (unit * SIZES) ** 2
         gain = 1.0 - 1.0 / (1.0 + (SIZES[:, None] * lengths) ** 2)
         for k in range(len(values)):
             P = A @ A[k] - (gain * B[k]) @ B.T
-            own, apart = P[:, [k]], (P @ values / P[:, k])[:, None]
-            grown = (unit * SIZES) ** 2 * own
-            share = grown / (1.0 + grown)
-            moved = rows[:, k] - P @ scaled.T
-            weight = log[:, None] - np.log(len(SIZES))
-            weight = weight + 0.5 * (share * apart**2 * own - np.log1p(grown))
-            line = lines[:, None] - (share * apart)[..., None] * moved[:, None]
-            spread = spreads[:, None] + (share / own)[..., None] * moved[:, None] ** 2
-            yield weight.ravel(), *(each.reshape(-1, len(rows)) for each in (line, spread))
+            apart, grown = (P @ values)[:, None], squares * P[:, [k]]
+            share = squares / (1.0 + grown)  # P_kk is 0 of the one session that tells b
+            log = 0.5 * (share * apart**2 - np.log1p(grown))
+            moved = maps[:, None, :, k]
+            lines = (maps @ values)[:, None] - (share * apart)[..., None] * moved
+            wider = spreads[:, None] + share[..., None] * moved**2
+            yield log, *(each.reshape(-1, maps.shape[1]) for each in (lines, wider))
 
     def fit_walk(self, values: Array) -> float:
         """Standard deviation of the random walk from first to last session, by REML; 0 is none."""
         A, unit = self.frame
-        axes, lengths = self.walk
+        axes, lengths, _ = self.walk
         grown = (FINE[:, None] * lengths) ** 2
         told = (grown / (1.0 + grown)) @ (axes.T @ (A.T @ values)) ** 2
         return float(unit * FINE[np.argmax(told - np.sum(np.log1p(grown), axis=1))])
