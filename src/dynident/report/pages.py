@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from dynident.core.arrays import Array
+from dynident.core.series import PositionSeries
 from dynident.core.text import format_count
 from dynident.core.words import format_number, format_percent, format_with_error, raise_powers
 from dynident.dynamics.base import BaseParameters
@@ -33,7 +34,7 @@ from dynident.plots.charts import (
     label_joint,
 )
 from dynident.plots.curves import chart_all_positions, chart_all_torques
-from dynident.plots.data import Channel, Positions
+from dynident.plots.data import Channel, Log
 from dynident.plots.document import (
     Group,
     Part,
@@ -45,7 +46,7 @@ from dynident.plots.document import (
     render_table,
 )
 from dynident.plots.page import render_chart
-from dynident.plots.recordings import Logged, build_recording_panels
+from dynident.plots.recordings import build_recording_panels
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.rows import list_torque_groups
 from dynident.report.difference import Difference, describe_sides
@@ -74,7 +75,7 @@ def chart_columns(names: Sequence[str], columns: Mapping[str, Array], y: str) ->
     return Chart((panel,), together=True)
 
 
-def chart_log(joints: Mapping[str, bool], log: Logged, points: int) -> Chart:
+def chart_log(joints: Mapping[str, bool], log: Log, points: int) -> Chart:
     """What was measured of joints, which slide or turn: positions above torques, over one time."""
     names = [label_joint(name, [*joints]) for name in joints]
     units = [("m", "N") if slides else ("rad", "Nm") for slides in joints.values()]
@@ -88,7 +89,7 @@ def render_doctor_page(
     robot: str,
     reports: Sequence[Report],
     joints: Mapping[str, bool],
-    logs: Sequence[Logged],
+    logs: Sequence[Log],
 ) -> str:
     """What is wrong with logs, what repairs them, and what they hold of each joint."""
     every = [(report.log, found) for report in reports for found in report.findings]
@@ -282,7 +283,7 @@ class Replayed(Protocol):
         """Root mean squares by model or engine [rad or m]."""
 
     @property
-    def motion(self) -> Positions:
+    def motion(self) -> PositionSeries:
         """Measured, and simulated by the engine."""
 
     @property

@@ -12,6 +12,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, RolloutError
+from dynident.core.series import PositionSeries
 from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.core.words import format_entry, format_number, format_table
@@ -22,7 +23,7 @@ from dynident.engines import ENGINES
 from dynident.engines.drive import build_drive
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model, fill_missing_torque
 from dynident.excitation.prediction import join_nominal_parameters
-from dynident.fit.figures import PositionSeries, thin_positions
+from dynident.fit.figures import thin_positions
 from dynident.recording.prepare import Samples, prepare
 from dynident.recording.read import Files, take_log
 from dynident.recording.recording import Recording
