@@ -217,6 +217,14 @@ class Chart:
     stacked: int = 1
 
 
+def name_places(
+    names: Sequence[str], marks: tuple[Mark, ...], y: str, height: float = 170.0, log: bool = False
+) -> Panel:
+    """A panel of marks over 0, 1, 2, ..., which have names."""
+    ends = (-0.6, len(names) - 0.4)
+    return Panel(marks, y=y, height=height, x_range=ends, x_names=tuple(names), log=log)
+
+
 def list_labelled(marks: Iterable[Mark]) -> list[Curve | Dots | Rule]:
     """What a legend names, each name once, and nothing of which there are no points."""
     found: dict[str, Curve | Dots | Rule] = {}
