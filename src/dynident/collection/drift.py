@@ -236,10 +236,7 @@ class Comparison:
 
         Sizes are uniform beforehand (Gelman 2006), and the shapes that are chosen equally likely.
 
-        Parameters
-        ----------
-        rows : ndarray, shape (k, sessions)
-            Combinations that are asked for.
+        `rows`, shape (k, sessions): combinations that are asked for.
         """
         A, constant, unit = self.frame
         contrasts = A.T @ values

@@ -159,14 +159,8 @@ def score_all_samples(
     Where contacts are measured, those of joints are relative to the motors' torques, of which
     the contacts may take away nearly all.
 
-    Parameters
-    ----------
-    sets : sequence of ndarray, shape (parameters,)
-        Standard parameters, one figure each.
-    lowpass_hz : float
-        Of measured and predicted torque [Hz].
-    moving : bool
-        Leave out, joint by joint, samples in which it stands.
+    `sets`, shape (parameters,): standard parameters, one figure each. `lowpass_hz`: of measured and
+    predicted torque [Hz]. `moving`: leave out, joint by joint, samples in which it stands.
     """
     n = idim.rows
     squared_error, squared_torque, rows = np.zeros((len(sets), n)), np.zeros(n), np.zeros(n)
@@ -205,10 +199,7 @@ def score_all_samples(
 def find_moving_samples(idim: Idim, dq: Array, slow: tuple[float, ...]) -> Booleans:
     """Samples in which all that rubs on a joint moves, shape (samples, rows).
 
-    Parameters
-    ----------
-    slow : tuple of float
-        See `find_standstill_speeds`.
+    `slow`: see `find_standstill_speeds`.
     """
     joints = slice(idim.tree.dof - idim.robot.n, idim.tree.dof)
     found = np.ones((len(dq), idim.rows), dtype=bool)
@@ -252,10 +243,7 @@ def cut_scored_samples(
 
     Of friction with a memory, whose states follow from the run's start, all of it.
 
-    Parameters
-    ----------
-    runs : bool
-        Whole runs instead of what is scored of them.
+    `runs`: whole runs instead of what is scored of them.
     """
     memory = len(log.q) if idim.has_states else count_memory(lowpass_hz, log.rate)
     if runs:

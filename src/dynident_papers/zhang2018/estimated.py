@@ -358,12 +358,7 @@ def search_in_ranges(
     They begin at a set that is off by up to a fifth. Populations are sets of base parameters; what
     a search ends at is told as it is, and as it was repaired.
 
-    Parameters
-    ----------
-    whole : bool
-        Those by populations as well.
-    failures : list of str
-        Gets what has no answer.
+    `whole`: those by populations as well. `failures`: gets what has no answer.
     """
     sizes = BELIEF * np.abs(arm.theta)
     ranges = {
