@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ import numpy.typing as npt
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.inertia import transform_body
-from dynident.dynamics.tree import FREE_FLYER, PRISMATIC, REVOLUTE
+from dynident.dynamics.tree import FREE_FLYER, PRISMATIC, REVOLUTE, Tree
 from dynident.dynamics.whole import Model
 from dynident.friction.bristles import (
     SPECTRUM,
@@ -273,76 +274,18 @@ def to_c_identifier(text: str) -> str:
 def unroll_newton_euler(code: Arithmetic, model: Model) -> list[Value]:
     """Torques of the rigid bodies, outward and inward (Luh, Walker and Paul, 1980)."""
     tree, phi = model.idim.tree, model.phi
-    floating = tree.kind[0] == FREE_FLYER
     frames = [np.eye(3) if kind == FREE_FLYER else turn_axis_to_z(axis)
               for kind, axis in zip(tree.kind, tree.axis, strict=True)]  # fmt: skip
-    sine: list[Value] = [ZERO] * tree.bodies
-    cosine: list[Value] = [ONE] * tree.bodies
-    outer: list[Array] = []
-    places: list[Vector] = []
-    w: list[Vector] = []
-    angular: list[Vector] = []
-    a: list[Vector] = []
-    U: list[tuple[Vector, Vector, Vector]] = []
+    joints: list[Joint] = []
+    moved: list[Moved] = []
     f: list[Vector] = []
     n: list[Vector] = []
     for b in range(tree.bodies):
-        up, row = int(tree.parent[b]), int(tree.row[b])
-        rate, acceleration = (1.0, f"dq[{row}]"), (1.0, f"ddq[{row}]")
-        if tree.kind[b] == FREE_FLYER:
-            outer.append(np.eye(3))
-            places.append(STILL)
-            own, alpha, lifted = express_base_motion(code, tree.gravity)
-        else:
-            carrier = np.eye(3) if up < 0 else frames[up]
-            outer.append(snap_to_integers(carrier @ tree.rotation[b, 0] @ frames[b].T))
-            place = make_constant_vector(snap_to_integers(carrier @ tree.translation[b]))
-            position = (1.0, f"q[{row + bool(floating)}]")
-            if tree.kind[b] == REVOLUTE:
-                sine[b] = code.variable(f"sin({position[1]})")
-                cosine[b] = code.variable(f"cos({position[1]})")
-            else:
-                slide: Vector = make_constant_vector(outer[b][:, 2])
-                x, y, z = (code.sum((o,), (s, position)) for o, s in zip(place, slide, strict=True))
-                place = (x, y, z)
-            places.append(place)
-            inward = outer[b].T
-
-            def into(vector: Vector, b: int = b, inward: Array = inward) -> Vector:
-                x, y, z = code.turned(inward, vector)
-                s, c = sine[b], cosine[b]
-                return code.sum((c, x), (s, y)), code.sum((c, y), ((-1.0, ""), s, x)), z
-
-            if up < 0:
-                own, alpha, lifted = STILL, STILL, into(make_constant_vector(-tree.gravity))
-            else:
-                own = into(w[up])
-                alpha = into(angular[up])
-                x, y, z = (
-                    code.sum((a[up][i],), *((U[up][i][k], place[k]) for k in range(3)))
-                    for i in range(3)
-                )
-                lifted = into((x, y, z))
-            if tree.kind[b] == REVOLUTE:
-                alpha = (
-                    code.sum((alpha[0],), (own[1], rate)),
-                    code.sum((alpha[1],), ((-1.0, ""), own[0], rate)),
-                    code.sum((alpha[2],), (acceleration,)),
-                )
-                own = (own[0], own[1], code.sum((own[2],), (rate,)))
-            else:
-                lifted = (
-                    code.sum((lifted[0],), ((2.0, ""), own[1], rate)),
-                    code.sum((lifted[1],), ((-2.0, ""), own[0], rate)),
-                    code.sum((lifted[2],), (acceleration,)),
-                )
-        w.append(own)
-        angular.append(alpha)
-        a.append(lifted)
-        U.append(express_lever_matrix(code, own, alpha))
+        joints.append(express_joint(code, tree, frames, b))
+        moved.append(express_body_motion(code, tree, b, joints[b], moved))
         turned = not np.array_equal(frames[b], np.eye(3))
         body = transform_body(phi[b], frames[b], np.zeros(3)) if turned else phi[b]
-        force, moment = express_body_wrench(code, body, own, alpha, lifted, U[b])
+        force, moment = express_body_wrench(code, body, moved[b])
         f.append(force)
         n.append(moment)
     tau: list[Value] = [ZERO] * tree.dof
@@ -353,21 +296,93 @@ def unroll_newton_euler(code: Arithmetic, model: Model) -> list[Value]:
             continue
         tau[row] = f[b][2] if tree.kind[b] == PRISMATIC else n[b][2]
         if up >= 0:
-            s, c = sine[b], cosine[b]
-            pushed_up, twisted = (
-                code.turned(
-                    outer[b],
-                    (
-                        code.sum((c, vector[0]), ((-1.0, ""), s, vector[1])),
-                        code.sum((s, vector[0]), (c, vector[1])),
-                        vector[2],
-                    ),
-                )
-                for vector in (f[b], n[b])
-            )
+            pushed_up, twisted = (joints[b].turn_outward(code, each) for each in (f[b], n[b]))
             f[up] = code.plus(f[up], pushed_up)
-            n[up] = code.cross(places[b], pushed_up, n[up], twisted)
+            n[up] = code.cross(joints[b].place, pushed_up, n[up], twisted)
     return tau
+
+
+class Joint(NamedTuple):
+    """Where a body is in its carrier's frame: turned by its joint about z, then by a constant."""
+
+    outer: Array
+    place: Vector
+    sine: Value = ZERO
+    cosine: Value = ONE
+
+    def turn_inward(self, code: Arithmetic, vector: Vector) -> Vector:
+        """A vector of the carrier's frame in the body's."""
+        x, y, z = code.turned(self.outer.T, vector)
+        s, c = self.sine, self.cosine
+        return code.sum((c, x), (s, y)), code.sum((c, y), ((-1.0, ""), s, x)), z
+
+    def turn_outward(self, code: Arithmetic, vector: Vector) -> Vector:
+        """A vector of the body's frame in the carrier's."""
+        (x, y, z), s, c = vector, self.sine, self.cosine
+        turned = code.sum((c, x), ((-1.0, ""), s, y)), code.sum((s, x), (c, y)), z
+        return code.turned(self.outer, turned)
+
+
+class Moved(NamedTuple):
+    """Speed and acceleration of a body's turning, acceleration of its origin, its lever matrix."""
+
+    w: Vector
+    angular: Vector
+    a: Vector
+    lever: tuple[Vector, Vector, Vector]
+
+
+def express_joint(code: Arithmetic, tree: Tree, frames: Sequence[Array], b: int) -> Joint:
+    """Where a body is at the position of its joint."""
+    if tree.kind[b] == FREE_FLYER:
+        return Joint(np.eye(3), STILL)
+    carrier = np.eye(3) if tree.parent[b] < 0 else frames[int(tree.parent[b])]
+    outer = snap_to_integers(carrier @ tree.rotation[b, 0] @ frames[b].T)
+    place = make_constant_vector(snap_to_integers(carrier @ tree.translation[b]))
+    position = f"q[{int(tree.row[b]) + int(tree.kind[0] == FREE_FLYER)}]"
+    if tree.kind[b] == REVOLUTE:
+        sine, cosine = (code.variable(f"{name}({position})") for name in ("sin", "cos"))
+        return Joint(outer, place, sine, cosine)
+    slide = zip(place, make_constant_vector(outer[:, 2]), strict=True)
+    x, y, z = (code.sum((o,), (s, (1.0, position))) for o, s in slide)
+    return Joint(outer, (x, y, z))
+
+
+def express_body_motion(
+    code: Arithmetic, tree: Tree, b: int, joint: Joint, moved: Sequence[Moved]
+) -> Moved:
+    """How a body moves: as its carrier does, and by its joint."""
+    up, row = int(tree.parent[b]), int(tree.row[b])
+    rate, acceleration = (1.0, f"dq[{row}]"), (1.0, f"ddq[{row}]")
+    if tree.kind[b] == FREE_FLYER:
+        own, alpha, lifted = express_base_motion(code, tree.gravity)
+        return Moved(own, alpha, lifted, express_lever_matrix(code, own, alpha))
+    if up < 0:
+        own, alpha = STILL, STILL
+        lifted = joint.turn_inward(code, make_constant_vector(-tree.gravity))
+    else:
+        carrier = moved[up]
+        own = joint.turn_inward(code, carrier.w)
+        alpha = joint.turn_inward(code, carrier.angular)
+        x, y, z = (
+            code.sum((carrier.a[i],), *((carrier.lever[i][k], joint.place[k]) for k in range(3)))
+            for i in range(3)
+        )
+        lifted = joint.turn_inward(code, (x, y, z))
+    if tree.kind[b] == REVOLUTE:
+        alpha = (
+            code.sum((alpha[0],), (own[1], rate)),
+            code.sum((alpha[1],), ((-1.0, ""), own[0], rate)),
+            code.sum((alpha[2],), (acceleration,)),
+        )
+        own = (own[0], own[1], code.sum((own[2],), (rate,)))
+    else:
+        lifted = (
+            code.sum((lifted[0],), ((2.0, ""), own[1], rate)),
+            code.sum((lifted[1],), ((-2.0, ""), own[0], rate)),
+            code.sum((lifted[2],), (acceleration,)),
+        )
+    return Moved(own, alpha, lifted, express_lever_matrix(code, own, alpha))
 
 
 def turn_axis_to_z(axis: Array) -> Array:
@@ -435,15 +450,9 @@ def express_lever_matrix(code: Arithmetic, w: Vector, al: Vector) -> tuple[Vecto
     )  # fmt: skip
 
 
-def express_body_wrench(
-    code: Arithmetic,
-    phi: Array,
-    w: Vector,
-    al: Vector,
-    a: Vector,
-    U: tuple[Vector, Vector, Vector],
-) -> tuple[Vector, Vector]:
+def express_body_wrench(code: Arithmetic, phi: Array, moved: Moved) -> tuple[Vector, Vector]:
     """Force and moment that move a body, about its frame's origin."""
+    w, al, a, U = moved
     mass, h = (float(phi[0]), ""), make_constant_vector(phi[1:4])
     xx, xy, yy, xz, yz, zz = phi[4:]
     inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
