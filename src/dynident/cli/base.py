@@ -72,7 +72,7 @@ def base(
     if symmetries:
         print_symmetries(model, json)
         return
-    logs = given.logs
+    logs = given.log
     ways = {"--by": by, "--study": study, "--log": logs, "--rows": rows, "--symbols": symbols}
     asked = [flag for flag, value in ways.items() if value]
     if len(asked) > 1:
