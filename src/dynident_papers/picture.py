@@ -19,7 +19,6 @@ class Panel:
 
     Attributes
     ----------
-    title, x_label, y_label : str
     x : ndarray, shape (points,)
     curves : dict of str to ndarray, shape (points,)
         By their names in the legend.
@@ -40,10 +39,6 @@ class Panel:
 
 def draw_panels(rows: Sequence[Sequence[Panel]]) -> bytes:
     """A grid of panels as PNG.
-
-    Parameters
-    ----------
-    rows : sequence of sequence of Panel
     """
     from matplotlib.figure import Figure  # a second that no table needs
 

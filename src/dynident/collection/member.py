@@ -152,10 +152,8 @@ class Team:
 
     Attributes
     ----------
-    members : tuple of Member
     session : ndarray, shape (q,)
         Spreads between sessions of a robot; zero where none is told.
-    tools : tuple of Tool
     """
 
     members: tuple[Member, ...]

@@ -113,7 +113,6 @@ class Population:
 
     Attributes
     ----------
-    found : Prediction
     M : ndarray, shape (p, q)
         From deviations to parameters.
     unsure : ndarray, shape (q, q)

@@ -199,7 +199,6 @@ class Chart:
 
     Attributes
     ----------
-    panels : tuple of Panel
     columns : int
         So many side by side, where there is room.
     shared : bool

@@ -166,8 +166,6 @@ class Results:
     ranged, noisy_ranged : dict of str to Errors
         Of searches as the survey's, without and with noise: within a fifth of the set values, for
         (25), without a prior.
-    tracked : tuple of Tracked
-    failures : tuple of str
     """
 
     arm: Arm
