@@ -38,8 +38,7 @@ class Panel:
 
 
 def draw_panels(rows: Sequence[Sequence[Panel]]) -> bytes:
-    """A grid of panels as PNG.
-    """
+    """A grid of panels as PNG."""
     from matplotlib.figure import Figure  # a second that no table needs
 
     across = max(len(row) for row in rows)
