@@ -30,7 +30,7 @@ from dynident.study.study import TRACKING
 
 if TYPE_CHECKING:
     from dynident.report.fit import Fit
-    from dynident.study.study import Study
+    from dynident.study.study import LogSection, Study
 
 PIPE = "-"
 WAIT = 0.1
@@ -106,11 +106,7 @@ def track(
         told.refuse_beside(f"{source} has logs of its own")
     chosen = override_study(told.prepared(chosen), friction, bandwidth)
     chosen = override_section(chosen, "track", options)
-    section = chosen.log[0] if chosen.log else None
-    if source != PIPE and not own:
-        section = told.locate_log(chosen, source.split(","))
-    elif told.keys:  # a stream has no files, but columns and units
-        section = told.locate_log(chosen, [PIPE] if section is None else section.files)
+    section = choose_section(chosen, source, own, told)
     outputs = [each for each in (state, mcap, rrd, page) if each is not None]
     if outputs:
         inputs = [each for each in (place, start) if each is not None]
@@ -188,6 +184,16 @@ def choose_settings(
         )
     plain = validate_data(Study, {"robot": {"file": str(robot)}}, "command line")
     return plain, None, None
+
+
+def choose_section(study: Study, source: str, own: bool, told: LogFlags) -> LogSection | None:
+    """How the log or the stream is laid out; None where nothing says it."""
+    section = study.log[0] if study.log else None
+    if source != PIPE and not own:
+        return told.locate_log(study, source.split(","))
+    if told.keys:  # a stream has no files, but columns and units
+        return told.locate_log(study, [PIPE] if section is None else section.files)
+    return section
 
 
 @contextmanager
