@@ -187,7 +187,7 @@ def fit_sources(
 
 
 def name_sources(sources: Sequence[Source]) -> list[str]:
-    """What sources are called, those of one name by their keys, too."""
+    """Names of sources, with the beginning of their keys where several have the same."""
     names = [source.about.facts.name for source in sources]
     return [
         name if names.count(name) == 1 else f"{name} {source.about.key[:8]}"
@@ -201,7 +201,7 @@ def tabulate_sources(
     errors: Sequence[float],
     left_out: Sequence[float],
 ) -> list[dict[str, Any]]:
-    """Rows and errors of each source as plain data."""
+    """What the settings of a fit say of each source."""
     return [
         {
             "source": name,

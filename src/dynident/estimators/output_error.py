@@ -96,10 +96,6 @@ def clie(
 
     Parameters and errors as those of CLOE. In the place of torque that no log has is the
     law's, along the measured motion.
-
-    Raises
-    ------
-    InputError, ComputationError
     """
     return estimate_by_output_error(
         problem, simulation, TORQUE, bars, weighting, slopes, descent, progress

@@ -50,7 +50,7 @@ Value = tuple[float, str]
 Vector = tuple[Value, Value, Value]
 Product = tuple[Value, ...]
 
-ZERO, ONE = (0.0, ""), (1.0, "")
+ZERO, ONE, MINUS = (0.0, ""), (1.0, ""), (-1.0, "")
 STILL: Vector = (ZERO, ZERO, ZERO)
 ROUND = 4.0 * np.finfo(float).eps
 """Entries of rotations so near to 0, 1 or -1 are these."""
@@ -271,21 +271,56 @@ def to_c_identifier(text: str) -> str:
     return found if re.match(r"[A-Za-z_]", found) and found not in KEYWORDS else f"robot_{found}"
 
 
+class Placed(NamedTuple):
+    """Where a body is on the one that carries it, in frames whose z is the axis of their joint.
+
+    `outer` and `place` take its frame to the carrier's where its joint is at zero.
+    """
+
+    outer: Array
+    place: Vector
+    sine: Value
+    cosine: Value
+
+    def inward(self, code: Arithmetic, vector: Vector) -> Vector:
+        """A vector of the carrier in the body's own axes."""
+        x, y, z = code.turned(self.outer.T, vector)
+        s, c = self.sine, self.cosine
+        return code.sum((c, x), (s, y)), code.sum((c, y), (MINUS, s, x)), z
+
+    def outward(self, code: Arithmetic, vector: Vector) -> Vector:
+        """A vector of the body in the carrier's axes."""
+        x, y, z = vector
+        s, c = self.sine, self.cosine
+        turned = code.sum((c, x), (MINUS, s, y)), code.sum((s, x), (c, y)), z
+        return code.turned(self.outer, turned)
+
+
+class Moved(NamedTuple):
+    """Angular velocity and acceleration of a body, its acceleration, and what moves levers."""
+
+    w: Vector
+    alpha: Vector
+    a: Vector
+    U: tuple[Vector, Vector, Vector]
+
+
 def unroll_newton_euler(code: Arithmetic, model: Model) -> list[Value]:
     """Torques of the rigid bodies, outward and inward (Luh, Walker and Paul, 1980)."""
     tree, phi = model.idim.tree, model.phi
     frames = [np.eye(3) if kind == FREE_FLYER else turn_axis_to_z(axis)
               for kind, axis in zip(tree.kind, tree.axis, strict=True)]  # fmt: skip
-    joints: list[Joint] = []
+    placed: list[Placed] = []
     moved: list[Moved] = []
     f: list[Vector] = []
     n: list[Vector] = []
     for b in range(tree.bodies):
-        joints.append(express_joint(code, tree, frames, b))
-        moved.append(express_body_motion(code, tree, b, joints[b], moved))
+        up = int(tree.parent[b])
+        placed.append(place_body(code, tree, frames, b))
+        moved.append(move_body(code, tree, b, placed[b], moved[up] if up >= 0 else None))
         turned = not np.array_equal(frames[b], np.eye(3))
         body = transform_body(phi[b], frames[b], np.zeros(3)) if turned else phi[b]
-        force, moment = express_body_wrench(code, body, moved[b])
+        force, moment = express_body_wrench(code, body, *moved[b])
         f.append(force)
         n.append(moment)
     tau: list[Value] = [ZERO] * tree.dof
@@ -296,93 +331,60 @@ def unroll_newton_euler(code: Arithmetic, model: Model) -> list[Value]:
             continue
         tau[row] = f[b][2] if tree.kind[b] == PRISMATIC else n[b][2]
         if up >= 0:
-            pushed_up, twisted = (joints[b].turn_outward(code, each) for each in (f[b], n[b]))
+            pushed_up, twisted = (placed[b].outward(code, vector) for vector in (f[b], n[b]))
             f[up] = code.plus(f[up], pushed_up)
-            n[up] = code.cross(joints[b].place, pushed_up, n[up], twisted)
+            n[up] = code.cross(placed[b].place, pushed_up, n[up], twisted)
     return tau
 
 
-class Joint(NamedTuple):
-    """Where a body is in its carrier's frame: turned by its joint about z, then by a constant."""
-
-    outer: Array
-    place: Vector
-    sine: Value = ZERO
-    cosine: Value = ONE
-
-    def turn_inward(self, code: Arithmetic, vector: Vector) -> Vector:
-        """A vector of the carrier's frame in the body's."""
-        x, y, z = code.turned(self.outer.T, vector)
-        s, c = self.sine, self.cosine
-        return code.sum((c, x), (s, y)), code.sum((c, y), ((-1.0, ""), s, x)), z
-
-    def turn_outward(self, code: Arithmetic, vector: Vector) -> Vector:
-        """A vector of the body's frame in the carrier's."""
-        (x, y, z), s, c = vector, self.sine, self.cosine
-        turned = code.sum((c, x), ((-1.0, ""), s, y)), code.sum((s, x), (c, y)), z
-        return code.turned(self.outer, turned)
-
-
-class Moved(NamedTuple):
-    """Speed and acceleration of a body's turning, acceleration of its origin, its lever matrix."""
-
-    w: Vector
-    angular: Vector
-    a: Vector
-    lever: tuple[Vector, Vector, Vector]
-
-
-def express_joint(code: Arithmetic, tree: Tree, frames: Sequence[Array], b: int) -> Joint:
-    """Where a body is at the position of its joint."""
+def place_body(code: Arithmetic, tree: Tree, frames: Sequence[Array], b: int) -> Placed:
+    """Where a body is on its carrier, by the position of its joint."""
     if tree.kind[b] == FREE_FLYER:
-        return Joint(np.eye(3), STILL)
-    carrier = np.eye(3) if tree.parent[b] < 0 else frames[int(tree.parent[b])]
+        return Placed(np.eye(3), STILL, ZERO, ONE)
+    up, floating = int(tree.parent[b]), tree.kind[0] == FREE_FLYER
+    carrier = np.eye(3) if up < 0 else frames[up]
     outer = snap_to_integers(carrier @ tree.rotation[b, 0] @ frames[b].T)
     place = make_constant_vector(snap_to_integers(carrier @ tree.translation[b]))
-    position = f"q[{int(tree.row[b]) + int(tree.kind[0] == FREE_FLYER)}]"
+    position = f"q[{int(tree.row[b]) + bool(floating)}]"
     if tree.kind[b] == REVOLUTE:
         sine, cosine = (code.variable(f"{name}({position})") for name in ("sin", "cos"))
-        return Joint(outer, place, sine, cosine)
-    slide = zip(place, make_constant_vector(outer[:, 2]), strict=True)
-    x, y, z = (code.sum((o,), (s, (1.0, position))) for o, s in slide)
-    return Joint(outer, (x, y, z))
+        return Placed(outer, place, sine, cosine)
+    slide: Vector = make_constant_vector(outer[:, 2])
+    x, y, z = (code.sum((o,), (s, (1.0, position))) for o, s in zip(place, slide, strict=True))
+    return Placed(outer, (x, y, z), ZERO, ONE)
 
 
-def express_body_motion(
-    code: Arithmetic, tree: Tree, b: int, joint: Joint, moved: Sequence[Moved]
-) -> Moved:
-    """How a body moves: as its carrier does, and by its joint."""
-    up, row = int(tree.parent[b]), int(tree.row[b])
+def move_body(code: Arithmetic, tree: Tree, b: int, placed: Placed, carrier: Moved | None) -> Moved:
+    """The motion of a body by that of its carrier and of its joint."""
+    row = int(tree.row[b])
     rate, acceleration = (1.0, f"dq[{row}]"), (1.0, f"ddq[{row}]")
     if tree.kind[b] == FREE_FLYER:
-        own, alpha, lifted = express_base_motion(code, tree.gravity)
-        return Moved(own, alpha, lifted, express_lever_matrix(code, own, alpha))
-    if up < 0:
-        own, alpha = STILL, STILL
-        lifted = joint.turn_inward(code, make_constant_vector(-tree.gravity))
+        w, alpha, a = express_base_motion(code, tree.gravity)
+        return Moved(w, alpha, a, express_lever_matrix(code, w, alpha))
+    if carrier is None:
+        w, alpha = STILL, STILL
+        a = placed.inward(code, make_constant_vector(-tree.gravity))
     else:
-        carrier = moved[up]
-        own = joint.turn_inward(code, carrier.w)
-        alpha = joint.turn_inward(code, carrier.angular)
+        w, alpha = placed.inward(code, carrier.w), placed.inward(code, carrier.alpha)
         x, y, z = (
-            code.sum((carrier.a[i],), *((carrier.lever[i][k], joint.place[k]) for k in range(3)))
+            code.sum((carrier.a[i],), *((carrier.U[i][k], placed.place[k]) for k in range(3)))
             for i in range(3)
         )
-        lifted = joint.turn_inward(code, (x, y, z))
+        a = placed.inward(code, (x, y, z))
     if tree.kind[b] == REVOLUTE:
         alpha = (
-            code.sum((alpha[0],), (own[1], rate)),
-            code.sum((alpha[1],), ((-1.0, ""), own[0], rate)),
+            code.sum((alpha[0],), (w[1], rate)),
+            code.sum((alpha[1],), (MINUS, w[0], rate)),
             code.sum((alpha[2],), (acceleration,)),
         )
-        own = (own[0], own[1], code.sum((own[2],), (rate,)))
+        w = (w[0], w[1], code.sum((w[2],), (rate,)))
     else:
-        lifted = (
-            code.sum((lifted[0],), ((2.0, ""), own[1], rate)),
-            code.sum((lifted[1],), ((-2.0, ""), own[0], rate)),
-            code.sum((lifted[2],), (acceleration,)),
+        a = (
+            code.sum((a[0],), ((2.0, ""), w[1], rate)),
+            code.sum((a[1],), ((-2.0, ""), w[0], rate)),
+            code.sum((a[2],), (acceleration,)),
         )
-    return Moved(own, alpha, lifted, express_lever_matrix(code, own, alpha))
+    return Moved(w, alpha, a, express_lever_matrix(code, w, alpha))
 
 
 def turn_axis_to_z(axis: Array) -> Array:
@@ -405,12 +407,12 @@ def snap_to_integers(matrix: Array) -> Array:
 def express_base_motion(code: Arithmetic, gravity: Array) -> tuple[Vector, Vector, Vector]:
     """Angular velocity and acceleration of a free base, and its acceleration beside gravity's."""
     x, y, z, u = ((1.0, f"q[{k}]") for k in range(3, 7))
-    minus, two = (-1.0, ""), (2.0, "")
+    two = (2.0, "")
 
     def entry(square: tuple[Value, Value] | None, *products: tuple[Value, Value, float]) -> Value:
         parts: list[Product] = [(two, (sign, ""), p, r) for p, r, sign in products]
         if square is not None:
-            parts += [(ONE,), *((two, minus, p, p) for p in square)]
+            parts += [(ONE,), *((two, MINUS, p, p) for p in square)]
         return code.sum(*parts)
 
     R = [
@@ -450,9 +452,15 @@ def express_lever_matrix(code: Arithmetic, w: Vector, al: Vector) -> tuple[Vecto
     )  # fmt: skip
 
 
-def express_body_wrench(code: Arithmetic, phi: Array, moved: Moved) -> tuple[Vector, Vector]:
+def express_body_wrench(
+    code: Arithmetic,
+    phi: Array,
+    w: Vector,
+    al: Vector,
+    a: Vector,
+    U: tuple[Vector, Vector, Vector],
+) -> tuple[Vector, Vector]:
     """Force and moment that move a body, about its frame's origin."""
-    w, al, a, U = moved
     mass, h = (float(phi[0]), ""), make_constant_vector(phi[1:4])
     xx, xy, yy, xz, yz, zz = phi[4:]
     inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
