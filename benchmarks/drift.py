@@ -175,7 +175,7 @@ def count_covered(sizes: Sequence[float], rounds: int) -> list[str]:
             row.append(f"{100.0 * np.mean(widths):.1f}")
         rows.append(row)
     head = [f"{n} sessions: {w}" for n in SESSIONS for w in ("covered [%]", "band [%]")]
-    alone = [f"{100.0 * NORMAL * SCATTER / np.sqrt(n):.1f}" for n in SESSIONS]
+    constant = [f"{100.0 * NORMAL * SCATTER / np.sqrt(n):.1f}" for n in SESSIONS]
     return [
         f"How often the band of 95 % of a line holds it, over all sessions of {rounds} lines of a "
         "kind, and half the width of the band. The line is that of all other sessions where one is "
@@ -185,8 +185,8 @@ def count_covered(sizes: Sequence[float], rounds: int) -> list[str]:
         "",
         *markdown(["change", "size", *head], rows),
         "",
-        f"Were it known that nothing changes, the band would be {alone[0]}, {alone[1]} and "
-        f"{alone[2]} %. It is wider, for sessions cannot tell nothing from a small walk or shift: "
+        f"Were it known that nothing changes, the band would be {constant[0]}, {constant[1]} and "
+        f"{constant[2]} %. It is wider, for sessions cannot distinguish nothing from a small walk or shift: "
         "a band that holds those in 95 of 100 cases has to be wide enough for them where there is "
         "none, too, and then holds more. No band does both (Low 1997); only levels that are not "
         f"smoothed at all, with {100 * NORMAL * SCATTER:.1f} % and more on both sides, would be "

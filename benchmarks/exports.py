@@ -38,7 +38,8 @@ from dynident.engines import ENGINES
 from dynident.export.c_code import c_code
 from dynident.export.controller import ControllerModel
 from dynident.export.pinocchio import build_pinocchio_model
-from dynident.study.replay import combine_joint_rms, replay
+from dynident.report.replays import combine_joint_rms
+from dynident.study.replay import replay
 
 ROBOTS = {
     "Panda, 7 joints": ("panda", ("panda_finger_joint1", "panda_finger_joint2")),

@@ -12,8 +12,9 @@ from floating import Made, solo
 
 import dynident as di
 from dynident.core.arrays import Array
+from dynident.core.series import Ground
 from dynident.dynamics.contacts import follow_contact
-from dynident.fit.ground import Ground, find_ground_support
+from dynident.fit.ground import find_ground_support
 from dynident.plots.ground import chart_contact_forces, chart_footholds, chart_stances
 from dynident.plots.page import render_chart
 from dynident.recording.recording import Recording

@@ -34,12 +34,12 @@ from test_report import identified
 import dynident as di
 from dynident.cli import run
 from dynident.core.plain import to_json
+from dynident.core.series import PositionSeries
 from dynident.diagnosis.examine import Finding
 from dynident.excitation.excite import excite
 from dynident.experiments.page import render_excitation_page
 from dynident.experiments.replay import render_replay_page
 from dynident.fit.doctor import Report
-from dynident.fit.figures import PositionSeries
 from dynident.fit.json import serialise_result
 from dynident.live.server import render_live_page
 from dynident.loads.page import render_payload_page

@@ -17,10 +17,11 @@ import toy
 from dynident.api import identify
 from dynident.consistency.constraints import Bounds, LinkMass, TotalMass
 from dynident.consistency.nearest import nearest_consistent
+from dynident.core.series import Series
 from dynident.core.templates import keep_compiled_templates
 from dynident.core.words import LONGEST_NAME, format_number, format_percent, shorten_line
 from dynident.export.repair import format_repair, measure_com_shift, serialise_repair
-from dynident.fit.figures import Series, decompose_torques, find_extremes, thin_positions
+from dynident.fit.figures import decompose_torques, find_extremes, thin_positions
 from dynident.fit.json import serialise_result
 from dynident.fit.parameters import list_base_parameters
 from dynident.fit.verdict import Reason, reach_verdict

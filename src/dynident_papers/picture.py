@@ -19,7 +19,6 @@ class Panel:
 
     Attributes
     ----------
-    title, x_label, y_label : str
     x : ndarray, shape (points,)
     curves : dict of str to ndarray, shape (points,)
         By their names in the legend.
@@ -39,12 +38,7 @@ class Panel:
 
 
 def draw_panels(rows: Sequence[Sequence[Panel]]) -> bytes:
-    """A grid of panels as PNG.
-
-    Parameters
-    ----------
-    rows : sequence of sequence of Panel
-    """
+    """A grid of panels as PNG."""
     from matplotlib.figure import Figure  # a second that no table needs
 
     across = max(len(row) for row in rows)

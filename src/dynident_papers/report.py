@@ -76,7 +76,6 @@ class Reproduction:
 
     Attributes
     ----------
-    tables : tuple of Table
     remarks : tuple of str
         Where and why the repetition departs from the paper.
     panels : tuple of tuple of Panel
@@ -108,7 +107,6 @@ def blank_repeats(rows: Sequence[Sequence[str]], *widths: int) -> tuple[tuple[st
 
     Parameters
     ----------
-    rows : sequence of sequence of str
     widths : int
         How many cells belong together, from the left: a group is left empty when it and all
         groups before it repeat.

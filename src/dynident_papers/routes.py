@@ -75,10 +75,7 @@ class Weighed:
 def weigh_rows(problem: Problem) -> Weighed:
     """Weights, factor and estimate that all routes share.
 
-    Raises
-    ------
-    ComputationError
-        When the log does not excite all base parameters or sigma does not settle.
+    ComputationError when the log does not excite all base parameters or sigma does not settle.
     """
     sigma = solve_wls(problem.factors)[1]
     system = problem.factors.weighted(sigma)
@@ -92,10 +89,7 @@ def fit_cad_values(problem: Problem) -> Array:
     Robot files know neither rotors nor friction; those take the values, none negative, that
     fit best beside the file's inertials.
 
-    Raises
-    ------
-    InputError
-        When the file has no inertials.
+    InputError when the file has no inertials.
     """
     if not problem.robot.has_nominal:
         raise InputError(
@@ -244,10 +238,7 @@ def find_exactly_consistent(given: Weighed, beta: Array) -> Array | None:
 
     The feasibility test of Sousa and Cortesao (2014), the equality form of problem 47.
 
-    Raises
-    ------
-    ComputationError
-        When it could not be decided.
+    ComputationError when it could not be decided.
     """
     return consistent_witness(
         given.base, beta, compute_literature_std(given.system), width=0.0
@@ -257,10 +248,7 @@ def find_exactly_consistent(given: Weighed, beta: Array) -> Array | None:
 def invert_scaled_regressor(given: Weighed, unit: Array | None) -> Array:
     """``V1 S1^-1 U1^T`` of W at structural rank, columns in units; (standard, base).
 
-    Raises
-    ------
-    InputError
-        When `unit` has another shape or is not positive.
+    InputError when `unit` has another shape or is not positive.
     """
     W, rank = given.regressor, given.base.count
     scale = np.ones(W.shape[1]) if unit is None else np.asarray(unit, dtype=float)
@@ -273,9 +261,7 @@ def invert_scaled_regressor(given: Weighed, unit: Array | None) -> Array:
 def measure_inconsistent_share(theta: Array, idim: Idim) -> float:
     """Share of the links whose pseudo-inertia is not positive definite, 0 to 1.
 
-    Parameters
-    ----------
-    theta : ndarray, shape (standard parameters,)
+    `theta`, shape (standard parameters,).
     """
     return float(np.mean(find_smallest_eigenvalue(idim.split(theta)[0]) <= 0.0))
 

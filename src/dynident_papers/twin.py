@@ -66,10 +66,6 @@ class Twin:
     def values(self, names: Sequence[str]) -> Array:
         """True standard parameters by name; zero where the twin has none, as of offsets.
 
-        Parameters
-        ----------
-        names : sequence of str
-
         Returns
         -------
         ndarray, shape (len(names),)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dynident.cli.options import ROBOT, JsonFlag, LogFlags
-from dynident.cli.output import print_json, say
+from dynident.cli.output import print_answer, print_json, say
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError
 
@@ -72,7 +72,7 @@ def base(
     if symmetries:
         print_symmetries(model, json)
         return
-    logs = given.logs
+    logs = given.log
     ways = {"--by": by, "--study": study, "--log": logs, "--rows": rows, "--symbols": symbols}
     asked = [flag for flag, value in ways.items() if value]
     if len(asked) > 1:
@@ -84,14 +84,13 @@ def base(
     idim = build_idim(model, law, rotor) if law else build_idim(model, rotor=rotor)
     if by is not None:
         data, text = describe_basis(idim, by)
-        print_json(data) if json else typer.echo(text)
+        print_answer(json, lambda: data, lambda: text)
         return
     if rows is not None:
-        side_by_side = find_determined_parameters(idim, [kind.strip() for kind in rows.split(",")])
-        if json:
-            print_json(serialise_determined(side_by_side))
-        else:
-            typer.echo(format_determined_table(side_by_side))
+        told = find_determined_parameters(idim, [kind.strip() for kind in rows.split(",")])
+        print_answer(
+            json, lambda: serialise_determined(told), lambda: format_determined_table(told)
+        )
         return
     found = base_parameters(idim)
     texts = list_regroupings(found, symbols)

@@ -9,7 +9,7 @@ import typer
 
 from dynident.cli.engines import add_engine_flags
 from dynident.cli.options import JsonFlag, LogFlags, add_log_flags, declare_directory
-from dynident.cli.output import print_json, say, say_written
+from dynident.cli.output import print_answer, say, say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError, name_study_in_errors
 from dynident.core.side_by_side import Engine
@@ -68,9 +68,6 @@ def collect(
             layout=told.keys,
             progress=progress,
         )
-    if json:
-        print_json(found.to_dict())
-    else:
-        typer.echo(found.summary())
+    print_answer(json, found.to_dict, found.summary)
     say("note", found.notes)
     say_written(output)

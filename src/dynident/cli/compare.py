@@ -9,7 +9,7 @@ import typer
 
 from dynident.cli.engines import add_engine_flags
 from dynident.cli.options import JsonFlag, LogFlags, add_log_flags, declare_directory
-from dynident.cli.output import print_json, say_written
+from dynident.cli.output import print_answer, say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError, name_study_in_errors
 from dynident.core.side_by_side import Engine
@@ -69,7 +69,7 @@ def compare(
         with name_study_in_errors(given.study):
             found = comparing.compare(
                 chosen,
-                comparing.METHODS if methods is None else split_names(methods),
+                METHODS if methods is None else [name.strip() for name in methods.split(",")],
                 comparing.MODELS if frictions is None else comparing.split_frictions(frictions),
                 comparing.BLOCKS if blocks is None else blocks,
                 progress,
@@ -84,13 +84,5 @@ def compare(
                     for name, text in zip(OUTPUTS, contents, strict=True)
                 }
             )
-    if json:
-        print_json(document)
-    else:
-        typer.echo(found.summary())
+    print_answer(json, lambda: document, found.summary)
     say_written(output)
-
-
-def split_names(text: str) -> tuple[str, ...]:
-    """Names between commas."""
-    return tuple(name.strip() for name in text.split(","))

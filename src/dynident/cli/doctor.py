@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dynident.cli.options import JsonFlag, LogFlags, PageOption, add_log_flags, refuse_fix
-from dynident.cli.output import print_json, say_written, write_page
+from dynident.cli.output import print_answer, say_written, write_page
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError, name_study_in_errors
 
@@ -47,10 +47,11 @@ def doctor(
         refuse_outputs([page], given.list_inputs(chosen))
     with show_progress() as progress, name_study_in_errors(study):
         reports = doctor(chosen, progress)
-    if json:
-        print_json([build_report_dict(report) for report in reports])
-    else:
-        typer.echo(format_reports(reports))
+    print_answer(
+        json,
+        lambda: [build_report_dict(report) for report in reports],
+        lambda: format_reports(reports),
+    )
     write_page(page, lambda: render_study_page(chosen, reports))
     if study is not None and fix is not None:
         if not any(report.mendable for report in reports):

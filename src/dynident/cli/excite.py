@@ -17,7 +17,7 @@ from dynident.cli.options import (
     declare_directory,
     parse_locked_joints,
 )
-from dynident.cli.output import print_json, say_written
+from dynident.cli.output import print_answer, say_written
 from dynident.cli.studies import override_study
 from dynident.core.errors import InputError, name_study_in_errors
 from dynident.core.side_by_side import Engine
@@ -93,10 +93,7 @@ def excite(
             contents = render_excitation_files(found, script)
             written = {output / name: text.encode() for name, text in contents.items()}
             write_files(written, OUTPUTS.__contains__)
-    if json:
-        print_json(serialise_trajectory(found))
-    else:
-        typer.echo(summarise_excitation(found), nl=False)
+    print_answer(json, lambda: serialise_trajectory(found), lambda: summarise_excitation(found))
     say_written(output)
 
 

@@ -9,7 +9,7 @@ import typer
 
 from dynident.cli.engines import add_engine_flags
 from dynident.cli.options import JsonFlag, declare_directory
-from dynident.cli.output import print_json, say, say_written
+from dynident.cli.output import print_answer, say, say_written
 from dynident.core.errors import InputError, name_study_in_errors
 from dynident.core.side_by_side import Engine
 
@@ -84,10 +84,7 @@ def fleet(
     if output is not None:
         contents |= {output / name: page.encode() for name, page in pages.items()}
         write_files(contents, frozenset(RESULT).__contains__)
-    if json:
-        print_json(plain)
-    else:
-        typer.echo(text)
+    print_answer(json, lambda: plain, lambda: text)
     say("left out", left)
     say("note", notes)
     say_written(output)

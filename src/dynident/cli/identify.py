@@ -21,7 +21,7 @@ from dynident.cli.options import (
     complete_by,
     declare_directory,
 )
-from dynident.cli.output import paint_verdict, print_json, say, say_written
+from dynident.cli.output import paint_verdict, print_answer, say, say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError, name_study_in_errors
 from dynident.core.options import Option
@@ -123,10 +123,11 @@ def identify(
             assert isinstance(result.study, Study)
             contents[write_study] = render_study(result.study, write_study.parent).encode()
         gone = write_files(contents, own.__contains__) if contents else ()
-    if json:
-        print_json(serialise_result(result, output))
-    else:
-        typer.echo(paint_verdict(result.summary(full=full)))
+    print_answer(
+        json,
+        lambda: serialise_result(result, output),
+        lambda: paint_verdict(result.summary(full=full)),
+    )
     say("note", (*notes, *(f"removed {path} of an earlier result" for path in gone)))
     say_written(output, write_study)
     if strict and result.verdict.state == "refuted":

@@ -46,11 +46,11 @@ def init(
     from dynident.study.study import recognise_layouts
 
     if files:
-        if given.robot is not None or given.logs:
+        if given.robot is not None or given.log:
             raise InputError("give either ROBOT and LOG, or --robot and --log")
         robot_file, *logs_there = files
-        given = replace(given, robot=Path(robot_file), logs=logs_there)
-    if given.robot is None or not given.logs:
+        given = replace(given, robot=Path(robot_file), log=logs_there)
+    if given.robot is None or not given.log:
         raise InputError("give the robot's file and a log: dynident init ROBOT LOG")
     chosen = given.parse(told)
     refuse_outputs([output], given.list_inputs(chosen))

@@ -19,6 +19,18 @@ def print_json(document: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Non
     typer.echo(to_json(replace_nonfinite(document)), nl=False)
 
 
+def print_answer(
+    as_json: bool,
+    document: Callable[[], Mapping[str, Any] | Sequence[Mapping[str, Any]]],
+    text: Callable[[], str],
+) -> None:
+    """What was found, as JSON or in words; what is asked for alone is made."""
+    if as_json:
+        print_json(document())
+    else:
+        typer.echo(text().removesuffix("\n"))
+
+
 COLOURS = {
     "trusted": typer.colors.GREEN,
     "doubtful": typer.colors.YELLOW,

@@ -17,7 +17,7 @@ from dynident.cli.options import (
     add_flags,
     add_log_flags,
 )
-from dynident.cli.output import paint_verdict, print_json, say, say_written, write_page
+from dynident.cli.output import paint_verdict, print_answer, say, say_written, write_page
 from dynident.core.options import collect_options
 from dynident.loads.identify import FAMILIES
 
@@ -72,10 +72,11 @@ def payload(
         name = f"dynident {fit.robot.name}"
         effector = render_end_effector(name, found.mass, found.com, found.inertia)
         write_files({franka: effector})
-    if json:
-        print_json({**found.to_dict(), "verdict": fit.verdict.state})
-    else:
-        typer.echo(f"{paint_verdict(format_trust(fit))}\n{found.summary()}")
+    print_answer(
+        json,
+        lambda: {**found.to_dict(), "verdict": fit.verdict.state},
+        lambda: f"{paint_verdict(format_trust(fit))}\n{found.summary()}",
+    )
     write_page(page, lambda: render_payload_page(fit, found))
     say("warning", (*fit.robot.warnings, *samples.warnings))
     say_written(*outputs)

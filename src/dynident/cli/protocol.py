@@ -17,7 +17,7 @@ from dynident.cli.options import (
     declare_directory,
     parse_locked_joints,
 )
-from dynident.cli.output import print_json, say_written
+from dynident.cli.output import print_answer, say_written
 from dynident.core.errors import name_study_in_errors
 from dynident.experiments.planning import PLANNING, SHARED
 
@@ -63,8 +63,5 @@ def protocol(
             written = {output / name: text.encode() for name, text in files.items()}
             refuse_outputs(list(written), inputs)
             write_files(written)
-    if json:
-        print_json(found.to_dict())
-    else:
-        typer.echo(found.summary(), nl=False)
+    print_answer(json, found.to_dict, found.summary)
     say_written(output)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dynident.cli.options import ROBOT, FrictionOption, JsonFlag, add_flags, check_positive
-from dynident.cli.output import print_json, say, say_written
+from dynident.cli.output import print_answer, say, say_written
 from dynident.export.repair import NEAREST
 
 
@@ -56,10 +56,7 @@ def repair(
         document, notes, data, text = repair_base_table(model, table, friction, mass, **options)
     if urdf is not None:
         write_files({urdf: document})
-    if json:
-        print_json(data)
-    else:
-        typer.echo(text)
+    print_answer(json, lambda: data, lambda: text)
     if urdf is not None:
         say("note", notes)
         say_written(urdf)

@@ -47,9 +47,10 @@ def replay(
     from dynident.report.fit import Fit
     from dynident.report.html import judge_trust
     from dynident.report.pages import render_replays_page
+    from dynident.report.replays import SCHEMA
     from dynident.report.text import format_trust
     from dynident.study.fits import read_result
-    from dynident.study.replay import SCHEMA, replay, replay_own_logs
+    from dynident.study.replay import replay, replay_own_logs
     from dynident.study.study import Study, read_study
 
     told.refuse_without(logs, "a log")

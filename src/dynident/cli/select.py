@@ -15,7 +15,7 @@ from dynident.cli.options import (
     override_section,
     refuse_fix,
 )
-from dynident.cli.output import print_json, say_written
+from dynident.cli.output import print_answer, say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError, name_study_in_errors
 from dynident.study.study import SELECTING
@@ -48,10 +48,11 @@ def select(
         refuse_fix(fix, study, list_input_files(chosen))
     with show_progress() as progress, name_study_in_errors(study):
         found = selecting.select_study(chosen, progress)
-    if json:
-        print_json(selecting.serialise_selection(found))
-    else:
-        typer.echo(selecting.format_selection(found))
+    print_answer(
+        json,
+        lambda: selecting.serialise_selection(found),
+        lambda: selecting.format_selection(found),
+    )
     if study is not None and fix is not None:
         write_files({fix: selecting.render_selected_study(study, chosen, found).encode()})
         say_written(fix)

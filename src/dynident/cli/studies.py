@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -45,20 +45,44 @@ BandwidthOption = Annotated[
 
 @dataclass(frozen=True)
 class StudyFlags:
-    """What flags say of a study, or instead of one."""
+    """What flags say of a study, or instead of one; each field is a flag."""
 
-    study: Path | None = None
-    robot: Path | None = None
-    logs: Sequence[str] = ()
-    held_out: Sequence[str] = ()
-    friction: str | None = None
-    bandwidth: float | None = None
-    locked: dict[str, float] | None = None
-    floating: bool = False
-    contacts: Sequence[str] = ()
-    beyond: str | None = None
-    sensors: Sequence[str] = ()
-    preset: str | None = None
+    study: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="STUDY.toml", show_default=False, help="Robot, logs and settings in one file."
+        ),
+    ] = None
+    robot: RobotOption = None
+    log: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--log", metavar="FILE", help="A log; repeat for several, a,b for side by side."
+        ),
+    ] = None
+    validate: Annotated[
+        list[str] | None,
+        typer.Option("--validate", metavar="FILE", help="A log held out; repeatable."),
+    ] = None
+    friction: FrictionOption = None
+    bandwidth: BandwidthOption = None
+    locked: LockedOption = None
+    floating: FloatingOption = False
+    contact: ContactOption = None
+    beyond: BeyondOption = None
+    sensor: SensorOption = None
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            "--preset",
+            metavar="NAME",
+            autocompletion=complete_by("preset"),
+            help="Recorder that wrote the logs: ur-rtde, libfranka ...",
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        parse_locked_joints(self.locked)  # refused first
 
     def read(self, told: LogFlags, identify: Mapping[str, object] | None = None) -> Study:
         """The study, or that of --robot and --log, with what the flags say instead.
@@ -79,51 +103,54 @@ class StudyFlags:
     @property
     def describes_robot(self) -> bool:
         """Whether they say of a robot what a study says itself."""
-        return bool(self.floating or self.contacts or self.beyond or self.sensors)
+        return bool(self.floating or self.contact or self.beyond or self.sensor)
 
     def override(
         self, study: Study, told: LogFlags, identify: Mapping[str, object] | None = None
     ) -> Study:
         """A study with what the flags say instead."""
         study = self._state_robot(told.prepared(study))
-        return override_study(study, self.friction, self.bandwidth, self.locked, identify or {})
+        return override_study(
+            study, self.friction, self.bandwidth, parse_locked_joints(self.locked), identify or {}
+        )
 
     def load_robot(self, file: Path) -> Robot:
         """A robot alone, with what the flags say of it."""
         from dynident.core.schema import validate_data
         from dynident.study.study import load_study_robot
 
+        joints = parse_locked_joints(self.locked)
         study = validate_data(Study, {"robot": {"file": str(file)}}, "command line")
-        return load_study_robot(override_study(self._state_robot(study), None, None, self.locked))
+        return load_study_robot(override_study(self._state_robot(study), None, None, joints))
 
     def _state_robot(self, study: Study) -> Study:
         from dynident.study.study import state_contacts
 
         robot: dict[str, object] = {"floating": self.floating or None, "beyond": self.beyond}
-        robot["sensor"] = tuple(self.sensors) or None
+        robot["sensor"] = tuple(self.sensor or ()) or None
         study = override_section(study, "robot", robot)
-        return state_contacts(study, self.contacts) if self.contacts else study
+        return state_contacts(study, self.contact) if self.contact else study
 
     def _choose(self, told: LogFlags) -> Study:
         from dynident.core.schema import validate_data
         from dynident.study.study import parse_study
 
         if self.study is not None:
-            if self.robot or self.logs or self.held_out or self.preset or self.describes_robot:
+            if self.robot or self.log or self.validate or self.preset or self.describes_robot:
                 raise InputError(
                     "give either a study, or --robot and --log (and --validate, --preset, "
                     "--floating, --contact, --beyond, --sensor)"
                 )
             told.refuse_beside(f"{self.study} has logs of its own")
             return parse_study(self.study)
-        if self.robot is None or not self.logs:
+        if self.robot is None or not self.log:
             raise InputError("give a study, or --robot FILE and --log FILE; see --help")
         given = {
             "robot": {"file": str(self.robot)},
             "log": [
                 {"files": text.split(","), "use": use, "preset": self.preset, **told.keys}
-                for texts, use in ((self.logs, "identify"), (self.held_out, "validate"))
-                for text in texts
+                for texts, use in ((self.log, "identify"), (self.validate, "validate"))
+                for text in texts or ()
             ],
         }
         return validate_data(Study, given, "command line")
@@ -133,53 +160,9 @@ class StudyFlags:
         return [*list_input_files(chosen), *([] if self.study is None else [self.study])]
 
 
-def read_study_flags(
-    *,
-    study: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="STUDY.toml", show_default=False, help="Robot, logs and settings in one file."
-        ),
-    ] = None,
-    robot: RobotOption = None,
-    log: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--log",
-            metavar="FILE",
-            help="A log; repeat for several, a,b for side by side.",
-        ),
-    ] = None,
-    validate: Annotated[
-        list[str] | None,
-        typer.Option("--validate", metavar="FILE", help="A log held out; repeatable."),
-    ] = None,
-    friction: FrictionOption = None,
-    bandwidth: BandwidthOption = None,
-    locked: LockedOption = None,
-    floating: FloatingOption = False,
-    contact: ContactOption = None,
-    beyond: BeyondOption = None,
-    sensor: SensorOption = None,
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            "--preset",
-            metavar="NAME",
-            autocompletion=complete_by("preset"),
-            help="Recorder that wrote the logs: ur-rtde, libfranka ...",
-        ),
-    ] = None,
-) -> StudyFlags:
-    """What the flags of studies say."""
-    joints = parse_locked_joints(locked)
-    own = (study, robot, log or (), validate or (), friction, bandwidth, joints, floating)
-    return StudyFlags(*own, contact or (), beyond, sensor or (), preset)
-
-
 def add_study_flags(*without: str) -> Callable[[Command], Command]:
     """Add the flags of studies, some of them left out; they arrive as `given`."""
-    return partial(gather_flags, name="given", read=read_study_flags, without=without)
+    return partial(gather_flags, name="given", read=StudyFlags, without=without)
 
 
 def override_study(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dynident.cli.options import AnywayFlag, JsonFlag, declare_directory
-from dynident.cli.output import paint_verdict, print_json, say, say_written
+from dynident.cli.output import paint_verdict, print_answer, say, say_written
 from dynident.core.errors import InputError
 
 
@@ -37,10 +37,9 @@ def zoo(
         if output is not None:
             raise InputError("-o is of one robot: dynident zoo NAME -o DIR")
         rows = tabulate_zoo()
-        if json:
-            print_json([row._asdict() for row in rows])
-        else:
-            typer.echo("\n".join(format_zoo(rows)))
+        print_answer(
+            json, lambda: [row._asdict() for row in rows], lambda: "\n".join(format_zoo(rows))
+        )
         return
     entry, notes = find_zoo_entry(name), tuple[str, ...]()
     fit = read_zoo(name)
@@ -50,9 +49,6 @@ def zoo(
         contents, notes = fit.render_files(output, report, anyway)
         contents[output / notice] = entry.notice.encode()
         write_files(contents, OUTPUTS.__contains__)
-    if json:
-        print_json(serialise_result(fit, output))
-    else:
-        typer.echo(paint_verdict(fit.summary()))
+    print_answer(json, lambda: serialise_result(fit, output), lambda: paint_verdict(fit.summary()))
     say("note", notes)
     say_written(output)

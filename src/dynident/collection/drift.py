@@ -244,10 +244,7 @@ class Comparison:
         Averaged are walks, walks with an outlier, and shifts, by their probabilities (Hoeting et
         al. 1999), whatever is told; sizes of walks and shifts are uniform beforehand (Gelman 2006).
 
-        Parameters
-        ----------
-        rows : ndarray, shape (k, sessions)
-            Combinations that are asked for.
+        `rows`, shape (k, sessions): combinations that are asked for.
         """
         logs = self.weigh((self.frame[0].T @ values)[:, None])[:, :, 0] + np.log(SIZES)
         logs -= np.log([[shape.prior] for shape in self.shapes])

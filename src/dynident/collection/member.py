@@ -152,10 +152,8 @@ class Team:
 
     Attributes
     ----------
-    members : tuple of Member
     session : ndarray, shape (q,)
         Spreads between sessions of a robot; zero where none is told.
-    tools : tuple of Tool
     """
 
     members: tuple[Member, ...]
@@ -225,11 +223,8 @@ def describe_tools(
 ) -> tuple[Tool, ...]:
     """What the links of sites may differ by.
 
-    Raises
-    ------
-    InputError
-        For links that there are not, sites without robots, and links without a robot that has no
-        tool there.
+    InputError for links that there are not, sites without robots, and links without a robot that
+    has no tool there.
     """
     links, found = base.idim.robot.links, []
     for site in sites:

@@ -160,12 +160,8 @@ def judge_links(
 ) -> tuple[list[float], float]:
     """Compare each robot with the others, its drives being free.
 
-    Returns
-    -------
-    chances : list of float
-        Of as much in a sound robot.
-    scale : float
-        By which statistics exceed chi squared in the fleet's median, 1 at least.
+    Returns `chances`: of as much in a sound robot. `scale`: by which statistics exceed chi squared
+    in the fleet's median, 1 at least.
     """
     found = [
         compare_triangles([triangle, other])
@@ -231,12 +227,8 @@ def list_shifts(fleet: Fleetwide, others: Population, number: int) -> list[tuple
 def find_shift(wide: Array, other: Array) -> tuple[Array, Array]:
     """A robot's shift and parameters, and a root of their covariance.
 
-    Parameters
-    ----------
-    wide : ndarray, shape (k, 1 + p + 1)
-        Its triangle behind a column of the shift.
-    other : ndarray, shape (l, p + 1)
-        What others tell of its parameters but for the shift.
+    `wide`, shape (k, 1 + p + 1): its triangle behind a column of the shift. `other`, shape (l, p +
+    1): what others tell of its parameters but for the shift.
     """
     known = np.column_stack([np.zeros(len(other)), other])
     system = System.of(stack_triangles([wide, known]))
@@ -254,10 +246,7 @@ def find_deviation(triangle: Array, other: Array, M: Array, spread: Array) -> tu
 def explain_links(team: Team, number: int, other: Array, scale: float) -> str:
     """The one link whose parameters explain a contradiction, or the one torque, in words.
 
-    Parameters
-    ----------
-    other : ndarray
-        What the others tell, the robot's drives being free.
+    `other`: what the others tell, the robot's drives being free.
     """
     robot, triangle = team.base.idim.robot, team.triangles[number]
     shared = System.of(other).solve()

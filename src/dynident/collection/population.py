@@ -97,11 +97,8 @@ class Prediction:
     def slope_variances(self, common: Array, own: Array | None = None, number: int = 0) -> Array:
         """How variances move with the logarithms of spreads, shape (variances, q).
 
-        Parameters
-        ----------
-        common, own : ndarray, shape (variances, p), (variances, q)
-            Errors by the independent variables of the common parameters, and by those of the
-            deviation with this number.
+        `common`, `own`, shape (variances, p), (variances, q): errors by the independent variables
+        of the common parameters, and by those of the deviation with this number.
         """
         found = np.einsum("vk,mkl,vl->vm", common, self._sums, common, optimize=True)
         if own is not None:
@@ -116,7 +113,6 @@ class Population:
 
     Attributes
     ----------
-    found : Prediction
     M : ndarray, shape (p, q)
         From deviations to parameters.
     unsure : ndarray, shape (q, q)

@@ -34,7 +34,6 @@ class About:
         Its ``[[log]]``; names of files as seen from the source's folder.
     findings : tuple of Finding
         What the doctor found in this log alone.
-    groups : tuple of RowGroup
     own_percent : float
         Error of its own least-squares answer on its rows [%].
     stamp : str

@@ -164,7 +164,6 @@ class Batches:
     ----------
     waiting : deque of int
         Those that nobody has yet.
-    workers : int
     seconds : float
         That a task takes, as the last batch that was done tells.
     """

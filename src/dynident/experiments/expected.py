@@ -77,7 +77,6 @@ class FutureLog:
     ----------
     base : BaseParameters
         Of the robot without the mass.
-    excitation : Excitation
     sigma : ndarray, shape (n,)
         Of the torques' noise [Nm or N].
     body : ndarray, shape (10,)

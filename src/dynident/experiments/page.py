@@ -38,6 +38,7 @@ from dynident.plots.charts import (
     Panel,
     Rule,
     label_joint,
+    name_places,
 )
 from dynident.plots.document import (
     Part,
@@ -296,16 +297,10 @@ def plot_predicted_precision(found: Excitation) -> str:
     place = np.arange(float(len(order)))
     weak = np.isin(order, prediction.weak)
     shown = relative[order]
-    panel = Panel(
-        (
-            Rule(50.0, RED, 0.7, dashed=True),
-            Dots(place[~weak], shown[~weak], BLUE, 4.5, label="predicted std"),
-            Dots(place[weak], shown[weak], GREY, 4.5, "diamond", "weak"),
-        ),
-        y="std [%]",
-        height=170.0,
-        x_range=(-0.6, len(order) - 0.4),
-        x_names=tuple(prediction.names[k] for k in order),
-        log=True,
+    marks = (
+        Rule(50.0, RED, 0.7, dashed=True),
+        Dots(place[~weak], shown[~weak], BLUE, 4.5, label="predicted std"),
+        Dots(place[weak], shown[weak], GREY, 4.5, "diamond", "weak"),
     )
+    panel = name_places([prediction.names[k] for k in order], marks, "std [%]", log=True)
     return render_chart(Chart((panel,)), "Predicted relative standard deviations")

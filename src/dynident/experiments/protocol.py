@@ -182,10 +182,7 @@ def find_arm(robot: Robot) -> Array:
 def choose_mass(robot: Robot, planning: Planning, torque: Array) -> float:
     """The mass that is given, or one that no drive has much trouble with [kg].
 
-    Parameters
-    ----------
-    torque : ndarray, shape (n,) or more
-        What the limits leave of the drives'.
+    `torque`, shape (n,): what the limits leave of the drives'.
     """
     if planning.mass is not None:
         return planning.mass
@@ -209,10 +206,7 @@ def build_body(carries: int | None, mass: float, centres: Sequence[Array]) -> Ar
 def prove_limits(plan: Excitation, limits: Limits, change: Array) -> bool:
     """Whether a motion keeps limits with another body than it was designed with.
 
-    Parameters
-    ----------
-    change : ndarray, shape (10,)
-        Of the last link.
+    `change`, shape (10,): of the last link.
     """
     task = plan.design.task
     if task.nominal is None or not np.any(change):

@@ -200,10 +200,7 @@ def expect_load(
 ) -> list[Told]:
     """Parameters of a load, and the drives' gain where its mass is known.
 
-    Parameters
-    ----------
-    carried : sequence of Rows
-        Of base parameters, ten of the load, holding friction.
+    `carried`: of base parameters, ten of the load, holding friction.
     """
     empty = find_empty(runs)
     body = runs["rests"].body

@@ -150,13 +150,7 @@ def patch_mjcf(
     a fixed base consists of is left alone. A file that is included and changes is put in the
     place of its ``<include>``.
 
-    Parameters
-    ----------
-    phi : ndarray, shape (bodies, 10)
-    attributes : sequence of dict of str to str
-        Of each joint.
-    folder : Path, optional
-        Where the document will stand.
+    `phi`, shape (bodies, 10). `attributes`: of each joint. `folder`: where the document will stand.
     """
     assert robot.source is not None
     model = read_model(robot.source)

@@ -81,10 +81,7 @@ def patch_urdf(
     for the link that carries them is physically consistent; otherwise they become
     massless. The base link of a fixed base is left alone.
 
-    Parameters
-    ----------
-    attributes : sequence of dict of str to str
-        Of each joint's ``<dynamics>``.
+    `attributes`: of each joint's ``<dynamics>``.
     """
     document = Document(robot)
     notes = []

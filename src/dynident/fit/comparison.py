@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dynident.core.arrays import Array
+from dynident.core.series import Series
 from dynident.core.text import format_count
 from dynident.core.words import (
     WIDTH,
@@ -19,7 +20,6 @@ from dynident.core.words import (
     format_percent,
     format_table,
 )
-from dynident.fit.figures import Series
 from dynident.fit.scores import Scores, choose_simplest, select_best_verdicts
 from dynident.fit.verdict import STATES
 from dynident.robot.model import Robot

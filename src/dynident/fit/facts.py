@@ -31,10 +31,8 @@ class LogFacts:
         SHA-256 of its positions and torques.
     size : int or None
         Of its files [bytes].
-    words : LogWords
     settings : dict
         All that shaped it.
-    preparation : Preparation
     observed : Observed
         What it can show.
     stated : tuple of bool
@@ -45,7 +43,6 @@ class LogFacts:
         The farthest that anything moves [rad or m].
     rough : bool
         Whether its positions pass no filter.
-    warnings : tuple of str
     reasons : tuple of Reason
         What its signals say against any model of it.
     temperature : tuple of float, or None

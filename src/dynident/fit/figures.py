@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.options import Options
 from dynident.core.schema import Number
+from dynident.core.series import PositionSeries, Series, Stretch
 from dynident.dynamics.idim import Idim
 from dynident.filters.blocks import Block, count_memory, cut_into_blocks, take_every
 from dynident.filters.filters import count_filter_edge, filter_zero_phase
@@ -92,114 +93,6 @@ class FitFigure:
     overall_percent: float
 
 
-@dataclass(frozen=True)
-class Series:
-    """Torques of one log at every sample, after the low-pass of the figure.
-
-    Attributes
-    ----------
-    name : str
-    time : ndarray, shape (samples,)
-        From the log's first sample [s].
-    measured, predicted : ndarray, shape (samples, n)
-        Measured is NaN where a floating robot's log does not state an equation.
-    nominal : ndarray, shape (samples, n), or None
-        Of the robot file's inertials alone.
-    parts : dict of str to ndarray, shape (samples, n)
-        ``inertia`` (with rotors), ``velocity`` (Coriolis, centrifugal), ``gravity``
-        and ``friction``, which add up to the prediction.
-    speed : ndarray, shape (samples, n)
-        Of the joints, as the fit has it [rad/s or m/s].
-    friction : ndarray, shape (samples, n)
-        The model's, not low-passed.
-    torque : {"measured", "law"}
-        What `measured` is where the log has no torque: what the law commands.
-    scored : ndarray of bool, shape (samples,), or None
-        What the all-samples errors count: what no filter's edge reaches. None is all.
-    fitted : ndarray of bool, shape (samples, n), or None
-        Where there are rows that were fitted: neither edges nor standstill, nor what was left
-        out. None is everywhere.
-    position, temperature : ndarray, or None
-        Of the joints, as the fit has them [rad or m], [°C].
-    breaks : ndarray of int
-        Samples before which there is a gap.
-    even : ndarray of bool, shape (samples,), or None
-        Samples that are equally far apart; the others are the lowest and highest between them.
-        None is all.
-    stretch : Stretch or None
-        What spectra are of.
-    """
-
-    name: str
-    time: Array
-    measured: Array
-    predicted: Array
-    nominal: Array | None
-    parts: dict[str, Array]
-    speed: Array
-    friction: Array
-    torque: str = "measured"
-    scored: Booleans | None = None
-    fitted: Booleans | None = None
-    position: Array | None = None
-    temperature: Array | None = None
-    breaks: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    even: Booleans | None = None
-    stretch: Stretch | None = None
-
-    @property
-    def evenly(self) -> Series:
-        """The samples that are equally far apart, for all that is no line over time."""
-        if self.even is None:
-            return self
-        few: dict[str, Any] = {
-            name: value[self.even]
-            for name, value in vars(self).items()
-            if isinstance(value, np.ndarray) and name not in ("breaks", "even")
-        }
-        few["parts"] = {name: part[self.even] for name, part in self.parts.items()}
-        few["breaks"] = np.cumsum(self.even)[self.breaks - 1]
-        return replace(self, **few, even=None)
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """Samples of some time, as close to each other as a low-pass leaves anything.
-
-    Attributes
-    ----------
-    step : float
-        Between them [s].
-    measured, residual : ndarray, shape (samples, n)
-        [Nm or N]; NaN at gaps and at filters' edges.
-    """
-
-    step: float
-    measured: Array
-    residual: Array
-
-
-@dataclass(frozen=True)
-class PositionSeries:
-    """Positions of one log beside those of a free simulation.
-
-    Attributes
-    ----------
-    time : ndarray, shape (samples,)
-        From the log's first sample [s].
-    measured, simulated : ndarray, shape (samples, n)
-        [rad or m]
-    breaks : ndarray of int
-        Samples before which there is a gap.
-    """
-
-    name: str
-    time: Array
-    measured: Array
-    simulated: Array
-    breaks: Integers
-
-
 def tell_torque_source(log: Samples) -> str:
     """What errors on a log are of: ``law`` where that stands for torques, else ``measured``.
 
@@ -266,14 +159,8 @@ def score_all_samples(
     Where contacts are measured, those of joints are relative to the motors' torques, of which
     the contacts may take away nearly all.
 
-    Parameters
-    ----------
-    sets : sequence of ndarray, shape (parameters,)
-        Standard parameters, one figure each.
-    lowpass_hz : float
-        Of measured and predicted torque [Hz].
-    moving : bool
-        Leave out, joint by joint, samples in which it stands.
+    `sets`, shape (parameters,): standard parameters, one figure each. `lowpass_hz`: of measured and
+    predicted torque [Hz]. `moving`: leave out, joint by joint, samples in which it stands.
     """
     n = idim.rows
     squared_error, squared_torque, rows = np.zeros((len(sets), n)), np.zeros(n), np.zeros(n)
@@ -312,10 +199,7 @@ def score_all_samples(
 def find_moving_samples(idim: Idim, dq: Array, slow: tuple[float, ...]) -> Booleans:
     """Samples in which all that rubs on a joint moves, shape (samples, rows).
 
-    Parameters
-    ----------
-    slow : tuple of float
-        See `find_standstill_speeds`.
+    `slow`: see `find_standstill_speeds`.
     """
     joints = slice(idim.tree.dof - idim.robot.n, idim.tree.dof)
     found = np.ones((len(dq), idim.rows), dtype=bool)
@@ -359,10 +243,7 @@ def cut_scored_samples(
 
     Of friction with a memory, whose states follow from the run's start, all of it.
 
-    Parameters
-    ----------
-    runs : bool
-        Whole runs instead of what is scored of them.
+    `runs`: whole runs instead of what is scored of them.
     """
     memory = len(log.q) if idim.has_states else count_memory(lowpass_hz, log.rate)
     if runs:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 import numpy as np
 
-from dynident.core.arrays import Array, Booleans, Integers
+from dynident.core.arrays import Array, Booleans
+from dynident.core.series import Ground, Stance
 from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.contacts import follow_contact, map_wrench_to_joints
 from dynident.dynamics.idim import Idim
@@ -20,62 +18,6 @@ from dynident.robot.rotations import convert_quaternions
 
 BRIEF = 0.05
 """A stance that is shorter is none [s]."""
-
-
-@dataclass(frozen=True)
-class Stance:
-    """A contact that bears for a while.
-
-    Attributes
-    ----------
-    since, until : float
-        [s]
-    track : ndarray, shape (samples, 2)
-        Where its frame was meanwhile, from above [m]; empty where nobody knows it.
-    """
-
-    contact: str
-    since: float
-    until: float
-    track: Array
-
-
-@dataclass(frozen=True)
-class Ground:
-    """What bears a floating robot over a log.
-
-    Attributes
-    ----------
-    name : str
-        Of the log.
-    contacts : tuple of str
-        All of the robot.
-    time : ndarray, shape (samples,)
-        [s]
-    breaks : ndarray of int
-        Samples before which there is a gap.
-    forces : mapping of str to ndarray, shapes (samples,)
-        Of each measured contact, upwards on the robot [N]; low-passed.
-    total, asked : ndarray, shape (samples,)
-        Upwards on the base's rows: what sensors measured together, and what the model takes for
-        its motion [N].
-    weight : float
-        Of the model [N].
-    path : ndarray, shape (samples, 2)
-        Of the base from above [m]; empty where nobody knows it.
-    stances : tuple of Stance
-    """
-
-    name: str
-    contacts: tuple[str, ...]
-    time: Array
-    breaks: Integers
-    forces: Mapping[str, Array]
-    total: Array
-    asked: Array
-    weight: float
-    path: Array
-    stances: tuple[Stance, ...]
 
 
 def find_ground_support(

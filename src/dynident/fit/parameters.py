@@ -54,7 +54,6 @@ class FileRow:
     ----------
     value : float
         NaN where the file has no inertial of a link in it, or nothing of it is of a link.
-    unit : str
     """
 
     value: float

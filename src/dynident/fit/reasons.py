@@ -256,12 +256,8 @@ def list_astray_reasons(
 ) -> list[Reason]:
     """Joints whose simulated positions err by much of their motion, or more than without a robot.
 
-    Parameters
-    ----------
-    rms : ndarray, shape (n,)
-        Errors of the free simulation [rad or m].
-    lags : sequence of Follower
-        Of the fitted logs; empty where these have no targets.
+    `rms`, shape (n,): errors of the free simulation [rad or m]. `lags`: of the fitted logs; empty
+    where these have no targets.
     """
     size = measure_log_motion(log)
     share, times = rms / size, np.zeros(len(rms))

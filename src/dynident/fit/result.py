@@ -16,6 +16,7 @@ from dynident.core.errors import ComputationError
 from dynident.core.files import refuse_outputs
 from dynident.core.inertia import find_smallest_eigenvalue
 from dynident.core.schema import Spec
+from dynident.core.series import PositionSeries, Series
 from dynident.diagnosis.examine import Finding
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
@@ -29,8 +30,6 @@ from dynident.estimators.closed_loop import (
 from dynident.estimators.estimate import Estimate
 from dynident.fit.figures import (
     FitFigure,
-    PositionSeries,
-    Series,
     decompose_torques,
     thin_positions,
 )

@@ -63,10 +63,7 @@ class Scores:
 def jackknife_statistic(statistic: Callable[[Integers], float], blocks: int) -> tuple[float, float]:
     """A statistic of all blocks, and its standard error from leaving out each in turn.
 
-    Parameters
-    ----------
-    statistic : callable
-        Of the blocks that an index array names.
+    `statistic`: of the blocks that an index array names.
     """
     every = np.arange(blocks)
     without = np.array([statistic(np.delete(every, k)) for k in range(blocks)])

@@ -88,7 +88,6 @@ class Signals(NamedTuple):
     ----------
     time : float
         Of the motion, a filter's lag before the last sample [s].
-    equations : sequence of Equation
     measured, predicted : ndarray, shape (equations,)
         Filtered torques, and those by what was learnt before this sample; NaN of what is not
         measured, or cannot be predicted [Nm or N].

@@ -248,11 +248,8 @@ def discount_model_covariance(A: Array, covariance: Array) -> Array:
     any variance. What a fit with such weights errs is told by the covariance itself, without bias,
     for they hardly depend on how it errs.
 
-    Parameters
-    ----------
-    A : ndarray, shape (rows, base parameters)
-        Weighted rows of the loaded log.
-    covariance : ndarray, shape (base parameters, base parameters)
+    `A`, shape (rows, base parameters): weighted rows of the loaded log. `covariance`, shape (base
+    parameters, base parameters).
     """
     model = A @ covariance @ A.T
     variance = np.diag(covariance)
@@ -285,12 +282,8 @@ class RestFit:
 def fit_load_columns(rest: Rest, columns: Array, slight: Array) -> RestFit:
     """Weighted least squares of a rest, with the covariance of what its errors are.
 
-    Parameters
-    ----------
-    columns : ndarray, shape (base parameters, k)
-        What each unknown adds to beta.
-    slight : ndarray, shape (k,)
-        Standard deviations of the unknowns beforehand, infinite where nothing is said.
+    `columns`, shape (base parameters, k): what each unknown adds to beta. `slight`, shape (k,):
+    standard deviations of the unknowns beforehand, infinite where nothing is said.
     """
     L = np.linalg.cholesky(rest.V)
     rows = np.linalg.solve(L, rest.A @ columns)
@@ -415,13 +408,8 @@ def choose_drive_changes(
 ) -> tuple[list[str], list[TestResult], Array, Array]:
     """What of the drives has changed beside the load, one kind after another while tests say so.
 
-    Returns
-    -------
-    chosen : list of str
-        Symbols of `DRIFTS`.
-    tests : list of TestResult
-    columns, slight : ndarray
-        Of the load and of what was chosen; see `fit_load_columns`.
+    Returns `chosen`: symbols of `DRIFTS`. `columns`, `slight`: of the load and of what was chosen;
+    see `fit_load_columns`.
     """
     matrix = problem.base.matrix
     drives = {
@@ -493,12 +481,8 @@ def measure_gain_by_file(problem: Problem, A: Array, beta: Array) -> float:
     That is one over how often the file's torque stands in the model's, beside drives of their own;
     1 where the file has no bodies, or none that the log sees.
 
-    Parameters
-    ----------
-    A : ndarray, shape (rows, base parameters)
-        Weighted rows of the loaded log.
-    beta : ndarray, shape (base parameters,)
-        Without the load.
+    `A`, shape (rows, base parameters): weighted rows of the loaded log. `beta`, shape (base
+    parameters,): without the load.
     """
     idim, matrix = problem.idim, problem.base.matrix
     if not problem.robot.has_nominal:

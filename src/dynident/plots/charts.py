@@ -199,7 +199,6 @@ class Chart:
 
     Attributes
     ----------
-    panels : tuple of Panel
     columns : int
         So many side by side, where there is room.
     shared : bool
@@ -215,6 +214,14 @@ class Chart:
     shared: bool = False
     together: bool = False
     stacked: int = 1
+
+
+def name_places(
+    names: Sequence[str], marks: tuple[Mark, ...], y: str, height: float = 170.0, log: bool = False
+) -> Panel:
+    """A panel of marks over 0, 1, 2, ..., which have names."""
+    ends = (-0.6, len(names) - 0.4)
+    return Panel(marks, y=y, height=height, x_range=ends, x_names=tuple(names), log=log)
 
 
 def list_labelled(marks: Iterable[Mark]) -> list[Curve | Dots | Rule]:

@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from dynident.core.arrays import Array, Integers, find_runs
+from dynident.core.series import PositionSeries, Series
 from dynident.plots.charts import (
     BLUE,
     GREEN,
@@ -27,14 +28,14 @@ from dynident.plots.charts import (
     insert_gaps,
     label_joint,
 )
-from dynident.plots.data import Channel, Positions, Torques
+from dynident.plots.data import Channel
 
 C = TypeVar("C")
 PARTS = {"inertia": BLUE, "velocity": ORANGE, "gravity": GREEN, "friction": PINK}
 
 
 def build_torque_panels(
-    series: Torques, column: int, channel: Channel
+    series: Series, column: int, channel: Channel
 ) -> tuple[Panel, Panel, Panel]:
     """Measured and predicted torque of one channel, its parts, and the residual, over time.
 
@@ -74,7 +75,7 @@ def build_torque_panels(
     )
 
 
-def shade_left_out(series: Torques, column: int) -> Shade:
+def shade_left_out(series: Series, column: int) -> Shade:
     """Where a channel has no rows that were fitted."""
     if series.fitted is None:
         return Shade(np.zeros(0), np.zeros(0))
@@ -90,7 +91,9 @@ def shade_left_out(series: Torques, column: int) -> Shade:
     return Shade(np.asarray(low), np.asarray(high))
 
 
-def build_position_panels(series: Positions, column: int, channel: Channel) -> tuple[Panel, Panel]:
+def build_position_panels(
+    series: PositionSeries, column: int, channel: Channel
+) -> tuple[Panel, Panel]:
     """Measured and simulated position of one channel, and a thousand times their difference."""
     curve, unit = prepare_curves(series.time, series.breaks), channel.unit
     measured, simulated = series.measured[:, column], series.simulated[:, column]
@@ -123,13 +126,13 @@ def prepare_curves(time: Array, breaks: Integers) -> Callable[..., Curve]:
     return make_curve
 
 
-def measure_residuals(series: Torques) -> Array:
+def measure_residuals(series: Series) -> Array:
     """Measured less predicted torque, NaN at filters' edges, shape (samples, channels)."""
     left = series.measured - series.predicted
     return left if series.scored is None else np.where(series.scored[:, None], left, np.nan)
 
 
-def chart_torques(channels: Sequence[Channel], series: Torques) -> list[tuple[str, Chart]]:
+def chart_torques(channels: Sequence[Channel], series: Series) -> list[tuple[str, Chart]]:
     """A joint's name and its chart, for every joint of which a log has torques.
 
     Measured and predicted torque, its parts, and the residual.
@@ -140,7 +143,7 @@ def chart_torques(channels: Sequence[Channel], series: Torques) -> list[tuple[st
     ]
 
 
-def chart_all_torques(channels: Sequence[Channel], series: Torques, joints: Sequence[str]) -> Chart:
+def chart_all_torques(channels: Sequence[Channel], series: Series, joints: Sequence[str]) -> Chart:
     """Measured and predicted torque of all channels that a log has, residuals below."""
     panels = [
         (label_joint(each.name, joints), build_torque_panels(series, j, each))
@@ -149,7 +152,7 @@ def chart_all_torques(channels: Sequence[Channel], series: Torques, joints: Sequ
     return stack_panels([(name, above, below) for name, (above, _, below) in panels])
 
 
-def chart_all_positions(channels: Sequence[Channel], series: Positions) -> Chart:
+def chart_all_positions(channels: Sequence[Channel], series: PositionSeries) -> Chart:
     """Measured and simulated positions of all joints, their difference below."""
     joints = [each.name for each in channels]
     return stack_panels([
@@ -172,13 +175,13 @@ def stack_panels(cells: Sequence[tuple[str, Panel, Panel]]) -> Chart:
     return Chart(tuple(panels), columns, shared=True, together=True, stacked=2)
 
 
-def list_measured(channels: Sequence[C], series: Torques) -> list[tuple[int, C]]:
+def list_measured(channels: Sequence[C], series: Series) -> list[tuple[int, C]]:
     """Columns of which a log has torques, and whose they are."""
     known = np.isfinite(series.measured)
     return [(j, each) for j, each in enumerate(channels) if known[:, j].any()]
 
 
-def chart_positions(channels: Sequence[Channel], series: Positions) -> list[tuple[str, Chart]]:
+def chart_positions(channels: Sequence[Channel], series: PositionSeries) -> list[tuple[str, Chart]]:
     """A joint's name and its chart: measured and simulated position, and their difference."""
     return [
         (each.name, Chart(build_position_panels(series, j, each), shared=True))

@@ -6,6 +6,7 @@ from itertools import cycle
 
 import numpy as np
 
+from dynident.core.series import Ground
 from dynident.plots.charts import (
     BLUE,
     GREEN,
@@ -25,7 +26,6 @@ from dynident.plots.charts import (
     insert_gaps,
 )
 from dynident.plots.curves import prepare_curves
-from dynident.plots.data import Ground
 
 FEET: list[Line] = [
     (colour, dashed)

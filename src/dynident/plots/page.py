@@ -100,14 +100,8 @@ def render_panel(
 ) -> str:
     """One panel.
 
-    Parameters
-    ----------
-    x : (float, float), optional
-        Its scale where all panels of the chart have the same.
-    legend : bool
-        Whether its labelled marks are named above it.
-    lowest : bool
-        Whether x is said below it.
+    `x`: its scale where all panels of the chart have the same. `legend`: whether its labelled marks
+    are named above it. `lowest`: whether x is said below it.
     """
     own, y = find_scales(panel)
     x = own if x is None else x

@@ -113,7 +113,6 @@ def open_panels(
 
     Parameters
     ----------
-    given : Axes, sequence of Axes, or None
     names : sequence of str
         What each of the axes is for.
     columns : int

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.plots.charts import BLUE, GREEN, PALE, RED, Curve, Mark, Panel, Rule, thin_to_extremes
 from dynident.plots.coverage import PARTS, trace_spectra
+from dynident.plots.data import Log
 from dynident.plots.panels import Panels, draw_panel, open_panels
 
 if TYPE_CHECKING:
@@ -39,40 +40,8 @@ def draw_segments(
     return Curve(time, drawn, colour, width, label=label)
 
 
-class Logged(Protocol):
-    """What a log measured, in SI units."""
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-
-    @property
-    def rate(self) -> float:
-        """[Hz]"""
-
-    @property
-    def segments(self) -> Sequence[tuple[int, int]]:
-        """Runs without a gap."""
-
-    @property
-    def q(self) -> Array:
-        """Positions, shape (samples, n)."""
-
-    @property
-    def tau(self) -> Array:
-        """Torques, shape (samples, n)."""
-
-    @property
-    def qref(self) -> Array | None:
-        """References of the positions, shape (samples, n)."""
-
-    @property
-    def torque(self) -> str:
-        """Whence torques are: ``measured``, ``none`` or ``law``."""
-
-
 def build_recording_panels(
-    names: Sequence[str], units: Sequence[tuple[str, str]], log: Logged, points: int = POINTS
+    names: Sequence[str], units: Sequence[tuple[str, str]], log: Log, points: int = POINTS
 ) -> list[Panel]:
     """Position, with its reference, and torque of each joint over time.
 
@@ -101,7 +70,7 @@ def build_recording_panels(
 
 
 def plot_recording(
-    axes: Given, names: Sequence[str], units: Sequence[tuple[str, str]], log: Logged
+    axes: Given, names: Sequence[str], units: Sequence[tuple[str, str]], log: Log
 ) -> Panels:
     """Draw the same."""
     panels = build_recording_panels(names, units, log)
@@ -117,7 +86,7 @@ def plot_recording_spectra(
     axes: Given,
     names: Sequence[str],
     units: Sequence[tuple[str, str]],
-    log: Logged,
+    log: Log,
     bandwidth: float | None,
 ) -> Panels:
     """Draw at which frequencies positions and torques of each joint are, in the longest segment.

@@ -8,6 +8,7 @@ from statistics import NormalDist
 import numpy as np
 
 from dynident.core.arrays import Array
+from dynident.core.series import Series
 from dynident.plots.charts import (
     BLUE,
     GREY,
@@ -24,7 +25,7 @@ from dynident.plots.charts import (
     share_dots,
 )
 from dynident.plots.curves import measure_residuals
-from dynident.plots.data import Channel, Correlated, Torques
+from dynident.plots.data import Channel, Correlated
 
 DOTS, FEW = 1500, 250
 """Of a cloud, and of a small one."""
@@ -65,7 +66,7 @@ def build_autocorrelation(residuals: Correlated) -> tuple[Mark, ...]:
     )
 
 
-def chart_residuals(channels: Sequence[Channel], series: Sequence[Torques]) -> Chart:
+def chart_residuals(channels: Sequence[Channel], series: Sequence[Series]) -> Chart:
     """Of each joint measured against predicted torque, and what is left against what it may be of.
 
     That is its position, its speed and, where that was logged, its temperature.
@@ -129,7 +130,7 @@ def find_quantiles(error: Array) -> Dots:
 
 
 def build_diagnostics(
-    series: Torques, column: int, channel: Channel, residuals: Correlated | None
+    series: Series, column: int, channel: Channel, residuals: Correlated | None
 ) -> tuple[Panel, Panel, Panel, Panel]:
     """Four views of one channel's error.
 

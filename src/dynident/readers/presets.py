@@ -90,7 +90,6 @@ class Constants:
         What robot files call it, in small letters.
     gains : tuple of float
         Of each drive in the robot's order, behind its gear [Nm/A].
-    source : str
     """
 
     robots: tuple[str, ...]

@@ -221,7 +221,6 @@ def compare_results(one: Result, other: Result | None, logs: Sequence[Pair] = ()
 
     Parameters
     ----------
-    one : Result
     other : Result or None
         None is the robot file of `one`.
     logs : sequence of (ValidationFigures, ValidationFigures)

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
@@ -31,9 +30,10 @@ from dynident.plots.charts import (
     Panel,
     Rule,
     label_joint,
+    name_places,
 )
 from dynident.plots.curves import chart_all_positions, chart_all_torques
-from dynident.plots.data import Channel, Positions
+from dynident.plots.data import Log
 from dynident.plots.document import (
     Group,
     Part,
@@ -45,12 +45,13 @@ from dynident.plots.document import (
     render_table,
 )
 from dynident.plots.page import render_chart
-from dynident.plots.recordings import Logged, build_recording_panels
+from dynident.plots.recordings import build_recording_panels
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.rows import list_torque_groups
 from dynident.report.difference import Difference, describe_sides
 from dynident.report.draws import Calibration, Draws
 from dynident.report.html import judge_held_out_error, judge_trust
+from dynident.report.replays import Replay, combine_joint_rms
 from dynident.report.text import describe_rows, format_free_error
 
 POINTS = 4000
@@ -71,12 +72,10 @@ def chart_columns(names: Sequence[str], columns: Mapping[str, Array], y: str) ->
         Dots(np.arange(float(len(names))), np.asarray(values, dtype=float), colour, 5.0, label=name)
         for (name, values), colour in zip(columns.items(), cycle((BLUE, *COLOURS)), strict=False)
     )
-    ends = (-0.6, len(names) - 0.4)
-    panel = Panel((Rule(0.0, GREY), *marks), y=y, height=180.0, x_range=ends, x_names=tuple(names))
-    return Chart((panel,), together=True)
+    return Chart((name_places(names, (Rule(0.0, GREY), *marks), y, 180.0),), together=True)
 
 
-def chart_log(joints: Mapping[str, bool], log: Logged, points: int) -> Chart:
+def chart_log(joints: Mapping[str, bool], log: Log, points: int) -> Chart:
     """What was measured of joints, which slide or turn: positions above torques, over one time."""
     names = [label_joint(name, [*joints]) for name in joints]
     units = [("m", "N") if slides else ("rad", "Nm") for slides in joints.values()]
@@ -90,7 +89,7 @@ def render_doctor_page(
     robot: str,
     reports: Sequence[Report],
     joints: Mapping[str, bool],
-    logs: Sequence[Logged],
+    logs: Sequence[Log],
 ) -> str:
     """What is wrong with logs, what repairs them, and what they hold of each joint."""
     every = [(report.log, found) for report in reports for found in report.findings]
@@ -227,14 +226,8 @@ def render_draws_page(fit: Result, draws: Draws, logs: Sequence[Calibration]) ->
     relative = [100.0 * r["std"] / max(abs(r["mean"]), 1e-300) for r in ranges.values()]
     known = [k for k, value in enumerate(relative) if 0.0 < value < 1e6]
     order = sorted(known, key=lambda k: relative[k])
-    panel = Panel(
-        (Dots(np.arange(float(len(order))), np.array([relative[k] for k in order]), BLUE, 4.0),),
-        y="spread [%]",
-        height=170.0,
-        x_range=(-0.6, len(order) - 0.4),
-        x_names=tuple([*ranges][k] for k in order),
-        log=True,
-    )
+    dots = Dots(np.arange(float(len(order))), np.array([relative[k] for k in order]), BLUE, 4.0)
+    panel = name_places([[*ranges][k] for k in order], (dots,), "spread [%]", log=True)
     columns = [
         (key, [format_number(row[key], 4) for row in ranges.values()])
         for key in ("mean", "std", "low", "high")
@@ -259,53 +252,17 @@ def render_draws_page(fit: Result, draws: Draws, logs: Sequence[Calibration]) ->
                 render_caption(spread)
                 + render_chart(Chart((panel,)), "Spread of each parameter over the draws"),
             ),
-            Part(
-                "ranges",
-                "Ranges",
-                render_table(table),
-            ),
+            Part("ranges", "Ranges", render_table(table)),
         ],
     )
 
 
-class Replayed(Protocol):
-    """Errors of free simulations of a log by what was simulated."""
-
-    @property
-    def log(self) -> str:
-        """Its name."""
-
-    @property
-    def joints(self) -> tuple[str, ...]:
-        """Their names."""
-
-    @property
-    def columns(self) -> dict[str, Array]:
-        """Root mean squares by model or engine [rad or m]."""
-
-    @property
-    def motion(self) -> Positions:
-        """Measured, and simulated by the engine."""
-
-    @property
-    def channels(self) -> Sequence[Channel]:
-        """Joints and the units of their positions."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What an engine cannot express."""
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What was noticed."""
-
-
-def render_replays_page(robot: str, trust: Sequence[Statement], replays: Sequence[Replayed]) -> str:
+def render_replays_page(robot: str, trust: Sequence[Statement], replays: Sequence[Replay]) -> str:
     """Free simulations of logs in some engines, side by side."""
     statements, parts = [], []
     for k, each in enumerate(replays, start=1):
         milli = {name: 1e3 * rms for name, rms in each.columns.items()}
-        overall = {name: float(np.sqrt(np.mean(rms**2))) for name, rms in milli.items()}
+        overall = {name: combine_joint_rms(rms) for name, rms in milli.items()}
         words = ", ".join(f"{name} {format_number(value, 3)}" for name, value in overall.items())
         best = min(overall, key=lambda name: overall[name])
         level = "good" if best != "file" else "bad"
@@ -361,13 +318,7 @@ def render_difference_page(found: Sequence[Difference]) -> str:
             *(Rule(at, RED, 0.7, True) for at in (-1.96, 1.96)),
             Dots(np.arange(float(len(shown))), np.array([p.deviations for p in shown]), BLUE, 5.0),
         )
-        panel = Panel(
-            marks,
-            y="difference / std",
-            height=180.0,
-            x_range=(-0.6, len(shown) - 0.4),
-            x_names=tuple(pair.name for pair in shown),
-        )
+        panel = name_places([pair.name for pair in shown], marks, "difference / std", 180.0)
         columns = [
             ("unit", [raise_powers(pair.unit) for pair in pairs]),
             (one, [format_number(pair.values[0], 4) for pair in pairs]),

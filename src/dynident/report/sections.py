@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from dynident.core.series import PositionSeries, Series
 from dynident.core.text import format_count
 from dynident.core.words import format_entry, format_table
-from dynident.fit.figures import PositionSeries, Series, list_efforts
+from dynident.fit.figures import list_efforts
 from dynident.fit.floor import UNKNOWN
 from dynident.fit.parameters import find_correlations, list_base_parameters
 from dynident.fit.result import Result

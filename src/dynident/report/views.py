@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dynident.core.errors import InputError
+from dynident.core.series import Series
 from dynident.core.text import suggest_nearest
-from dynident.fit.figures import Series
 from dynident.fit.parameters import find_correlations
 from dynident.fit.result import Result
 from dynident.plots.charts import Mark, Panel

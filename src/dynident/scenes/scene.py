@@ -393,12 +393,8 @@ def build_wall(
 ) -> tuple[Array, Array]:
     """The part of a plane around the base that no other half space covers.
 
-    Returns
-    -------
-    corners : ndarray, shape (corners, 3)
-        Of a convex polygon, counter-clockwise seen from where the normal points.
-    lines : ndarray, shape (lines, 2, 3)
-        Its edge and a grid.
+    Returns `corners`, shape (corners, 3): of a convex polygon, counter-clockwise seen from where
+    the normal points. `lines`, shape (lines, 2, 3): its edge and a grid.
     """
     u = find_perpendicular(normal)
     v = np.cross(normal, u)

@@ -270,7 +270,6 @@ class Shared:
     ----------
     problem : Problem
         Of the fitted logs.
-    folds : tuple of Fold
     held_out : tuple of Samples
         The study's own; without, each fold's block is scored on a fit to the others.
     """

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError, RolloutError
 from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
-from dynident.core.words import format_entry, format_number, format_table
+from dynident.core.words import format_number
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.whole import Model
@@ -22,13 +21,14 @@ from dynident.engines import ENGINES
 from dynident.engines.drive import build_drive
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model, fill_missing_torque
 from dynident.excitation.prediction import join_nominal_parameters
-from dynident.fit.figures import PositionSeries, thin_positions
+from dynident.fit.figures import thin_positions
 from dynident.recording.prepare import Samples, prepare
 from dynident.recording.read import Files, take_log
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem, refuse_springs
-from dynident.regression.rows import RowGroup, list_position_groups
+from dynident.regression.rows import list_position_groups
 from dynident.report.fit import Fit
+from dynident.report.replays import OURS, Replay, combine_joint_rms
 from dynident.robot import load_robot
 from dynident.robot.model import Robot
 from dynident.simulation.rollout import rollout
@@ -43,112 +43,8 @@ from dynident.study.fits import (
 )
 from dynident.study.study import Study, load_study_robot, read_study_samples
 
-SCHEMA = "dynident.replay/1"
-OURS = "dynident"
 POINTS = 4000
 """Samples of a log that a page draws, besides extremes."""
-"""The engine that is our own simulation."""
-
-
-@dataclass(frozen=True, eq=False)
-class Replay:
-    """Errors of free simulations of a log, from its first sample on: measured minus simulated.
-
-    Attributes
-    ----------
-    log, engine : str
-    joints : tuple of str
-    ours : ndarray, shape (n,)
-        Root mean square, of the whole model in our own simulation [rad or m].
-    theirs : ndarray, shape (n,), optional
-        Of the exported model in the engine; None where the engine is ours.
-    apart : ndarray, shape (n,), optional
-        Root mean square of the engine's motion minus ours.
-    nominal : ndarray, shape (n,), optional
-        Of the robot's file as it is, in our own simulation; None where that cannot be simulated.
-    notes : tuple of str
-        What the engine cannot express.
-    warnings : tuple of str
-    motion : PositionSeries
-        Measured, and simulated: by the engine, whichever that is.
-    channels : tuple of RowGroup
-        Joints and the units of their positions.
-    """
-
-    log: str
-    engine: str
-    joints: tuple[str, ...]
-    ours: Array
-    theirs: Array | None
-    apart: Array | None
-    nominal: Array | None
-    notes: tuple[str, ...]
-    warnings: tuple[str, ...]
-    motion: PositionSeries
-    channels: tuple[RowGroup, ...]
-
-    def __repr__(self) -> str:
-        """One line, for a prompt."""
-        rms = f"positions within {combine_joint_rms(self.ours):.3g} rms"
-        return f"<Replay of {self.log}: {rms}; print(found.text())>"
-
-    @property
-    def columns(self) -> dict[str, Array]:
-        """Errors by what is simulated."""
-        others = ((self.engine, self.theirs), ("file", self.nominal))
-        return {OURS: self.ours, **{name: rms for name, rms in others if rms is not None}}
-
-    @property
-    def cost(self) -> float | None:
-        """By how much the engine's error is larger than ours, all joints together [rad or m]."""
-        return (
-            None
-            if self.theirs is None
-            else combine_joint_rms(self.theirs) - combine_joint_rms(self.ours)
-        )
-
-    def text(self) -> str:
-        """A table of at most 80 columns."""
-        columns = [
-            (name, [format_number(1e3 * value, 3) for value in (*rms, combine_joint_rms(rms))])
-            for name, rms in self.columns.items()
-        ]
-        lines = format_table("replay mrad", [*self.joints, "overall"], columns)
-        lines += format_entry("  of", f"{self.log}: rms of the positions of free simulations")
-        if self.cost is not None and self.apart is not None:
-            words = (
-                f"{self.engine} is {format_number(1e3 * combine_joint_rms(self.apart), 2)} apart "
-                f"from dynident, which costs {1e3 * self.cost:+.2g}"
-            )
-            lines += format_entry("  engine", words)
-        return "\n".join(
-            [*lines, *(line for note in self.notes for line in format_entry("  note", note))]
-        )
-
-    def document(self) -> dict[str, Any]:
-        """What ``--json`` prints [mrad or mm]."""
-        named = {
-            name: dict(zip(self.joints, (1e3 * rms).tolist(), strict=True))
-            for name, rms in self.columns.items()
-        }
-        return {
-            "schema": SCHEMA,
-            "log": self.log,
-            "engine": self.engine,
-            "rms_mrad": named,
-            "overall_rms_mrad": {
-                k: 1e3 * combine_joint_rms(rms) for k, rms in self.columns.items()
-            },
-            "apart_mrad": None if self.apart is None else 1e3 * combine_joint_rms(self.apart),
-            "cost_mrad": None if self.cost is None else 1e3 * self.cost,
-            "notes": list(self.notes),
-            "warnings": list(self.warnings),
-        }
-
-
-def combine_joint_rms(rms: Array) -> float:
-    """Root mean square of all joints together."""
-    return float(np.sqrt(np.mean(rms**2)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TextIO
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -156,18 +156,10 @@ class Setting:
             return float(np.max(torque))
         return TORQUE_FACTOR * float(np.max(self.prepare.get("bandwidth", BANDWIDTH)))
 
-    def open_outlets(
-        self,
-        out: TextIO,
-        say: Callable[[str], None],
-        as_json: bool,
-        signals: bool,
-        mcap: Path | None,
-        rrd: Path | None,
-        port: int | None,
-    ) -> AbstractContextManager[Outlets]:
-        """Where messages go, for the length of a block: see `dynident.live.outlets`."""
-        return open_outlets(self.robot.name, out, say, as_json, signals, mcap, rrd, port)
+    @property
+    def open_outlets(self) -> Callable[..., AbstractContextManager[Outlets]]:
+        """`dynident.live.outlets.open_outlets` under the robot's name."""
+        return partial(open_outlets, self.robot.name)
 
 
 def build_track_setting(study: Study, section: LogSection | None, result: Fit | None) -> Setting:
@@ -182,7 +174,6 @@ class Follower:
 
     Parameters
     ----------
-    base : BaseParameters
     sigma : ndarray, shape (dof,)
         Of each equation of motion.
     rate : float

@@ -89,10 +89,7 @@ class Drawn:
     def measure_coverage(self, law: bool) -> float:
         """Share of the 95 % intervals that hold the truth, of parameters that have one [%].
 
-        Parameters
-        ----------
-        law : bool
-            By the literature's formula, eq. (42) of instruments, instead of ours.
+        `law`: by the literature's formula, eq. (42) of instruments, instead of ours.
         """
         held = []
         for fit in self.settled:

@@ -480,10 +480,7 @@ def estimate_corrected_didim(problem: Problem, simulation: Simulation) -> Fit:
 
     Section IV-E of ardiani2024.
 
-    Raises
-    ------
-    ComputationError
-        When the loop cannot be simulated or the iterations do not settle.
+    ComputationError when the loop cannot be simulated or the iterations do not settle.
     """
 
     def solve(rows: Regression, sigma: Array) -> Stepped:

@@ -188,13 +188,7 @@ def estimate_bounded(
 ) -> Bounded:
     """An estimate with ``0.8 b <= beta_j <= 0.9 b`` (or the reverse) for some parameters.
 
-    Parameters
-    ----------
-    free : Fit
-        With the estimate b.
-    chosen : sequence of int
-        Which parameters.
-    truth : ndarray, shape (60,)
+    `free`: with the estimate b. `chosen`: which parameters. `truth`, shape (60,).
     """
     assert free.beta is not None
     index = np.asarray(chosen)
@@ -342,12 +336,7 @@ def decide_problem_47(
     As (47) has it, within `BAND` standard deviations; how wide the band has to be; and as
     equalities, of estimates and of the base parameters of noise-free rows.
 
-    Parameters
-    ----------
-    outcome : Outcome
-        With "idim-iv" and "pc-idim-iv".
-    reduced : bool
-        Without PC-DIDIM.
+    `outcome`: with "idim-iv" and "pc-idim-iv". `reduced`: without PC-DIDIM.
     """
     problem, simulation = outcome.problem, bench.simulation(outcome.scenario)
     civ = outcome.fits["pc-idim-iv"]
@@ -407,10 +396,7 @@ def solve_narrowest_band(centre: Centre) -> Array:
 
     One more unknown k, and ``min (k + 1)^2``.
 
-    Raises
-    ------
-    ComputationError
-        When no certified answer was reached.
+    ComputationError when no certified answer was reached.
     """
     admitted = centre.admitted()
     rows, middle = admitted.space.matrix / centre.std[:, None], centre.beta / centre.std

@@ -211,16 +211,8 @@ def select_essential(full: Problem) -> Problem:
 def choose_plant_values(twin: Twin, essential: bool) -> tuple[Array, Array]:
     """Standard parameters of the robot, and the 28 true values.
 
-    Parameters
-    ----------
-    essential : bool
-        Whether the base parameters beside the 28 are made zero, as the paper's F-test
-        finds them on its robot.
-
-    Returns
-    -------
-    theta : ndarray, shape (standard parameters,)
-    truth : ndarray, shape (28,)
+    `essential`: whether the base parameters beside the 28 are made zero, as the paper's F-test
+    finds them on its robot. Returns `theta`, shape (standard parameters,). `truth`, shape (28,).
     """
     base = base_parameters(twin.idim)
     beta = base.matrix @ twin.theta

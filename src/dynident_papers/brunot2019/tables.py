@@ -91,7 +91,6 @@ class LoopFigures:
         Mean [kg m^2].
     natural, band : ndarray
         Natural frequency, and that at which the position has fallen by 3 dB [Hz].
-    damping : ndarray
     """
 
     kp: Array

@@ -166,8 +166,6 @@ class Results:
     ranged, noisy_ranged : dict of str to Errors
         Of searches as the survey's, without and with noise: within a fifth of the set values, for
         (25), without a prior.
-    tracked : tuple of Tracked
-    failures : tuple of str
     """
 
     arm: Arm
@@ -203,26 +201,13 @@ def estimate_all(progress: Progress, reduced: bool, engine: Engine = HERE) -> Re
     tasks = [(m, kind) for m in (*METHODS, *(() if reduced else GLOBAL)) for kind in problems]
     answers = gather_side_by_side(work, tasks, engine, part(0.3, 0.7), "methods")
     found = sort_answers(tasks, answers, "", failures)
-    positions = {}
-    for filtered in (True, False):
-        log = simulate_measured_log(arm, reference, 1, filtered)
-        own = build_undecimated_problem(arm.robot, log)
-        solvers = {
-            "ols": make_method_solver(own, "ols"),
-            "iv": make_instrument_solver(own, reference),
-            "idim-iv": make_loop_solver(own, "idim-iv", arm, reference),
-            "pc-idim-iv": make_loop_solver(
-                build_undecimated_problem(arm.believed, log), "pc-idim-iv", arm, reference
-            ),
-        }
-        for method, solve in solvers.items():
-            try:
-                positions[method, filtered] = measure_estimate_errors(
-                    arm, reference, own, solve, not reduced
-                )
-            except ComputationError as error:
-                kind = "filtered" if filtered else "not filtered"
-                failures.append(f"{method} (noisy positions, {kind}): {error}")
+    positions = {
+        (method, filtered): own
+        for filtered in (True, False)
+        for method, own in measure_under_noise(
+            arm, reference, filtered, not reduced, failures
+        ).items()
+    }
     progress("zhang2018", 0.75)
     ranged: dict[str, dict[str, Errors]] = {"clean": {}, "noisy": {}}
     for kind, own in problems.items():
@@ -261,6 +246,29 @@ def estimate_all(progress: Progress, reduced: bool, engine: Engine = HERE) -> Re
         ranged["clean"],
         ranged["noisy"],
     )
+
+
+def measure_under_noise(
+    arm: Arm, reference: Reference, filtered: bool, timed: bool, failures: list[str]
+) -> dict[str, Errors]:
+    """Least squares and instruments where positions are noisy; `failures` gets what has none."""
+    log = simulate_measured_log(arm, reference, 1, filtered)
+    own = build_undecimated_problem(arm.robot, log)
+    believed = build_undecimated_problem(arm.believed, log)
+    solvers = {
+        "ols": make_method_solver(own, "ols"),
+        "iv": make_instrument_solver(own, reference),
+        "idim-iv": make_loop_solver(own, "idim-iv", arm, reference),
+        "pc-idim-iv": make_loop_solver(believed, "pc-idim-iv", arm, reference),
+    }
+    found = {}
+    for method, solve in solvers.items():
+        try:
+            found[method] = measure_estimate_errors(arm, reference, own, solve, timed)
+        except ComputationError as error:
+            kind = "filtered" if filtered else "not filtered"
+            failures.append(f"{method} (noisy positions, {kind}): {error}")
+    return found
 
 
 def sort_answers(
@@ -358,12 +366,7 @@ def search_in_ranges(
     They begin at a set that is off by up to a fifth. Populations are sets of base parameters; what
     a search ends at is told as it is, and as it was repaired.
 
-    Parameters
-    ----------
-    whole : bool
-        Those by populations as well.
-    failures : list of str
-        Gets what has no answer.
+    `whole`: those by populations as well. `failures`: gets what has no answer.
     """
     sizes = BELIEF * np.abs(arm.theta)
     ranges = {

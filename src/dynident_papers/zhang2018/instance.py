@@ -61,8 +61,6 @@ class Instance:
 
     Attributes
     ----------
-    fitted : dict of (friction, method) to Fitted
-    failures : tuple of str
     missing : str
         Why there are none.
     """
