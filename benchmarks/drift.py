@@ -186,7 +186,8 @@ def count_covered(sizes: Sequence[float], rounds: int) -> list[str]:
         *markdown(["change", "size", *head], rows),
         "",
         f"Were it known that nothing changes, the band would be {constant[0]}, {constant[1]} and "
-        f"{constant[2]} %. It is wider, for sessions cannot distinguish nothing from a small walk or shift: "
+        f"{constant[2]} %. It is wider, for sessions cannot distinguish nothing from a small walk "
+        "or shift: "
         "a band that holds those in 95 of 100 cases has to be wide enough for them where there is "
         "none, too, and then holds more. No band does both (Low 1997); only levels that are not "
         f"smoothed at all, with {100 * NORMAL * SCATTER:.1f} % and more on both sides, would be "
