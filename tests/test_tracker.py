@@ -75,7 +75,7 @@ def test_sample_by_sample_it_is_least_squares(friction, coupled):
 
 def test_a_state_fits_wherever_laws_are_compiled_to():
     """Joints with laws of several kinds have an address each, in every process another."""
-    friction = ["stribeck", "tanh-sech", "coulomb-viscous"]
+    friction = "stribeck, tanh-sech, coulomb-viscous"
     base = base_parameters(build_idim(toy.arm(3), friction))
     trackers = [Tracker(base, [0.8, 0.5, 0.2], RATE) for _ in range(2)]
     unpack_model.py_func(*trackers[1]._model)[2].law[:, 0] += 4096
