@@ -324,10 +324,6 @@ def pc_didim(
     """Constrained DIDIM: ``min ||Z beta - y||^2`` along the simulated motion, iterated.
 
     Parameters and errors as `pc_idim_iv`.
-
-    Raises
-    ------
-    InputError, ComputationError
     """
     given = build_constrained_setting(problem, knowledge, bootstrap, bars)
     inner, auxiliary = given.inner(), build_auxiliary_model(problem, simulation)
@@ -354,10 +350,6 @@ def pc_clie(
     """Constrained closed-loop input error, each step a cone problem.
 
     Parameters and errors as `pc_idim_iv`.
-
-    Raises
-    ------
-    InputError, ComputationError
     """
     given = build_constrained_setting(problem, knowledge, bootstrap, bars)
     inner, auxiliary = given.inner(), build_auxiliary_model(problem, simulation)
