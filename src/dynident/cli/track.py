@@ -45,7 +45,8 @@ def track(
         typer.Argument(metavar="STUDY|LOG|-", help="A study, a log, or - for standard input."),
     ],
     study: Annotated[
-        Path | None, typer.Option("--study", help="Whose robot and settings a log or stream has.")
+        Path | None,
+        typer.Option("--study", help="Study that gives the robot and settings of a log or stream."),
     ] = None,
     start: Annotated[
         Path | None,

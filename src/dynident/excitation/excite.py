@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -28,6 +28,7 @@ from dynident.excitation.design import Design, Task, design_trajectory, refuse_s
 from dynident.excitation.drawn import Drawn, draw_ladder, draw_poses
 from dynident.excitation.hand import Hand
 from dynident.excitation.information import Experiment, WeightedMotion, sample_motion
+from dynident.excitation.keywords import ExciteOptions
 from dynident.excitation.limits import Limits, Nominal, add_point_mass, build_limits
 from dynident.excitation.obstacles import Obstacle
 from dynident.excitation.options import FAMILIES, Aim, Bounds, Shape
@@ -92,6 +93,12 @@ class Excitation:
     obstacles: tuple[Obstacle, ...] = ()
     lowest: Lowest | None = None
 
+    def __repr__(self) -> str:
+        """One line, for a prompt."""
+        family = self.trajectory.family
+        motion = f"{family.kind}, {family.stop - family.start:g} s"
+        return f"<Excitation of {self.robot.name}: {motion} at {self.rate:g} Hz>"
+
     @property
     def trajectory(self) -> Trajectory:
         """The trajectory."""
@@ -112,7 +119,7 @@ def excite(
     task: Reference | None = None,
     engine: Runner = None,
     progress: Progress = ignore_progress,
-    **options: Any,
+    **options: Unpack[ExciteOptions],
 ) -> Excitation:
     """Design a trajectory that excites what is to be identified, within the robot's limits.
 
