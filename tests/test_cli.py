@@ -747,6 +747,7 @@ def test_inputs_are_not_written_over(refused, place):
 
 
 RESULT = "out-pc-idim-ls/result.json"
+NEW_PAGE = ("--page", "new.csv")
 SEARCH = ("--method", "pf", "--search-state", "o/report.html")
 
 
@@ -770,11 +771,21 @@ SEARCH = ("--method", "pf", "--search-state", "o/report.html")
         (["export", RESULT, "--urdf", "o/x", "--c", "o/../o/x"], "two outputs"),
         (["sample", "draws.yaml", "-o", "."], "draws.yaml: is an input"),
         (["compare", "s.toml", "-o", "pipe"], "pipe: cannot be written"),
+        (["validate", RESULT, "new.csv", *NEW_PAGE], "new.csv: is an input"),
+        (["diff", RESULT, RESULT, "--log", "new.csv", *NEW_PAGE], "new.csv: is an input"),
+        (["diff", RESULT, "--page", "a.csv"], "a.csv: is an input"),
+        (["diff", RESULT, "--page", "arm.urdf"], "arm.urdf: is an input"),
+        (["sample", RESULT, "--log", "new.csv", *NEW_PAGE], "new.csv: is an input"),
+        (["payload", RESULT, "--log", "new.csv", "--franka", "new.csv"], "new.csv: is an input"),
+        (["replay", RESULT, "--page", "a.csv"], "a.csv: is an input"),
+        (["replay", "s.toml", "--page", "arm.urdf"], "arm.urdf: is an input"),
+        (["replay", RESULT, "--robot", "new.csv", *NEW_PAGE], "new.csv: is an input"),
     ],
 )
 def test_every_output_is_checked_before_any_is_written(refused, place, argv, reason):
     """Those of one run are one set; none of them is another, an input or no file."""
     Path("draws.yaml").write_bytes(Path(RESULT).read_bytes())
+    Path("new.csv").write_bytes(Path("a.csv").read_bytes())
     os.mkfifo("pipe")  # like a device, and nothing is lost where this fails
     try:
         assert reason in refused(argv)

@@ -593,6 +593,8 @@ def test_torques_far_from_the_file_and_of_another_run(sound):
     other, _ = toy.log(toy.arm(N), seconds=10.0, noise=0.3, seed=3)
     found = findings(known, replace(sound, tau=other.tau))
     assert "unrelated" in [f.diagnosis for f in found]
+    (unrelated,) = (f for f in found if f.diagnosis == "unrelated")
+    assert unrelated.gain == ""
     assert verdict_of(replace(sound, tau=other.tau)).verdict.state == REFUTED
 
 

@@ -67,7 +67,10 @@ def test_a_first_study_is_repaired_and_runs(desk, capsys):
 
 def test_of_several_logs_the_last_is_held_out_and_encoders_ask_for_a_controller(desk, capsys):
     given = ["init", "--robot", "arm.toml", "--log", "blind.csv"]
-    assert run([*given, "--log", "blind.csv"]) == 0
+    assert (
+        "next: fill in [controller] in study.toml"
+        in tell(capsys, [*given, "--log", "blind.csv"]).err
+    )
     study = read_study(Path("study.toml"))
     assert [(log.rows, log.use) for log in study.log] == [(None, "identify"), (None, "validate")]
     assert "state the [controller]" in Path("study.toml").read_text()
@@ -75,6 +78,17 @@ def test_of_several_logs_the_last_is_held_out_and_encoders_ask_for_a_controller(
     assert [log.use for log in read_study(Path("other.toml")).log] == ["identify", "validate"]
     assert run(["init", "--robot", "arm.toml", "--log", "none.csv", "-o", "no.toml"]) == 2
     assert not Path("no.toml").exists()
+
+
+def test_what_it_refuses_it_says_in_flags(desk, capsys):
+    given = ["init", "--robot", "arm.toml", "--log"]
+    assert run([*given, "run.csv", "--columns", "q=p_*"]) == 2
+    assert "; --columns 'q=q_*' maps other names" in capsys.readouterr().err
+    head, *rows = Path("run.csv").read_text().splitlines()
+    of_epoch = [f"{1.7e18 + 5e6 * k:.17g},{row.split(',', 1)[1]}" for k, row in enumerate(rows)]
+    Path("ns.csv").write_text("\n".join([head, *of_epoch]))
+    assert run([*given, "ns.csv"]) == 2
+    assert "; is it in nanoseconds? then set --units time=ns\n" in capsys.readouterr().err
 
 
 def test_its_comments_are_keys_of_a_study():

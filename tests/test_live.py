@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from pathlib import Path
 from threading import Event, Thread
 from urllib.request import urlopen
 
@@ -208,6 +209,17 @@ def test_an_mcap_file_grows_and_is_whole_where_bad_input_ends_it(desk, capsys):
     argv += ["--follow", "--rate", "200"]
     assert "cut.csv, line 2001, column 4 (tau_one): nan is not" in tell(capsys, argv, code=2).err
     assert len(read_mcap("cut.mcap")[0]["/dynident/torque"]) > 100
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+def test_an_mcap_file_on_a_full_disk_is_named(desk):
+    study = read_study("study.toml")
+    setting = build_track_setting(study, study.log[0], None)
+    with (
+        pytest.raises(InputError, match=r"^/dev/full: cannot be written \(No space left"),
+        closing(McapFile(Path("/dev/full"))) as file,
+    ):
+        track_log(setting, None, file.write, signals=True)
 
 
 def refuse_mcap(argv, capsys) -> str:

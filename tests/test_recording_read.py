@@ -430,6 +430,8 @@ def test_fewer_columns_than_joints(tmp_path):
     lock = "if hand did not move, lock it (--locked hand, or locked = { hand = 0.0 } of the robot)"
     for columns in ({}, {"q": "q_*"}, {"q": ["q_a", "q_b"], "tau": "tau_*"}):
         assert lock in refusal(path, robot, columns=columns)
+    quoted = "(--locked 'left hand', or locked = { \"left hand\" = 0.0 } of the robot)"
+    assert quoted in refusal(path, make_robot(["a", "b", "left hand"]))
     np.savetxt(tmp_path / "bare.txt", np.hstack([Q, TAU]))
     message = refusal(tmp_path / "bare.txt", robot, rate=100.0, columns={"q": [1, 2]})
     assert "the robot has 3 joints (a, b, hand); those that did not move and are not in" in message
@@ -513,6 +515,14 @@ def test_millimetres(tmp_path):
         "looks like millimetres; if so, set units = { q = 'mm' }"
         in read_log(path, robot).warnings[0]
     )
+
+
+def test_what_is_a_little_outside_its_limits_is_not_in_millimetres(tmp_path):
+    robot = make_robot(kinds=["prismatic", "prismatic"], lower=-0.2, upper=0.2)
+    path = write(tmp_path / "log.csv", time=TIME, q=0.4 * Q / np.abs(Q).max(), tau=TAU)
+    warnings = read_log(path, robot).warnings
+    assert warnings
+    assert all("outside its limits; check the zero and the unit" in each for each in warnings)
 
 
 def test_torques_beyond_the_effort(tmp_path):

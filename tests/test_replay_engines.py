@@ -395,7 +395,7 @@ def test_a_result_without_a_law_cannot_be_replayed(z1, tmp_path, capfd):
     document["settings"]["study"]["controller"] = document["state"]["simulation"] = None
     (tmp_path / "result.json").write_text(json.dumps(document))
     assert run(["replay", str(tmp_path / "result.json"), str(z1[1])]) == 2
-    assert "without a [controller], whose law it takes; add one" in capfd.readouterr().err
+    assert "without a [controller], whose law it takes: identify" in capfd.readouterr().err
 
 
 def test_unknown_engines_are_refused(z1, capfd):

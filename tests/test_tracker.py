@@ -16,6 +16,7 @@ from dynident.core.inertia import from_com
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.online.carried import weigh_load
+from dynident.online.online import unpack_model
 from dynident.online.recursive import Drift, Forgetting
 from dynident.online.tracker import Alarm, Known, Tracker
 from dynident.robot import load_robot
@@ -70,6 +71,15 @@ def test_sample_by_sample_it_is_least_squares(friction, coupled):
     np.testing.assert_allclose(tracker.beta / std, expected / std, atol=1e-6)
     np.testing.assert_allclose(tracker.std, std, rtol=1e-6)
     np.testing.assert_allclose(tracker.covariance @ (A.T @ A), np.eye(base.count), atol=1e-5)
+
+
+def test_a_state_fits_wherever_laws_are_compiled_to():
+    """Joints with laws of several kinds have an address each, in every process another."""
+    friction = "stribeck, tanh-sech, coulomb-viscous"
+    base = base_parameters(build_idim(toy.arm(3), friction))
+    trackers = [Tracker(base, [0.8, 0.5, 0.2], RATE) for _ in range(2)]
+    unpack_model.py_func(*trackers[1]._model)[2].law[:, 0] += 4096
+    assert trackers[0].fingerprint == trackers[1].fingerprint
 
 
 def referenced(seed=0, noise=0.0, seconds=6.0):

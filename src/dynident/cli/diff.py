@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dynident.cli.options import JsonFlag, LogFlags, PageOption, add_log_flags
-from dynident.cli.output import print_json, say, write_page
+from dynident.cli.output import print_json, refuse_over_inputs, say, write_page
 from dynident.core.errors import InputError, name_study_in_errors
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ def diff(
     told: LogFlags,
 ) -> None:
     """Print what stored results of one kind of robot say differently, and how surely."""
-    from dynident.core.files import refuse_outputs
     from dynident.core.words import format_entry
     from dynident.report.pages import render_difference_page
     from dynident.study.fits import compare_on_logs, read_result
@@ -53,8 +52,7 @@ def diff(
     one, *read = (read_result(path) for path in results)
     others: list[Fit | None] = [*read] or [None]
     files = [text.split(",") for text in logs or ()]
-    if page is not None:
-        refuse_outputs([page], results)
+    refuse_over_inputs([page], [*results, *(logs or ())], [one, *read])
     found = []
     for letter, other in zip(ascii_uppercase[1:], others):
         with name_study_in_errors(None):

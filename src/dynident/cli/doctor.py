@@ -80,7 +80,7 @@ def format_reports(reports: Sequence[Report]) -> str:
     for report in reports:
         lines += format_entry("log", report.log)
         for found in report.findings:
-            gain = f" ({found.gain})" if found.before > 0.0 else ""
+            gain = f" ({found.gain})" if found.gain else ""
             lines += format_entry("finding", f"{found.found}{gain}")
             if found.other:
                 lines += format_entry("", f"next best: {found.other}")

@@ -10,7 +10,7 @@ import typer
 
 from dynident.cli.help import OUTPUT
 from dynident.cli.options import AnywayFlag, Command, add_flags, replace_parameter
-from dynident.cli.output import say, say_written
+from dynident.cli.output import refuse_over_inputs, say, say_written
 from dynident.export.formats import EXPORTS, list_model_formats
 from dynident.export.repair import NEAREST
 
@@ -51,9 +51,9 @@ def export(
 ) -> None:
     """Write a stored result as a robot model, or as code."""
     from dynident.core.errors import InputError
-    from dynident.core.files import refuse_outputs, write_files
+    from dynident.core.files import write_files
     from dynident.report.text import format_trust
-    from dynident.study.fits import list_fit_inputs, read_result, repair_fit
+    from dynident.study.fits import read_result, repair_fit
 
     models = list_model_formats()
     if options and not repair:
@@ -65,9 +65,9 @@ def export(
         flags = " and ".join(f"--{name}" for name in models)
         raise InputError(f"--repair is of {flags}: torques need no links that can exist")
 
-    refuse_outputs([*files.values()])
+    refuse_over_inputs(files.values(), [result])
     fit = read_result(result)
-    refuse_outputs([*files.values()], [result, *list_fit_inputs(fit)])
+    refuse_over_inputs(files.values(), [], [fit])
     fit.require_trust("a model file", anyway)
     repaired, notes = fit, tuple[str, ...]()
     if repair:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +13,7 @@ from dynident.cli.doctor import format_reports
 from dynident.cli.options import LogFlags, add_log_flags
 from dynident.cli.output import say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, name_study_in_errors
 
 
 @add_study_flags("study")
@@ -56,18 +57,22 @@ def init(
     refuse_outputs([output], given.list_inputs(chosen))
     if output.exists():
         raise InputError(f"{output}: is there already; choose another name with -o")
-    chosen, layouts = recognise_layouts(chosen)
+    with name_study_in_errors(None):
+        chosen, layouts = recognise_layouts(chosen)
+        robot, logs = read_bare_logs(chosen)
     for key, words in (line for layout in layouts for line in layout.words):
         typer.echo("\n".join(format_entry(key, words)))
-    robot, logs = read_bare_logs(chosen)
     for log in logs:
         typer.echo(f"{log.overview(robot)}\n")
     reports = None
-    if all(log.torque == "measured" for log in logs):
-        with show_progress() as progress:
+    measured = all(log.torque == "measured" for log in logs)
+    if measured:
+        with show_progress() as progress, name_study_in_errors(None):
             reports = doctor(chosen, progress)
         typer.echo(format_reports(reports))
     study = hold_some_out(chosen, logs)
     write_files({output: render_first_study(study, output.parent, reports, layouts).encode()})
     say_written(output)
-    typer.echo(f"next: dynident identify {output} -o out", err=True)
+    if not (measured or robot.floating):
+        typer.echo(f"next: fill in [controller] in {output}, because a log has no torque", err=True)
+    typer.echo(f"next: dynident identify {shlex.quote(str(output))} -o out", err=True)

@@ -7,9 +7,12 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from dynident.report.fit import Fit
 
 
 def print_json(document: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
@@ -57,6 +60,23 @@ def say_written(*places: Path | None) -> None:
     for place in places:
         if place is not None:
             typer.echo(f"written to {place}", err=True)
+
+
+def refuse_over_inputs(
+    outputs: Iterable[Path | None], given: Iterable[str | Path], fits: Iterable[Fit] = ()
+) -> None:
+    """Refuse outputs that are files which a command was given, or which its results are made of.
+
+    Logs are given as text, a,b for side by side.
+    """
+    from dynident.core.files import refuse_outputs
+    from dynident.study.fits import list_fit_inputs
+
+    read = [
+        file for text in given for file in ([text] if isinstance(text, Path) else text.split(","))
+    ]
+    made = [file for fit in fits for file in list_fit_inputs(fit)]
+    refuse_outputs([output for output in outputs if output is not None], [*read, *made])
 
 
 def write_page(page: Path | None, render: Callable[[], str]) -> None:

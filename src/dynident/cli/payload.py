@@ -17,7 +17,14 @@ from dynident.cli.options import (
     add_flags,
     add_log_flags,
 )
-from dynident.cli.output import paint_verdict, print_answer, say, say_written, write_page
+from dynident.cli.output import (
+    paint_verdict,
+    print_answer,
+    refuse_over_inputs,
+    say,
+    say_written,
+    write_page,
+)
 from dynident.core.options import collect_options
 from dynident.loads.identify import FAMILIES
 
@@ -50,18 +57,17 @@ def payload(
 ) -> None:
     """Identify a load from a log with it and a stored result without it."""
     from dynident.core.errors import name_study_in_errors
-    from dynident.core.files import refuse_outputs, write_files
+    from dynident.core.files import write_files
     from dynident.export.end_effector import render_end_effector
     from dynident.loads.identify import payload
     from dynident.loads.page import render_payload_page
     from dynident.report.text import format_trust
-    from dynident.study.fits import list_fit_inputs, read_fit_log, read_result
+    from dynident.study.fits import read_fit_log, read_result
 
     outputs = [] if franka is None else [franka]
-    pages = [] if page is None else [page]
-    refuse_outputs(outputs)
+    refuse_over_inputs([franka, page], [result, log])
     fit = read_result(result)
-    refuse_outputs([*outputs, *pages], [result, *log.split(","), *list_fit_inputs(fit)])
+    refuse_over_inputs([franka, page], [], [fit])
     layout = told.layout
     if rests is not None:
         layout = replace(layout, prepare={**layout.prepare, "rests": rests})

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dynident.cli.options import JsonFlag, LogFlags, PageOption, add_log_flags
-from dynident.cli.output import paint_verdict, print_json, say, write_page
+from dynident.cli.output import paint_verdict, print_json, refuse_over_inputs, say, write_page
 
 
 @add_log_flags
@@ -43,7 +43,6 @@ def replay(
 ) -> None:
     """Simulate a result, or a robot's file, under a log's law, in an engine and in ours."""
     from dynident.core.errors import name_study_in_errors
-    from dynident.core.files import refuse_outputs
     from dynident.report.fit import Fit
     from dynident.report.html import judge_trust
     from dynident.report.pages import render_replays_page
@@ -51,13 +50,17 @@ def replay(
     from dynident.report.text import format_trust
     from dynident.study.fits import read_result
     from dynident.study.replay import replay, replay_own_logs
-    from dynident.study.study import Study, read_study
+    from dynident.study.study import Study, list_input_files, read_study
 
     told.refuse_without(logs, "a log")
-    if page is not None:
-        refuse_outputs([page], [source, *(logs or ())])
+    given = [source, *(logs or ()), *([] if robot is None else [Path(robot)])]
+    refuse_over_inputs([page], given)
     own: Fit | Study
     own = read_study(source, None) if source.suffix == ".toml" else read_result(source)
+    if isinstance(own, Study):
+        refuse_over_inputs([page], [Path(each) for each in list_input_files(own)])
+    else:
+        refuse_over_inputs([page], [], [own])
     if logs:
         with name_study_in_errors(None):
             found = [replay(own, text.split(","), engine, told.layout, robot) for text in logs]

@@ -8,7 +8,14 @@ from typing import Annotated
 import typer
 
 from dynident.cli.options import JsonFlag, LogFlags, LowpassOption, PageOption, add_log_flags
-from dynident.cli.output import paint_verdict, print_json, say, say_written, write_page
+from dynident.cli.output import (
+    paint_verdict,
+    print_json,
+    refuse_over_inputs,
+    say,
+    say_written,
+    write_page,
+)
 
 
 @add_log_flags
@@ -23,15 +30,13 @@ def validate(
 ) -> None:
     """Measure a stored result on other logs, laid out as those it was made from."""
     from dynident.core.errors import name_study_in_errors
-    from dynident.core.files import refuse_outputs
     from dynident.fit.json import serialise_validation
     from dynident.report.pages import render_validation_page
     from dynident.report.text import format_fit_figures, format_free_errors, format_trust
-    from dynident.study.fits import list_fit_inputs, measure_log, read_result
+    from dynident.study.fits import measure_log, read_result
 
     fit = read_result(result)
-    if page is not None:
-        refuse_outputs([page], [result, *list_fit_inputs(fit)])
+    refuse_over_inputs([page], [result, *logs], [fit])
     names = fit.robot.joint_names
     with name_study_in_errors(None):
         found = [measure_log(fit, text.split(","), lowpass, told.layout) for text in logs]
@@ -64,14 +69,13 @@ def report(
     ] = None,
 ) -> None:
     """Write the page of a stored result; of logs that are gone nothing is drawn."""
-    from dynident.core.files import refuse_outputs
     from dynident.report.text import format_trust
-    from dynident.study.fits import list_fit_inputs, read_result
+    from dynident.study.fits import read_result
 
     page = result.parent / "report.html" if output is None else output
-    refuse_outputs([page], [result])
+    refuse_over_inputs([page], [result])
     fit = read_result(result)
-    refuse_outputs([page], list_fit_inputs(fit))
+    refuse_over_inputs([page], [], [fit])
     fit.report(page)
     typer.echo(format_trust(fit), err=True)
     say_written(page)

@@ -17,7 +17,14 @@ from dynident.cli.options import (
     add_log_flags,
     declare_directory,
 )
-from dynident.cli.output import paint_verdict, print_json, say, say_written, write_page
+from dynident.cli.output import (
+    paint_verdict,
+    print_json,
+    refuse_over_inputs,
+    say,
+    say_written,
+    write_page,
+)
 from dynident.core.options import collect_options
 from dynident.core.side_by_side import Engine
 from dynident.study.sample import Drawing
@@ -73,12 +80,12 @@ def sample(
     if output is not None:
         refuse_outputs([output / HEAD])
     fit = read_result(result)
+    given = [result, *(logs or ())]
     if output is not None:
-        inputs = [result, *list_fit_inputs(fit)]
-        own = {Path(each).name for each in inputs if is_draw_file(Path(each).name)}
-        refuse_outputs([output / name for name in (HEAD, *own)], inputs)
-    if page is not None:
-        refuse_outputs([page], [result, *list_fit_inputs(fit)])
+        inputs = [Path(each) for each in (*given, *list_fit_inputs(fit))]
+        own = {each.name for each in inputs if is_draw_file(each.name)}
+        refuse_over_inputs([output / name for name in (HEAD, *own)], given, [fit])
+    refuse_over_inputs([page], given, [fit])
     draws = sample(fit, wanted.n, wanted.seed, anyway, engine=engine)
     with name_study_in_errors(None):
         found = [measure_calibration(fit, draws, text, told.layout) for text in logs or ()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -20,6 +21,11 @@ def format_one_line(reason: object) -> str:
     if len(text) <= LONGEST:
         return text
     return f"{text[: LONGEST - 200]} [...] {text[-190:]}"
+
+
+def quote_key(name: str) -> str:
+    """A name as a key of TOML."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
 
 
 def suggest_nearest(word: str, choices: Iterable[str]) -> str:

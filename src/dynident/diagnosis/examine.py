@@ -97,7 +97,9 @@ class Finding:
 
     @property
     def gain(self) -> str:
-        """What is gained, with what makes that worth little."""
+        """What is gained, with what makes that worth little; nothing without another reading."""
+        if self.before == self.after:
+            return ""
         errors = f"error {self.before:.3g} -> {self.after:.3g} % a joint"
         limits = f", of what is below {100.0 * limit.QUIET:g} % of the drives' limits"
         return f"{errors}{limits}" if self.quiet else errors
@@ -105,7 +107,7 @@ class Finding:
     @property
     def words(self) -> str:
         """One line."""
-        gain = "" if self.before == self.after else f" ({self.gain})"
+        gain = f" ({self.gain})" if self.gain else ""
         return f"{self.log}: {self.found}{gain}: {self.mend}"
 
 

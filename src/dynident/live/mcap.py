@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -48,18 +50,31 @@ class McapFile:
         Raises
         ------
         InputError
-            When the file cannot be made, or for a time before zero, which MCAP cannot say.
+            When the file cannot be written, or for a time before zero, which MCAP cannot say.
         """
         if message.time < 0.0:
             raise InputError(
                 f"{self.path}: cannot hold the time {message.time:g} s, which is before zero; "
                 "shift the time of the stream"
             )
+        with self._name_in_errors():
+            self._append(message)
+
+    @contextmanager
+    def _name_in_errors(self) -> Iterator[None]:
+        """Where it cannot be written it is left as it is, without an index."""
+        try:
+            yield
+        except OSError as error:
+            self._writer = None
+            if self._file is not None:
+                with suppress(OSError):  # what could not be written cannot be flushed either
+                    self._file.close()
+            raise InputError(f"{self.path}: cannot be written ({error.strerror})") from error
+
+    def _append(self, message: Message) -> None:
         if self._writer is None or self._file is None:
-            try:
-                self._file = self.path.open("wb")
-            except OSError as error:
-                raise InputError(f"{self.path}: cannot be written ({error.strerror})") from error
+            self._file = self.path.open("wb")
             self._writer = self._make(self._file, chunk_size=CHUNK)
             self._writer.start(library=f"dynident {VERSION}")
         stamp = round(1e9 * message.time)
@@ -76,5 +91,5 @@ class McapFile:
         """Write the index, where there is a file that has none yet."""
         if self._writer is not None and self._file is not None:
             writer, self._writer = self._writer, None
-            with self._file:
+            with self._name_in_errors(), self._file:
                 writer.finish()  # type: ignore[no-untyped-call]

@@ -52,6 +52,7 @@ from dynident.online.online import (
     predict,
     step,
     unpack_memory,
+    unpack_model,
 )
 from dynident.online.recursion import (
     DIFFUSE,
@@ -606,17 +607,11 @@ class Tracker:
         whole, real = self._model
         text = ",".join((self.base.idim.robot.name, *self.base.names))
         head = whole.copy()
-        head[self._addresses()] = 0  # where a law is compiled to differs from run to run
+        _, _, model = unpack_model.py_func(head, real)
+        model.law[:, 0] = 0  # where a law is compiled to differs from run to run
         answer = b"" if self._answer is None else self._answer.identity
         by = b"" if self._instruments is None else b"instruments"
         return take_fingerprint((text, head, real, answer + by))
-
-    def _addresses(self) -> Integers:
-        """Places of addresses in the vector of whole numbers."""
-        s = Sizes(*self._model[0][: len(Sizes._fields)].tolist())
-        before = len(Sizes._fields) + 3 * s.bodies + s.bodies * s.longest + s.bodies
-        before += s.bodies * s.longest * 10 + 2 * s.dof + s.width + 5 * s.entries
-        return np.asarray(before + 3 * np.arange(s.laws), dtype=np.int64)
 
     def state(self) -> dict[str, npt.NDArray[np.generic]]:
         """All that it remembers, as arrays; copies."""

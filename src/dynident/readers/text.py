@@ -19,6 +19,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.store import Store
 from dynident.core.text import format_one_line
+from dynident.core.words import shorten_line
 from dynident.readers.table import (
     Table,
     label_column,
@@ -285,7 +286,9 @@ def _describe_bad_cell(place: str, names: tuple[str, ...] | None, column: int, c
         hint = "; write decimals with a point"
     elif DATE.search(cell):
         hint = "; write times in seconds, or leave dates out and give a rate"
-    return f"{place}, {label_column(names, column)}: {cell!r} is not a number{hint}"
+    return (
+        f"{place}, {label_column(names, column)}: {shorten_line(cell, 40)!r} is not a number{hint}"
+    )
 
 
 def _read_rows(path: Path, first_line: int) -> Iterator[tuple[int, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import NoReturn
@@ -11,7 +12,7 @@ import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers, find_column_extremes
 from dynident.core.errors import InputError
-from dynident.core.text import format_count
+from dynident.core.text import format_count, quote_key
 from dynident.filters.clock import MOST_CUT
 from dynident.readers import Table
 from dynident.readers.presets import find_layout
@@ -51,6 +52,9 @@ USUAL = 10.0
 
 MARGIN = 1.2
 """Limits may be exceeded by this factor, for files state them roughly."""
+
+FAR = 5.0
+"""What is so many times further than the limits is in another unit, where it fits in that."""
 
 TURNS = 1.5
 """A revolute joint that goes further than so many turns may be logged in degrees."""
@@ -126,9 +130,12 @@ def refuse_bad_values(values: Array, bad: Booleans, origin: Sequence[Spot]) -> N
     column = int(np.argmax(bad[sample]))
     table, index = origin[column]
     more = f", nor are values in {rows.size - 1} more rows" if rows.size > 1 else ""
+    advice = "set bad_rows = 'cut', or split the log there"
+    if rows.size == len(values) and table.names and CALLED_TIME.search(table.names[index]):
+        advice = "is it in nanoseconds? then set units = { time = 'ns' }"
     raise InputError(
         f"{table.place(sample, index)}: {values[sample, column]} is not a finite number of "
-        f"sensible size{more}; set bad_rows = 'cut', or split the log there"
+        f"sensible size{more}; {advice}"
     )
 
 
@@ -163,10 +170,10 @@ def suggest_locking(missing: Sequence[str]) -> str:
     """What to do about joints that are not in a log, by their names."""
     if not missing:
         return ""
-    values = ", ".join(f"{name} = 0.0" for name in missing)
+    values = ", ".join(f"{quote_key(name)} = 0.0" for name in missing)
     return (
         f"; if {' and '.join(missing)} did not move, lock {'it' if len(missing) == 1 else 'them'} "
-        f"(--locked {','.join(missing)}, or locked = {{ {values} }} of the robot)"
+        f"(--locked {shlex.quote(','.join(missing))}, or locked = {{ {values} }} of the robot)"
     )
 
 
@@ -388,6 +395,7 @@ def _check_range(
     small = np.pi / 180.0 if angle else 1e-3
     unit, small_unit = ("rad", "deg") if angle else ("m", "mm")
     fits = not limited or (joint.lower <= small * reach[0] and small * reach[1] <= joint.upper)
+    fits &= angle or peak > FAR * limit  # what is small in metres is next to nothing in millimetres
     bounds = f", limits {joint.lower:.4g} to {joint.upper:.4g}" if limited else ""
     what = f"{name}: q of {joint.name} reaches {peak:.5g} {unit}{bounds}"
     try_this = f"set units = {{ q = '{small_unit}' }}"
@@ -395,7 +403,7 @@ def _check_range(
         try_this += " or, for motor positions, side = 'motor'"
     if stated:
         yield f"{what}; check the unit and the zero"
-    elif limited and angle and (peak > 4.0 * np.pi or (peak > 5.0 * limit and fits)):
+    elif limited and angle and (peak > 4.0 * np.pi or (peak > FAR * limit and fits)):
         looks = "looks like degrees" if fits else "is no angle of this joint"
         raise InputError(f"{what}: {looks}; {try_this} (or 'rad' if it really is)")
     elif fits and (not limited or beyond > (MARGIN - 1.0) * limit):

@@ -99,9 +99,7 @@ class ZooRow(NamedTuple):
 def find_zoo_entry(name: str) -> ZooEntry:
     """The entry of a name; `InputError` where there is none."""
     if name not in ZOO:
-        raise InputError(
-            f"{name!r} is not in the zoo{suggest_nearest(name, ZOO)}; it has {', '.join(ZOO)}"
-        )
+        raise InputError(f"{name!r} is not in the zoo{suggest_nearest(name, ZOO)}")
     return ZOO[name]
 
 

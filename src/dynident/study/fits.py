@@ -156,7 +156,8 @@ def rebuild_loop(fit: Fit, samples: Samples) -> Simulation:
         loop = build_study_loop(study, fit.robot, [samples])
     if loop is None:
         raise InputError(
-            f"{fit.robot.name}: was identified without a [controller], whose law it takes; add one"
+            f"{fit.robot.name}: was identified without a [controller], whose law it takes: "
+            "identify it by a study that has one"
         )
     found = fit.estimate.fitted
     loop = loop.of_encoders(fit.robot.floating)
