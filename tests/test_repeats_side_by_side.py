@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,11 +27,16 @@ from dynident_papers.brunot2019 import estimated as output_errors
 from dynident_papers.brunot2019.simulated import REDUCED
 
 
-def run_backwards(work: Callable[[Any], Any], tasks: list[Any], engine: Engine):
+@contextmanager
+def run_backwards(work: Callable[[Any], Any], engine: Engine):
     """As other processes do it: what crosses is plain data, and the last may be ready first."""
-    for k in reversed(range(len(tasks))):
-        own, task = pickle.loads(pickle.dumps((work, tasks[k])))
-        yield k, pickle.loads(pickle.dumps(own(task)))
+
+    def run(tasks):
+        for k in reversed(range(len(tasks))):
+            own, task = pickle.loads(pickle.dumps((work, tasks[k])))
+            yield k, pickle.loads(pickle.dumps(own(task)))
+
+    yield run
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -38,6 +40,6 @@ def read_engine_flags(
     return Engine(engine, workers, memory, scheduler)
 
 
-def add_engine_flags(command: Command) -> Command:
-    """Add the flags, which arrive as `engine`."""
-    return gather_flags(command, "engine", read_engine_flags)
+def add_engine_flags(*without: str) -> Callable[[Command], Command]:
+    """Add the flags, but for some of them; they arrive as `engine`."""
+    return partial(gather_flags, name="engine", read=read_engine_flags, without=without)
