@@ -12,10 +12,22 @@ from dynident.cli.options import Command, check_positive, gather_flags
 from dynident.core.side_by_side import ENGINES, Engine
 
 
+MOST = 256
+"""Processes that one machine is asked for."""
+
+
+def check_workers(count: int) -> int:
+    """Refuse none, and more than any machine has use for."""
+    if not 1 <= count <= MOST:
+        raise typer.BadParameter(f"{count} is not from 1 to {MOST}.")
+    return count
+
+
 def read_engine_flags(
     *,
     workers: Annotated[
-        int, typer.Option("--workers", min=1, max=256, help="Processes of this machine.")
+        int,
+        typer.Option("--workers", callback=check_workers, help="Processes of this machine."),
     ] = 1,
     memory: Annotated[
         float | None,
