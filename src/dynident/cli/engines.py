@@ -11,7 +11,6 @@ import typer
 from dynident.cli.options import Command, check_positive, gather_flags
 from dynident.core.side_by_side import ENGINES, Engine
 
-
 MOST = 256
 """Processes that one machine is asked for."""
 

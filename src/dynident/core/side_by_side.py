@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import multiprocessing
 import os
-import pickle
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -44,7 +43,7 @@ AHEAD = 2
 FEWEST_AHEAD = 64
 """And so many at least: a cluster that grows with its work is to see some."""
 LARGE_WORK = 1 << 20
-"""Size of pickled work from which a cluster has it once, and not with each of its tasks [bytes]."""
+"""Size of work from which a cluster has it once, and not with each of its tasks [bytes]."""
 PART = 1 << 22
 """In parts of so much: Dask warns of more in one message [bytes]."""
 GIGABYTE = 1e9
@@ -339,7 +338,7 @@ def open_dask(work: Callable[[T], R], engine: Engine) -> Iterator[Run[T, R]]:
     if not isinstance(client, dask.Client) or client.asynchronous:
         raise InputError("engine is a Client of dask.distributed that waits, or an address")
     try:
-        placed = place_work(client, work)
+        placed = place_work(dask, client, work)
         call = partial(client.submit, run_alone, VERSION, placed, retries=RETRIES, pure=False)
         yield partial(run_on_dask, dask, client, call)
     finally:
@@ -347,9 +346,9 @@ def open_dask(work: Callable[[T], R], engine: Engine) -> Iterator[Run[T, R]]:
             client.close()
 
 
-def place_work(client: Any, work: Callable[[T], R]) -> Any:
+def place_work(dask: Any, client: Any, work: Callable[[T], R]) -> Any:
     """What is small, or a task that makes what is large, anew where its worker has ended."""
-    content = pickle.dumps(work)
+    content = dask.protocol.pickle.dumps(work)  # as Dask sends it
     if len(content) < LARGE_WORK:
         return work
     submit = partial(client.submit, retries=RETRIES, pure=False)
@@ -360,7 +359,7 @@ def place_work(client: Any, work: Callable[[T], R]) -> Any:
 def unpack_work(version: str, parts: Sequence[bytes]) -> Any:
     """The work from its parts, on a worker."""
     refuse_other_version(version)
-    return pickle.loads(b"".join(parts))
+    return load_distributed().protocol.pickle.loads(b"".join(parts))
 
 
 def run_on_dask(
