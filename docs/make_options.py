@@ -21,7 +21,7 @@ from dynident.excitation.criteria import CRITERIA
 from dynident.excitation.obstacles import OBSTACLES
 from dynident.excitation.options import FAMILIES as EXCITATION
 from dynident.excitation.selection import Selecting
-from dynident.experiments.planning import Planning
+from dynident.experiments.planning import PLANNING, Planning
 from dynident.export.formats import EXPORTS
 from dynident.filters.clock import Clocking
 from dynident.loads.identify import FAMILIES as PAYLOAD
@@ -53,6 +53,10 @@ OBJECTS = {
     "loop": "str | Sequence[str]",
     "mount": "str | Sequence[str]",
     "only": "str | Sequence[str]",
+    "wanted": "Sequence[str]",
+    "questions": "Sequence[str]",
+    "avoid": "Sequence[Sequence[float]]",
+    "ignore": "Sequence[Sequence[str]]",
 }
 """The same of objects, and of lists of names."""
 VALUES: dict[Any, str] = {
@@ -403,6 +407,8 @@ def declared(key: str, kind: str) -> str:
         return line
     if len(kind) > 92:  # as ruff formats it
         choices, _, rest = kind.removeprefix("Literal[").partition("]")
+        if len(choices) > 88:
+            choices = choices.replace(", ", f",\n{12 * ' '}") + ","
         kind = f"Literal[\n            {choices}\n        ]\n        {rest.strip()}"
     return f"    {key}: (\n        {kind}\n    )"
 
@@ -416,6 +422,13 @@ def typed(option: Option) -> str:
     return " | ".join([*words, *(TYPES[kind] for kind in kinds)]).replace("'", '"')
 
 
+COMMANDS: dict[tuple[str, str], Mapping[str, Option]] = {
+    ("excitation", "excite"): collect_options(EXCITATION),
+    ("loads", "payload"): collect_options(PAYLOAD),
+    ("experiments", "protocol"): PLANNING,
+    ("online", "track"): TRACKING,
+}
+"""By room and function: its keywords."""
 COLLECTIONS = "from collections.abc import Mapping, Sequence"
 
 
@@ -446,10 +459,24 @@ def modules() -> dict[Path, str]:
         prepared,
         [COLLECTIONS.replace("Mapping, ", ""), *common],
     )
-    return {
+    found = {
         SOURCE / "methods" / "keywords.py": of_methods,
         SOURCE / "recording" / "keywords.py": of_preparation,
     }
+    for (room, command), options in COMMANDS.items():
+        own = (o for o in options.values() if command != "payload" or o.name != "link")
+        text = keywords(
+            f"{command.capitalize()}Options", f"Options of `dynident.{command}`", own, common
+        )
+        if "Sequence[" in text:
+            text = text.replace(common[0], f"{COLLECTIONS.replace('Mapping, ', '')}\n{common[0]}")
+        if "npt." not in text:
+            text = text.replace(f"\n{common[2]}\n", "")
+        for name in ("Any", "Literal"):
+            if f"{name}[" not in text and f"[{name}" not in text:
+                text = text.replace(f"{name}, ", "", 1)
+        found[SOURCE / room / "keywords.py"] = text
+    return found
 
 
 if __name__ == "__main__":

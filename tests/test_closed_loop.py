@@ -508,3 +508,28 @@ def test_identification_reports_its_simulation():
     assert np.all(figure.torque_percent < 10.0)
     assert fit.settings["simulation"]["integrator"] == "ode3"
     assert "simulation  of loop: position error" in fit.summary()
+
+
+@pytest.mark.parametrize("weights", ["sigma", "none"])
+def test_an_error_of_rounding_alone_is_settled(weights):
+    """Exact positions of a motion from rest, held by its targets: some steps leave rounding."""
+    robot, control, t = toy.arm(2), controller(2, RATE), np.arange(4000) / RATE
+    ramp, slope, swell = np.sin(0.4 * t) ** 2, 0.4 * np.sin(0.8 * t), 0.32 * np.cos(0.8 * t)
+    wave, rate = np.sin(3.0 * t), 3.0 * np.cos(3.0 * t)
+    path = (
+        ramp * wave,
+        slope * wave + ramp * rate,
+        swell * wave + 2.0 * slope * rate - 9.0 * ramp * wave,
+    )
+    along = Reference(RATE, *(np.column_stack([x, -x]) for x in path))
+    idim = build_idim(robot)
+    theta = toy.true_parameters(idim, robot.nominal)
+    loop, _ = balance_start(Loop(idim, control, along, width=np.full(2, WIDTH)), theta)
+    motion = rollout(loop, theta)
+    tau = motion.tau + np.random.default_rng(0).normal(size=motion.tau.shape)
+    log = Recording("loop", RATE, motion.measured, tau, qref=along.q, dqref=along.dq)
+    problem = Problem(robot, prepare(log, bandwidth=8.0))
+    simulation = Simulation(control, width=WIDTH, start="rotors")
+    options = {"simulation": simulation, "weights": weights, "tolerance": 1e-15}
+    found = estimate(problem, "cloe", **options)
+    assert off(found.beta, problem.base.matrix @ theta) < 1e-7

@@ -18,16 +18,23 @@ from dynident.cli import run
 from dynident.core.errors import ComputationError, InputError
 from dynident.decide.decision import ALL, DECISIONS, NOTHING, Deciding, Decision, Left
 from dynident.decide.folds import Change, Folds
-from dynident.decide.friction import choose_drives, choose_law, list_joints_within_a_turn
+from dynident.decide.friction import (
+    choose_drives,
+    choose_law,
+    list_joints_within_a_turn,
+    widen,
+)
 from dynident.decide.laws import LOAD, MEMORY, Column, build_menu, drop_load
 from dynident.decide.outliers import count_huber
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import attach
 from dynident.export.urdf import render_urdf
+from dynident.friction import DEFAULT_FRICTION
 from dynident.friction.model import FrictionModel
 from dynident.friction.names import build_friction, split_friction_names
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
+from dynident.regression.blocks import factor_blocks
 from dynident.regression.problem import Problem
 from dynident.study.decide import list_open_decisions
 from dynident.study.run import run_study
@@ -156,6 +163,26 @@ def test_the_errors_of_a_candidate_are_those_of_its_fit():
         assert left.own == pytest.approx(np.sum(exact[:, 0]), rel=1e-7)
 
 
+def test_columns_of_every_model_are_eliminated_once():
+    """Whatever is begun with, a choice of columns is fitted as by itself."""
+    rng = np.random.default_rng(11)
+    blocks = tuple(tuple(rng.normal(size=(2, 12, 9))) for _ in range(5))
+    known = np.hstack([0.3 * np.eye(5), np.zeros((5, 4))])
+    every = [0, 1, 2, 3, 4, 6, 7]
+    alone = Folds(blocks, known).fit(np.array(every))
+    for first in (1, 3, 5):
+        for one, other in zip(Folds(blocks, known, first).fit(np.array(every)), alone, strict=True):
+            np.testing.assert_allclose(one.x, other.x, rtol=1e-9)
+            np.testing.assert_allclose(abs(one.R), abs(other.R), rtol=1e-9, atol=1e-12)
+    for fit, out in zip(alone, range(5), strict=True):
+        rows = [own for k, block in enumerate(blocks) if k != out for own in block]
+        stacked = np.vstack([*rows, known])
+        direct = np.linalg.lstsq(stacked[:, every], stacked[:, -1], rcond=None)[0]
+        np.testing.assert_allclose(fit.x, direct, rtol=1e-9)
+    with pytest.raises(ValueError, match="every model"):
+        Folds(blocks, known, 3).fit(np.array([0, 2, 4]))
+
+
 def test_columns_that_tell_nothing_new_or_have_the_wrong_sign_are_no_candidates():
     rng = np.random.default_rng(3)
     rows = rng.normal(size=(5, 40, 4))
@@ -169,6 +196,30 @@ def test_columns_that_tell_nothing_new_or_have_the_wrong_sign_are_no_candidates(
     assert change.measure([0], none, none) is not None
     left, without = change.measure([0], every, every), change.measure([], every, every)
     np.testing.assert_array_equal(left.squares, without.squares)
+
+
+def test_the_wide_factor_has_the_factors_of_its_laws():
+    """Columns of one factor of all candidates are those of a model with some of them alone."""
+    robot = toy.arm(2)
+    samples = prepare(toy.log(robot, seconds=4.0, noise=0.1)[0], bandwidth=10.0)
+    problem = Problem(robot, samples)
+    about = np.random.default_rng(1).normal(size=problem.idim.plain)
+    wide = widen(problem, about, problem.base.count, ["friction"])
+    whole = problem.under(wide.base)
+    names = [f"{DEFAULT_FRICTION} + {MEMORY} + cube-root + {menu.parts[4]}" for menu in wide.menus]
+    own = problem.with_drives(", ".join(names))
+    alone = Problem(robot, samples, ", ".join(names))
+    columns = [wide.base.names.index(name) for name in own.base.names]
+    assert wide.first < len(columns) < wide.base.count
+    parts = [factor_blocks(each, 5) for each in (whole, own, alone)]
+    for of_wide, of_own, expected in zip(*parts, strict=True):
+        for found in (of_wide.select(columns), of_own):
+            for one, other in zip(found.groups, expected.groups, strict=True):
+                assert one.rows == other.rows
+                grams = [each.factor.T @ each.factor for each in (one, other)]
+                sizes = np.sqrt(np.maximum(np.diag(grams[1]), 1e-30))
+                left, right = (gram / np.outer(sizes, sizes) for gram in grams)
+                np.testing.assert_allclose(left, right, atol=1e-9)
 
 
 def test_laws_are_within_the_bounds_of_their_models():
@@ -569,8 +620,8 @@ def test_friction_and_the_weight_of_the_prior_are_decided_in_both_orders(monkeyp
     monkeypatch.setattr(f"{room}.weigh_prior", lambda *given: heavy)
     for name, value in (("estimate_roughly", None), ("factor_blocks", ())):
         monkeypatch.setattr(f"{room}.{name}", lambda *given, value=value: value)
-    monkeypatch.setattr(f"{room}.widen", lambda *given: SimpleNamespace(base=None))
-    monkeypatch.setattr(f"{room}.Folds", SimpleNamespace(of=lambda b, admitted, s: admitted.name))
+    monkeypatch.setattr(f"{room}.widen", lambda *given: SimpleNamespace(base=None, first=0))
+    monkeypatch.setattr(f"{room}.Folds", SimpleNamespace(of=lambda b, admitted, *_: admitted.name))
 
     def found(errors, springs=()):
         def choose(wide, name, what):

@@ -117,7 +117,7 @@ def test_what_two_kinds_of_logs_determine_is_common():
 @pytest.mark.parametrize(
     ("other", "why"),
     [
-        ({"friction": "viscous"}, "A has friction coulomb-viscous, B viscous"),
+        ({"friction": "viscous"}, "their friction models differ: coulomb-viscous, viscous"),
         ({"robot": "longer"}, "the geometry of their robots differs at joint joint_2"),
     ],
 )
@@ -215,6 +215,7 @@ def test_more_results_are_compared_with_the_first(inside, capfd):
     heads = [f"{letter}           {path}" for letter, path in zip("ABC", [*RESULTS, RESULTS[0]])]
     assert text.startswith("\n".join(heads))
     assert "C - A" in text
+    assert "same        A and C have the same base parameters" in text
     assert max(map(len, text.split("\n"))) <= 80
 
 

@@ -397,8 +397,20 @@ def fit(problem: di.Problem, log: di.Recording) -> None:
     di.prepare(log, 5.0, median="3")
     di.identify(problem, "wls", bootstrp=0)
     di.identify(problem, "wls", covariance="hacc")
+    found = di.identify(problem, "wls")
+    di.excite(problem.robot, starts=1, wanted=["Izz1"], ignore=[("a", "b")], speed=1.0)
+    di.payload(found, log, "fore", mass=1.0, seed=2)
+    di.track(found, log, every=2.0, consistent=True)
+    di.protocol(problem.robot, questions=["drives"], period=4.0)
+    di.excite(problem.robot, harmonic=3)
+    di.payload(found, log, frme="tool0")
+    di.track(found, log, evry=2.0)
+    di.protocol(problem.robot, perod=4.0)
 """
-TOLD = {7: "drop_bellow", 8: '"median"', 9: "bootstrp", 10: "hacc"}
+TOLD = {
+    **{7: "drop_bellow", 8: '"median"', 9: "bootstrp", 10: "hacc"},
+    **{16: "harmonic", 17: "frme", 18: "evry", 19: "perod"},
+}
 """By the lines that are wrong."""
 
 

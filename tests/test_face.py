@@ -13,9 +13,11 @@ import pytest
 import toy
 from matplotlib.figure import Figure
 from test_encoder import fitted
+from test_pages import weigh
 from test_report import identified
 
 import dynident as di
+from dynident.cli import main
 from dynident.cli.output import paint_verdict
 from dynident.core.card import LEVELS, STYLE
 from dynident.core.errors import InputError
@@ -446,6 +448,27 @@ def test_encoder_fits_and_base_parameters_alone_fold_too(tmp_path):
     assert "Links" not in identified("ols")._repr_html_()
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("dynident id", ["identify"]),
+        ("dynident identify --help-", ["--help-methods"]),
+        ("dynident identify --method pc-idim", ["pc-idim-ls", "pc-idim-iv"]),
+        ("dynident doctor --friction cube", ["cube-root"]),
+        ("dynident init --preset ur", ["ur-rtde"]),
+        ("dynident identify --loss h", ["huber"]),
+    ],
+)
+def test_a_shell_completes_commands_flags_and_names(line, words, monkeypatch, capsys):
+    monkeypatch.setenv("_DYNIDENT_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
+    monkeypatch.setattr(sys, "argv", ["dynident"])
+    with pytest.raises(SystemExit):
+        main()
+    assert capsys.readouterr().out.split() == words
+
+
 # logs
 
 
@@ -514,6 +537,7 @@ def test_what_a_prompt_shows_is_one_line():
     fit = identified()
     for found, words in (
         (fit.controller_model(), "<ControllerModel of toy: inverse_dynamics"),
+        (weigh(), "<Payload of a log: 1 kg on fore, 95 % 0.9 to 1.1; print(found.summary())>"),
         (di.sample(fit, 3), "<Draws of toy: 3 sets of 28 parameters>"),
         (fit.compare(fit), "<Difference of toy and another by pc-idim-ls; print(found.summary())>"),
     ):

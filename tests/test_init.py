@@ -54,6 +54,15 @@ def test_a_first_study_is_repaired_and_runs(desk, capsys):
     assert run(["init", "--robot", "arm.toml", "--log", "run.csv", "-o", "mine.toml"]) == 2
     assert "mine.toml: is there already" in capsys.readouterr().err
     assert Path("mine.toml").read_text() == text
+    short, err = tell(capsys, ["init", "arm.toml", "run.csv"])
+    assert (short, "next: dynident identify study.toml" in err) == (out, True)
+    for given, words in (
+        ([], "a log: dynident init ROBOT LOG"),
+        (["arm.toml"], "a log: dynident init ROBOT LOG"),
+        (["arm.toml", "run.csv", "--robot", "arm.toml"], "either ROBOT and LOG, or --robot"),
+    ):
+        assert run(["init", *given]) == 2
+        assert words in capsys.readouterr().err
 
 
 def test_of_several_logs_the_last_is_held_out_and_encoders_ask_for_a_controller(desk, capsys):

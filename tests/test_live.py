@@ -448,5 +448,5 @@ def test_a_browser_follows_what_comes(served, tmp_path):
         feeder.join()
     state = root.get_element_by_id("state").text_content()
     assert "Following" in state
-    assert int(re.search(r"(\d+) samples", state)[1]) > 300
+    assert int(re.search(r"(\d+) points", state)[1]) > 300
     assert "No load" in root.get_element_by_id("load").text_content()

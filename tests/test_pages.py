@@ -132,13 +132,23 @@ def weigh() -> Payload:
     """A kilogram, as it is found."""
     values = np.array([1.0, 0.01, 0.0, 0.1, 0.01, 0.0, 0.01, 0.0, 0.0, 0.005])
 
-    @dataclass(frozen=True)
+    @dataclass(frozen=True, repr=False)
     class Weighed(Payload):
         intervals = (values, values - 0.1, values + 0.1)
         warnings = ("a warning",)
 
     load = SimpleNamespace(seen=True, link="fore", moved=None)
     return Weighed(load, "a log", "flange", np.eye(3), np.zeros(3))
+
+
+def test_first_estimates_of_which_little_is_known_do_not_stretch_the_axes():
+    fit = identified()
+    time, shape = np.linspace(0.0, 9.0, 10), (10, fit.base.count)
+    beta, std = np.ones(shape), np.full(shape, 0.1)
+    std[:2], beta[0] = 1e7, -1e6
+    page = render_track_page(fit.base, "a log", time, beta, std, np.full((10, 2), np.nan), [])
+    ranges = [float(end) for ends in re.findall(r'data-y="(\S+) (\S+)"', page) for end in ends]
+    assert (min(ranges), max(ranges)) == pytest.approx((0.804, 1.196))
 
 
 def test_pages_of_what_is_judged_say_it():

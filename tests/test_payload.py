@@ -349,11 +349,11 @@ def test_what_gains_do_to_the_mass_is_in_its_interval():
     assert found.mass == pytest.approx(1.0 / 1.14, rel=0.02)
     assert found.low["mass"] < found.mass < 1.0 < found.high["mass"] < 1.2
     assert blind.high["mass"] < 0.95
-    assert "the drives give 1.14 times what they say" in found.warnings[0]
+    assert "true torques are 1.14 times the logged ones" in found.warnings[0]
     np.testing.assert_allclose(found.com, blind.com, rtol=1e-12)
     told = di.payload(fit, second, gain_error=0.1)
     assert told.low["mass"] < 0.75
     assert told.high["mass"] > 1.0
     right = di.payload(ur10()[1], own.logs(0)[1])
     assert right.high["mass"] - right.low["mass"] < 0.02
-    assert not any("drives give" in each for each in right.warnings)
+    assert not any("true torques" in each for each in right.warnings)

@@ -15,11 +15,13 @@ from dynident.filters.filters import (
     filter_zero_phase,
     subtract_lowpass,
 )
+from dynident.friction.model import FrictionModel
 from dynident.recording.prepare import Preparation, prepare, prepare_by_options
 from dynident.recording.recording import Recording
 from dynident.regression import rows as module
 from dynident.regression.decimate import Decimator
 from dynident.regression.problem import Problem, Regression
+from dynident.regression.rows import select_base_parameters
 
 
 @pytest.mark.parametrize(("cutoff", "chunk"), [(4.0, 64), (4.0, 1000), (20.0, 33), (400.0, 100)])
@@ -133,6 +135,47 @@ def test_models_of_one_log_share_the_columns_of_bodies(monkeypatch, kept, couple
         alone = join_rows(Regression(problem.base, problem.samples, source))
         for own, expected in zip(found, alone, strict=True):
             np.testing.assert_allclose(own, expected, atol=1e-9)
+
+
+def test_friction_that_nothing_moves_is_evaluated_once(monkeypatch):
+    """Known shapes and states are filled once for all linearisations of what is not known."""
+    seen = []
+
+    def watch(name, own):
+        def call(model, *given):
+            signals = given[0] if name == "follow" else given[1]
+            seen.append((name, model, len(signals.dq)))
+            return own(model, *given)
+
+        return call
+
+    for name in ("values", "table", "follow"):
+        monkeypatch.setattr(FrictionModel, name, watch(name, getattr(FrictionModel, name)))
+    friction = "load + cube-root + tanh-sech(w3=2, w4=30) + dahl-spectrum"
+    robot = toy.arm(2)
+    samples = prepare(toy.log(robot, seconds=4.0, noise=0.1)[0], bandwidth=10.0)
+    problem = Problem(robot, samples, friction)
+    rng = np.random.default_rng(1)
+    blurred = replace(problem.base, idim=replace(problem.idim, blur=(0.1, 0.1)))
+    once = sum(stop - start for start, stop in samples.segments)
+    seen.clear()  # of random states, which told the base parameters
+    for _ in range(3):
+        theta = rng.normal(size=problem.idim.plain)
+        problem = problem.under(blurred).linearised(theta)
+        found = join_rows(problem)
+        own = ~problem.idim.stated[problem.base.kept]
+        base = select_base_parameters(problem.base, np.flatnonzero(own))
+        counts = {}
+        for kind, model, count in seen:
+            if "load" not in model.needs:
+                counts[kind, model] = counts.get((kind, model), 0) + count
+        assert {k for k, _ in counts} == {"values", "follow"}
+        assert all(count == once * robot.n for count in counts.values())
+        known = [*seen]
+        alone = Regression(base, problem.samples, module.MotionRows(base, problem.samples))
+        for joined, expected in zip(found, join_rows(alone), strict=True):
+            np.testing.assert_allclose(joined[:, np.append(own, True)], expected, atol=1e-9)
+        seen[:] = known
 
 
 def join_rows(regression):

@@ -242,7 +242,7 @@ def test_every_question_has_its_runs_and_every_run_is_told():
         assert said["folder"].endswith(made.name)
         assert all("{" not in words for words in said["then"])
         assert said["untold"]
-    assert "not told" in text
+    assert "left open" in text
     assert "2 min 14 s" in text
     drives = di.protocol(ROBOT, questions=("drives",), **{**OPTIONS, "mass": None})
     assert [run.name for run in drives.runs] == ["sweeps", "series", "gains"]

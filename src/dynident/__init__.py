@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import sys
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -141,7 +142,9 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
-        raise AttributeError(f"module 'dynident' has no attribute {name!r}")
+        raise AttributeError(
+            f"module 'dynident' has no attribute {name!r}", name=name, obj=sys.modules[__name__]
+        )
     value = getattr(_load(_PUBLIC[name]), name)
     globals()[name] = value
     return value

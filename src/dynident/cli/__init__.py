@@ -45,7 +45,7 @@ COMMANDS = {
     ),
     "fleet": Command(
         "dynident.cli.fleet",
-        "Identify robots of one type together; name the odd ones.",
+        "Identify robots of one type together; find outliers.",
         "dynident fleet --study study.toml robot-*/ -o out/fleet",
     ),
     "compare": Command(
@@ -67,7 +67,7 @@ COMMANDS = {
     "init": Command(
         "dynident.cli.init",
         "Write a first study of a robot and its logs, repaired.",
-        "dynident init --robot arm.urdf --log run1.csv -o study.toml",
+        "dynident init arm.urdf run1.csv -o study.toml",
     ),
     "select": Command(
         "dynident.cli.select",
@@ -81,7 +81,7 @@ COMMANDS = {
     ),
     "protocol": Command(
         "dynident.cli.protocol",
-        "Say what to record for what question, and what to expect.",
+        "Plan what to record for each question, with predicted errors.",
         "dynident protocol arm.urdf --questions drives,payload --mass 0.5 -o out/plan",
     ),
     "base": Command(

@@ -34,11 +34,11 @@ def read_engine_flags(
             "--memory",
             metavar="GB",
             callback=check_positive,
-            help="What each process may have at most; what needs more is left out.",
+            help="Memory limit of each process; what needs more is left out.",
         ),
     ] = None,
     engine: Annotated[
-        str, typer.Option("--engine", metavar="|".join(ENGINES), help="What runs the work.")
+        str, typer.Option("--engine", metavar="|".join(ENGINES), help="Where the work runs.")
     ] = "processes",
     scheduler: Annotated[
         str | None,

@@ -35,7 +35,7 @@ def excite(
         Path | None,
         typer.Option(
             "--study",
-            help="Whose robot, [excitation] and [[obstacle]] count, and whose logs are known.",
+            help="Study that gives the robot, [excitation], [[obstacle]] and logs already made.",
         ),
     ] = None,
     friction: FrictionOption = None,

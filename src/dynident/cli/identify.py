@@ -19,6 +19,7 @@ from dynident.cli.options import (
     LogFlags,
     add_flags,
     add_log_flags,
+    complete_by,
     declare_directory,
 )
 from dynident.cli.output import paint_verdict, print_json, say, say_written
@@ -51,6 +52,7 @@ def identify(
         typer.Option(
             "--method",
             metavar="NAME",
+            autocompletion=complete_by("method"),
             help=f"{DEFAULT} (default), pc-idim-iv, pc-ref-iv, pc-didim, pc-clie, smooth, or "
             "without constraints ols, wls, irls, static, ml, energy, sequential, rls, kf, ekf, "
             "idim-iv, 2sls, ref-iv, didim, cloe, clie, nls, gradient, ga, pf.",
@@ -62,7 +64,7 @@ def identify(
     ] = None,
     write_study: Annotated[
         Path | None,
-        typer.Option("--write-study", help="Write what was given, flags and all, as a study."),
+        typer.Option("--write-study", help="Write the settings, flags included, as a study."),
     ] = None,
     report: Annotated[
         bool,
@@ -74,7 +76,7 @@ def identify(
     ] = False,
     full: Annotated[
         bool,
-        typer.Option("--full", help="Print all that is known: parameters, tests, proofs."),
+        typer.Option("--full", help="Print everything: parameters, tests, certificates."),
     ] = False,
     json: JsonFlag = False,
     strict: Annotated[

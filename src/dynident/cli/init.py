@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -18,13 +19,21 @@ from dynident.core.errors import InputError
 @add_log_flags
 def init(
     given: StudyFlags,
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="ROBOT LOG...",
+            show_default=False,
+            help="The robot's file and its logs, in place of --robot and --log.",
+        ),
+    ] = None,
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="The study that is written.")
     ] = Path("study.toml"),
     *,
     told: LogFlags,
 ) -> None:
-    """Write a first study: logs at a glance, what is wrong with them, a part held out."""
+    """Write a first study: overview of the logs, the doctor's findings, a part held out."""
     from dynident.cli.progress import show_progress
     from dynident.core.files import refuse_outputs, write_files
     from dynident.core.words import format_entry
@@ -36,6 +45,13 @@ def init(
     from dynident.study.doctor import doctor
     from dynident.study.study import recognise_layouts
 
+    if files:
+        if given.robot is not None or given.logs:
+            raise InputError("give either ROBOT and LOG, or --robot and --log")
+        robot_file, *logs_there = files
+        given = replace(given, robot=Path(robot_file), logs=logs_there)
+    if given.robot is None or not given.logs:
+        raise InputError("give the robot's file and a log: dynident init ROBOT LOG")
     chosen = given.parse(told)
     refuse_outputs([output], given.list_inputs(chosen))
     if output.exists():

@@ -35,7 +35,7 @@ RobotOption = Annotated[
     Path | None,
     typer.Option("--robot", metavar="FILE", help="URDF, MJCF or robot TOML, instead of a study."),
 ]
-AnywayFlag = Annotated[bool, typer.Option("--anyway", help="Also of a refuted result.")]
+AnywayFlag = Annotated[bool, typer.Option("--anyway", help="Even if the result is refuted.")]
 RateOption = Annotated[
     float | None,
     typer.Option(
@@ -67,7 +67,7 @@ BeyondOption = Annotated[
     typer.Option(
         "--beyond",
         metavar="LINK",
-        help="Instead the limb, or the tool alone, that a force/torque sensor there holds.",
+        help="Only the limb or tool beyond the force/torque sensor on this link.",
     ),
 ]
 SensorOption = Annotated[
@@ -84,7 +84,7 @@ ContactOption = Annotated[
     typer.Option(
         "--contact",
         metavar="[NAME=]LINK[:point]",
-        help="Where the world acts; repeatable.",
+        help="Where external contacts act; repeatable.",
     ),
 ]
 LockedOption = Annotated[
@@ -97,7 +97,7 @@ LockedOption = Annotated[
 ]
 PageOption = Annotated[
     Path | None,
-    typer.Option("--page", metavar="FILE", help="Write it as a page, too."),
+    typer.Option("--page", metavar="FILE", help="Write an HTML page, too."),
 ]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 LowpassOption = Annotated[
@@ -111,11 +111,26 @@ LowpassOption = Annotated[
 ]
 ROBOT = typer.Argument(metavar="ROBOT", help="URDF, MJCF or robot TOML.", show_default=False)
 """The robot of a command that needs no log."""
+
+
+def complete_by(names: str | Sequence[str]) -> Callable[[str], list[str]]:
+    """What a shell completes a flag's value by: names, or those of a key of `list_names`."""
+
+    def complete(incomplete: str) -> list[str]:
+        from dynident.study.study import list_names
+
+        known = list_names()[names] if isinstance(names, str) else names
+        return [name for name in known if name.startswith(incomplete)]
+
+    return complete
+
+
 FrictionOption = Annotated[
     str | None,
     typer.Option(
         "--friction",
         metavar="NAME",
+        autocompletion=complete_by("friction"),
         help="coulomb-viscous (default), cube-root, stribeck, load ... (docs/friction.md), or one "
         "a joint with commas between; identify decides it from the logs unless given.",
     ),
@@ -392,6 +407,7 @@ def add_flags(
                     *list_flag_spellings(option),
                     metavar=choose_metavar(option),
                     rich_help_panel=choose_group(option),
+                    autocompletion=complete_by(option.choices),
                     help=write_flag_help(option),
                 ),
             ],

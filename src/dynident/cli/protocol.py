@@ -27,7 +27,7 @@ def protocol(
     robot: Annotated[Path | None, ROBOT] = None,
     study: Annotated[
         Path | None,
-        typer.Option("--study", help="Whose robot, [excitation] and [[obstacle]] count."),
+        typer.Option("--study", help="Study that gives the robot, [excitation] and [[obstacle]]."),
     ] = None,
     friction: FrictionOption = None,
     locked: LockedOption = None,
@@ -37,7 +37,7 @@ def protocol(
     json: JsonFlag = False,
     options: dict[str, Any] | None = None,
 ) -> None:
-    """Say what to record for what question, design it, and tell what to expect."""
+    """Plan what to record for each question, design the motions, predict error bars."""
     from dynident.cli.progress import show_progress
     from dynident.core.files import refuse_outputs, write_files
     from dynident.experiments.plan import HEAD, PAGE, render_protocol_files

@@ -47,7 +47,7 @@ def sample(
     told: LogFlags,
     options: dict[str, Any],
 ) -> None:
-    """Draw physically consistent models from what a stored result leaves open."""
+    """Draw physically consistent models within a stored result's uncertainty."""
     from dynident.core.errors import InputError, name_study_in_errors
     from dynident.core.files import refuse_outputs
     from dynident.core.text import suggest_nearest

@@ -21,6 +21,7 @@ from dynident.cli.options import (
     RobotOption,
     SensorOption,
     check_positive,
+    complete_by,
     gather_flags,
     override_section,
     parse_locked_joints,
@@ -163,7 +164,10 @@ def read_study_flags(
     preset: Annotated[
         str | None,
         typer.Option(
-            "--preset", metavar="NAME", help="Whose recorder wrote the logs: ur-rtde, libfranka ..."
+            "--preset",
+            metavar="NAME",
+            autocompletion=complete_by("preset"),
+            help="Recorder that wrote the logs: ur-rtde, libfranka ...",
         ),
     ] = None,
 ) -> StudyFlags:

@@ -45,7 +45,7 @@ def sweep(
     engine: Engine,
     told: LogFlags,
 ) -> None:
-    """Identify with every combination of some values, and tell which is best."""
+    """Identify with every combination of some values, and recommend one."""
     from dynident.cli.progress import show_progress
 
     chosen, axes = given.read(told), parse_axes(values or ())

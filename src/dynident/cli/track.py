@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -30,7 +30,7 @@ from dynident.study.study import TRACKING
 
 if TYPE_CHECKING:
     from dynident.report.fit import Fit
-    from dynident.study.study import Study
+    from dynident.study.study import LogSection, Study
 
 PIPE = "-"
 WAIT = 0.1
@@ -45,7 +45,8 @@ def track(
         typer.Argument(metavar="STUDY|LOG|-", help="A study, a log, or - for standard input."),
     ],
     study: Annotated[
-        Path | None, typer.Option("--study", help="Whose robot and settings a log or stream has.")
+        Path | None,
+        typer.Option("--study", help="Study that gives the robot and settings of a log or stream."),
     ] = None,
     start: Annotated[
         Path | None,
@@ -106,15 +107,11 @@ def track(
         told.refuse_beside(f"{source} has logs of its own")
     chosen = override_study(told.prepared(chosen), friction, bandwidth)
     chosen = override_section(chosen, "track", options)
-    section = chosen.log[0] if chosen.log else None
-    if source != PIPE and not own:
-        section = told.locate_log(chosen, source.split(","))
-    elif told.keys:  # a stream has no files, but columns and units
-        section = told.locate_log(chosen, [PIPE] if section is None else section.files)
+    log = [] if own or source == PIPE else source.split(",")
+    section = choose_log_section(chosen, log, told)
     outputs = [each for each in (state, mcap, rrd, page) if each is not None]
     if outputs:
         inputs = [each for each in (place, start) if each is not None]
-        log = [] if own or source == PIPE else source.split(",")
         known = list_input_files(chosen) if result is None else list_fit_inputs(result)
         refuse_outputs(outputs, [*inputs, *log, *known])
     with name_study_in_errors(place):
@@ -155,15 +152,30 @@ def track(
         write_page(page, lambda: render_messages(source, kept))
         outlets.end("the stream has ended")
         if outlets.address and not early:
-            typer.echo("the stream has ended; the page stays until Ctrl-C", err=True)
-            while not stopped():
-                time.sleep(WAIT)
+            keep_page_until(stopped)
     if early:
         typer.echo(f"stopped after {follower.taken} samples", err=True)
         if state is None:
             raise typer.Exit(130)
     if state is not None:
         typer.echo(f"state written to {state}", err=True)
+
+
+def choose_log_section(chosen: Study, log: Sequence[str], told: LogFlags) -> LogSection | None:
+    """The table of a log: of its files, or of what a study has, under what flags say of it."""
+    section = chosen.log[0] if chosen.log else None
+    if log:
+        return told.locate_log(chosen, log)
+    if told.keys:  # a stream has no files, but columns and units
+        return told.locate_log(chosen, [PIPE] if section is None else section.files)
+    return section
+
+
+def keep_page_until(stopped: Callable[[], bool]) -> None:
+    """Wait, after the stream has ended, until the page is asked to go."""
+    typer.echo("the stream has ended; the page stays until Ctrl-C", err=True)
+    while not stopped():
+        time.sleep(WAIT)
 
 
 def choose_settings(

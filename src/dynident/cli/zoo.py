@@ -26,7 +26,7 @@ def zoo(
     json: JsonFlag = False,
     anyway: AnywayFlag = False,
 ) -> None:  # fmt: skip
-    """List identified robots with their errors and verdicts, or write the files of one."""
+    """List identified robots with their errors and verdicts, or write one's files."""
     from dynident.core.files import refuse_outputs, write_files
     from dynident.fit.json import serialise_result
     from dynident.report.fit import OUTPUTS

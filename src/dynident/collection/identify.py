@@ -141,30 +141,14 @@ def fit_sources(
     sources, parts = [sources[k] for k in order], [parts[k] for k in order]
     left_out = [left_out[k] for k in order]
     base, factors = problem.base, problem.factors
-    facts = [source.about.facts for source in sources]
-    names = [fact.name for fact in facts]
-    names = [
-        name if names.count(name) == 1 else f"{name} {source.about.key[:8]}"
-        for name, source in zip(names, sources, strict=True)
-    ]
+    facts, names = [source.about.facts for source in sources], name_sources(sources)
     theta = base.standard(found.beta) if found.theta is None else found.theta
     fitted = score_fitted_rows(factors, base.matrix @ theta)
     nominal: tuple[FitFigure, ...] = ()
     if problem.robot.has_nominal:
         nominal = (score_fitted_rows(factors, base.matrix @ problem.idim.nominal),)
     told = () if given.get("doctor") is False else [f for s in sources for f in s.about.findings]
-    errors = [score_fitted_rows(part, base.matrix @ theta) for part in parts]
-    table = [
-        {
-            "source": name,
-            "key": source.about.key,
-            "rows": source.factors.rows,
-            "own_error_percent": source.about.own_percent,
-            "error_percent": error.overall_percent,
-            "left_out_error_percent": None if np.isnan(without) else without,
-        }
-        for name, source, error, without in zip(names, sources, errors, left_out, strict=True)
-    ]
+    errors = [score_fitted_rows(part, base.matrix @ theta).overall_percent for part in parts]
     lowpass_hz = max(fact.lowpass_hz for fact in facts)
     return conclude_fit(
         problem,
@@ -195,7 +179,7 @@ def fit_sources(
             "logs": [fact.settings for fact in facts],
             "validation": [],
             "decided": [],
-            "sources": table,
+            "sources": tabulate_sources(names, sources, errors, left_out),
         },
         timings=watch.total(),
         provenance=record_provenance(
@@ -204,6 +188,35 @@ def fit_sources(
         ),
         findings=tuple(told),
     )
+
+
+def name_sources(sources: Sequence[Source]) -> list[str]:
+    """Names of sources, with the beginning of their keys where several have the same."""
+    names = [source.about.facts.name for source in sources]
+    return [
+        name if names.count(name) == 1 else f"{name} {source.about.key[:8]}"
+        for name, source in zip(names, sources, strict=True)
+    ]
+
+
+def tabulate_sources(
+    names: Sequence[str],
+    sources: Sequence[Source],
+    errors: Sequence[float],
+    left_out: Sequence[float],
+) -> list[dict[str, Any]]:
+    """What the settings of a fit say of each source."""
+    return [
+        {
+            "source": name,
+            "key": source.about.key,
+            "rows": source.factors.rows,
+            "own_error_percent": source.about.own_percent,
+            "error_percent": error,
+            "left_out_error_percent": None if np.isnan(without) else without,
+        }
+        for name, source, error, without in zip(names, sources, errors, left_out, strict=True)
+    ]
 
 
 def list_foreign_reasons(names: Sequence[str], errors: Sequence[float]) -> list[Reason]:

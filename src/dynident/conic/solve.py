@@ -130,10 +130,6 @@ def solve_cone_problem(
     warm : ConeSolution, optional
         Answer to a problem nearby with the same cones: its face is tried first.
 
-    Returns
-    -------
-    ConeSolution
-
     Notes
     -----
     Solved for the step away from the unconstrained minimiser: its size, and not that of

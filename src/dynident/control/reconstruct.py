@@ -94,10 +94,6 @@ def reconstruct(
     tolerance : float
         Share of a joint's range: rms residual above which more moves are tried.
 
-    Returns
-    -------
-    Reconstruction
-
     Raises
     ------
     InputError

@@ -30,3 +30,7 @@ wide = make_compiler(**ALONE, wide=True)
 
 spliced = make_compiler(**ALONE, forceinline=True)
 """For short steps of one caller, whose body becomes part of it."""
+
+written = make_compiler(**ALONE, inline="always")
+"""For steps of one caller, in its file: they stand in its code before anything is compiled, and are
+not compiled by themselves."""

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dposv
+from scipy.linalg.lapack import dgeqrf, dormqr, dposv
 
 from dynident.consistency.feasible_set import FeasibleSet
 from dynident.core.arrays import Array, Booleans, Integers
@@ -36,14 +36,26 @@ class Folds:
         Of each block and each group: the columns of the unknowns, further ones, and y.
     known : ndarray, shape (k, columns + 1)
         Rows of the prior and of directions that nothing else sees, likewise.
+    first : int
+        So many of the columns, the first, are in every model.
     """
 
     rows: tuple[tuple[Array, ...], ...]
     known: Array
+    first: int = 0
 
     @classmethod
-    def of(cls, blocks: Sequence[Factors], admitted: FeasibleSet, sigma: Array) -> Folds:
-        """Of factors whose first columns are base parameters, which unknowns x stand for."""
+    def of(
+        cls,
+        blocks: Sequence[Factors],
+        admitted: FeasibleSet,
+        sigma: Array,
+        first: int | None = None,
+    ) -> Folds:
+        """Of factors whose first columns are base parameters, which unknowns x stand for.
+
+        Every model has the first columns; all unknowns by default.
+        """
         M = admitted.space.matrix
         p, further = len(M), blocks[0].parameters - len(M)
         rows = tuple(
@@ -55,7 +67,7 @@ class Folds:
         )
         pull, target = admitted.pull()
         known = np.hstack([pull, np.zeros((len(pull), further)), target[:, None]])
-        return cls(rows, known)
+        return cls(rows, known, M.shape[1] if first is None else first)
 
     @property
     def columns(self) -> int:
@@ -67,18 +79,41 @@ class Folds:
         """All groups of each block in one factor."""
         return tuple(triangularise_rows(np.vstack(block)) for block in self.rows)
 
+    @cached_property
+    def begun(self) -> tuple[tuple[Array, Array], ...]:
+        """All blocks but one with what is known, the first columns made a triangle.
+
+        And what keeps each column from being open.
+        """
+        first, found = self.first, []
+        for out in range(len(self.triangles)):
+            others = [part for k, part in enumerate(self.triangles) if k != out]
+            squares = [np.sum(part**2, axis=0) for part in (*others, self.known)]
+            lengths = np.sqrt(np.sum(squares, axis=0))
+            faint = FAINT * np.where(lengths > 0.0, lengths, 1.0)
+            faint[-1] = 0.0
+            # below their first rows the triangles have nothing in these columns
+            head = np.vstack([*(part[:first] for part in others), self.known])
+            head = begin_triangle(np.vstack([head, np.diag(faint)[:first]]), first)
+            found.append((np.vstack([head, *(part[first:] for part in others)]), faint))
+        return tuple(found)
+
     def fit(self, chosen: Integers) -> tuple[Fitted, ...]:
-        """The model of some columns, fitted to all blocks but one, one after another."""
-        ends = [*chosen, self.columns]
-        parts = [triangularise_rows(block[:, ends]) for block in self.triangles]
-        known, found = self.known[:, ends], []
-        for out in range(len(parts)):
-            others = [part for k, part in enumerate(parts) if k != out]
-            stacked = np.vstack([*others, known])
-            faint = np.linalg.norm(stacked[:, :-1], axis=0)
-            faint = FAINT * np.where(faint > 0.0, faint, 1.0)
-            stacked = np.vstack([stacked, np.pad(np.diag(faint), ((0, 0), (0, 1)))])
-            found.append(Fitted(chosen, triangularise_rows(stacked)[: len(chosen)]))
+        """The model of some columns, fitted to all blocks but one, one after another.
+
+        The first of the columns are among them.
+        """
+        first = self.first
+        if not np.array_equal(chosen[:first], np.arange(first)):
+            raise ValueError("a model without some of the columns that every model has")
+        ends, found = [*chosen, self.columns], []
+        for rows, faint in self.begun:
+            factor = np.zeros((len(chosen), len(ends)))
+            factor[:first] = rows[:first, ends]
+            open_ = np.diag(faint[ends[first:]])[:-1]
+            below = triangularise_rows(np.vstack([rows[first:, ends[first:]], open_]))
+            factor[first:, first:] = below[: len(chosen) - first]
+            found.append(Fitted(chosen, factor))
         return tuple(found)
 
     def leave(self, fits: Sequence[Fitted]) -> Left:
@@ -94,6 +129,19 @@ class Folds:
                 for fit, block in zip(fits, self.rows, strict=True)
             ]
         )
+
+
+def begin_triangle(rows: Array, first: int) -> Array:
+    """The same rows, turned so that their first columns, no more than rows, are a triangle."""
+    if not first:
+        return rows
+    reflected, scales, _, _ = dgeqrf(rows[:, :first])
+    rest = np.asfortranarray(rows[:, first:])
+    turned, _, _ = dormqr("L", "T", reflected, scales, rest, 64 * rest.shape[1])
+    found = np.zeros(rows.shape)
+    found[:first, :first] = np.triu(reflected[:first])
+    found[:, first:] = turned
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -91,14 +91,14 @@ def choose_drives(
         words = f"some joint has no rows in one of {BLOCKS} blocks of time"
         values = {ELEMENTS: NONE, FRICTION: DEFAULT_FRICTION}
         return tuple(Decision(each, values[each], 0.0, words) for each in what)
-    found, error = choose_columns(wide, Folds.of(blocks, admitted, sigma), what)
+    found, error = choose_columns(wide, Folds.of(blocks, admitted, sigma, wide.first), what)
     if not weighed or has_springs(found):
         return found
     weight = choose_weight(problem, admitted, sigma)
     if weight.gain_percent > 0.0:
         system = problem.factors.weighted(sigma)
         other = weigh_prior(problem, admitted, system, float(weight.value))
-        then, left = choose_columns(wide, Folds.of(blocks, other, sigma), what)
+        then, left = choose_columns(wide, Folds.of(blocks, other, sigma, wide.first), what)
         if left < error:
             found = then if has_springs(then) else (weight, *then)
     return found
@@ -290,6 +290,12 @@ class Wide:
     narrow: tuple[int, ...]
     places: Mapping[int, int]
     springs: Mapping[int, int]
+
+    @property
+    def first(self) -> int:
+        """How many unknowns stand before all those that a law may be without."""
+        spare = (self.find(column) for own in self.columns for column in own)
+        return min([*spare, *self.places.values()])
 
     def find(self, column: Column) -> int:
         """Where a column stands among unknowns and those beyond."""

@@ -257,10 +257,6 @@ def base_parameters(
     observed : sequence of Observed
         What is to determine them: each kind of log.
 
-    Returns
-    -------
-    BaseParameters
-
     Raises
     ------
     ComputationError

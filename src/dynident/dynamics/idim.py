@@ -7,7 +7,7 @@ then the drives' rotor inertia and friction. Packed rows hold only the entries o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -22,7 +22,7 @@ from dynident.dynamics.conditions import FREE, Conditions
 from dynident.dynamics.contacts import build_tilt_columns, evaluate_levers
 from dynident.dynamics.equations import Sensor
 from dynident.dynamics.inverse import evaluate_all_torques
-from dynident.dynamics.packing import build_packing
+from dynident.dynamics.packing import Bent, build_packing
 from dynident.dynamics.parameters import (
     Attached,
     DriveColumn,
@@ -39,7 +39,7 @@ from dynident.dynamics.structure import Structure, list_friction_models
 from dynident.dynamics.tree import Tree
 from dynident.friction import DEFAULT_FRICTION
 from dynident.friction.kernel import VALUE
-from dynident.friction.model import Signals
+from dynident.friction.model import Signals, Trace
 from dynident.friction.names import split_friction_names
 from dynident.robot.model import LAW, Robot
 
@@ -224,10 +224,25 @@ class Idim:
 
     @cached_property
     def steady(self) -> npt.NDArray[np.bool_]:
-        """Which parameters are of drives and have columns of speed or acceleration alone."""
+        """Which parameters are of drives and have columns that no shape and no body moves."""
         found = np.zeros(len(self.parameters), dtype=bool)
-        found[self.inertial :] = [self.structure.is_plain(each) for each in self.drive_columns]
+        found[self.inertial :] = [self.structure.is_steady(each) for each in self.drive_columns]
         return found
+
+    @cached_property
+    def stated(self) -> npt.NDArray[np.bool_]:
+        """Which parameters are shapes that are known: their columns are asked of nothing."""
+        found = np.zeros(len(self.parameters), dtype=bool)
+        found[self.plain :] = [
+            each.bounds.lower == each.bounds.upper
+            for each in self.shape_parameters[: len(found) - self.plain]
+        ]
+        return found
+
+    @cached_property
+    def alone(self) -> Idim:
+        """The same model about nothing: columns that no shape and no body moves are the same."""
+        return replace(self, about=(), free=False, bearing=())
 
     @property
     def bent(self) -> bool:
@@ -490,10 +505,11 @@ class Idim:
             return
         out[:, packing.empty] = 0.0
         if conditions.bend is not None:
-            self._bend(packing, out, conditions.bend)
+            self.bend_bodies(packing.bent, out.copy(), out, conditions.bend)
         first = self.tree.dof - self.robot.n
         see = self.view(q, dq, width, conditions)
-        tables: dict[int, Array] = {}
+        bending = {column.friction for column, _, _ in packing.special if column.shape is not None}
+        known: dict[int, Array] = {}
         slopes: dict[int, Array] = {}
         sensed = self.evaluate_sensor_errors((q, dq, ddq), conditions)
         at = q[:, q.shape[1] - self.robot.n :]
@@ -513,17 +529,20 @@ class Idim:
             model = self.frictions[k].model
             term = None if column.term is None else model.parameters[column.term]
             weighted = term is not None and term.weights is not None
-            if not weighted and k not in tables and model.law is not None:
-                tables[k] = model.table(model.law, see(k), self._shape_of(k))
-            if column.term is None:
-                if k not in slopes:
-                    by_shape = model.slopes(tables[k], see(k).trace)
+            if not weighted and k not in known and model.law is not None:
+                if k in bending:
+                    table = model.table(model.law, see(k), self._shape_of(k))
+                    by_shape = model.slopes(table, see(k).trace)
                     slopes[k] = np.einsum("tks,k->ts", by_shape, self._about[k][[*model.rows]])
+                    known[k] = table[:, :, VALUE].T
+                else:
+                    known[k] = model.values(model.law, see(k), self._shape_of(k))
+            if column.term is None:
                 values = slopes[k][:, column.shape]
             elif term is not None and weighted:
                 values = see(k).column(term)
             else:
-                values = tables[k][:, model.rows.index(column.term), VALUE]
+                values = known[k][model.rows.index(column.term)]
             np.multiply(values, column.turns[joint], out=out[:, slot])
 
     def follow_motors(self, dq: Array, ddq: Array, conditions: Conditions) -> tuple[Array, Array]:
@@ -556,20 +575,17 @@ class Idim:
             return tau
         return np.asarray(np.einsum("tij,...ti->...tj", closure.find_null_space(q), tau))
 
-    def _bend(self, packing: Packing, out: Array, bend: Array) -> None:
-        """What bodies do through loads, added to the packed columns of bodies."""
-        shares = [bend @ self.structure.levers[j, i] for j, i, _, _ in packing.bent]
-        if all(j == i for j, i, _, _ in packing.bent):
-            for (_, _, here, _), share in zip(packing.bent, shares, strict=True):
-                # a view where they stand side by side: no copy of what is wide
-                whole = len(here) and int(here[-1]) - int(here[0]) == len(here) - 1
-                out[:, slice(int(here[0]), int(here[-1]) + 1) if whole else here] *= (
-                    1.0 + share[:, None]
-                )
-            return
-        rigid = [out[:, there] for _, _, _, there in packing.bent]
-        for (_, _, here, _), share, columns in zip(packing.bent, shares, rigid, strict=True):
-            out[:, here] += share[:, None] * columns
+    def bend_bodies(self, pairs: Sequence[Bent], rigid: Array, out: Array, bend: Array) -> None:
+        """Packed columns of bodies with what these do through loads.
+
+        Of pairs as those of a layout; the second slots are those of the rigid columns.
+        """
+        for to, of, here, there in pairs:
+            share = bend @ self.structure.levers[to, of]
+            if to == of:
+                out[:, here] = rigid[:, there] * (1.0 + share[:, None])
+            else:
+                out[:, here] += rigid[:, there] * share[:, None]
 
     def view(
         self, q: Array, dq: Array, width: Array | None = None, conditions: Conditions = FREE
@@ -613,6 +629,7 @@ class Idim:
         width: Array | None = None,
         conditions: Conditions = FREE,
         previous: Conditions | None = None,
+        some: Collection[int] | None = None,
     ) -> Conditions:
         """The conditions with the states of all friction, followed along a motion.
 
@@ -628,13 +645,19 @@ class Idim:
             Load and temperature on this stretch, where friction depends on them.
         previous : Conditions, optional
             What `follow` returned for the stretch before; without, the motion starts here.
+        some : collection of int, optional
+            Those of the `frictions` whose states are asked for; all by default.
         """
-        if not self.has_states:
+        wanted = range(len(self.frictions)) if some is None else some
+        if not any(self.frictions[k].model.state for k in wanted):
             return conditions
-        traces, see = [], self.view(q, dq, width, conditions)
-        for k, friction in enumerate(self.frictions):
+        nothing = Trace(np.zeros((len(q), 0)), np.zeros((len(q), 0, 0)))
+        traces, see = [nothing] * len(self.frictions), self.view(q, dq, width, conditions)
+        for k in wanted:
             before = None if previous is None or previous.traces is None else previous.traces[k]
-            traces.append(friction.model.follow(see(k), rate, self._shape_of(k), before))
+            model = self.frictions[k].model
+            if model.state:
+                traces[k] = model.follow(see(k), rate, self._shape_of(k), before)
         return replace(conditions, traces=tuple(traces))
 
     def settle(self, q: Array, dq: Array, width: Array | None = None) -> Conditions:
@@ -654,11 +677,13 @@ class Idim:
         width: Array | None = None,
         previous: Conditions | None = None,
         around: Conditions = FREE,
+        some: Collection[int] | None = None,
     ) -> Conditions:
         """What the friction meets along a stretch of a motion: the loads of `about`, its states.
 
         Of a linearised model, with what a change of the loads does. The motion is without gaps,
-        and `around` is what the log has of temperatures, known torques and time; see `follow`.
+        and `around` is what the log has of temperatures, known torques and time; see `follow`,
+        also for `some`.
         """
         if not self.nonlinear and not self.has_states:
             return around
@@ -667,7 +692,7 @@ class Idim:
         if bearing and self.loaded:
             phi, _ = self.split(np.array(bearing))
             load = self.compute_loads(evaluate_inverse_dynamics(self.tree, phi, q, dq, ddq))
-        found = self.follow(q, dq, rate, width, replace(around, load=load), previous)
+        found = self.follow(q, dq, rate, width, replace(around, load=load), previous, some)
         if load is None or not self.free or self.bearing:
             return found
         bend, see = np.zeros(load.shape), self.view(q, dq, width, found)
@@ -680,7 +705,7 @@ class Idim:
                 signals = see(k)
                 for side in (0.5 / blur, -0.5 / blur):
                     moved = replace(signals, load=load[:, gear] + 0.5 / side)
-                    bend[:, gear] += side * (model.columns(moved, self._shape_of(k)) @ linear)
+                    bend[:, gear] += side * model.bear(moved, self._shape_of(k), linear)
         return replace(found, bend=bend)
 
     def compute_loads(self, rigid: Array) -> Array:

@@ -80,10 +80,11 @@ def build_packing(
             width += 1
         joints.append((slice(start, width), np.array([c for c, _ in row], dtype=np.int64)))
     bent = []
-    for to, of in pairs:
+    # first what is bent by its own load alone, to which others are added
+    for to, of in sorted(pairs, key=lambda pair: pair[0] != pair[1]):
         shared = sorted(bodies[first + of])
         here, there = (
-            entered.start + np.searchsorted(known, shared)
+            as_slice(entered.start + np.searchsorted(known, shared))
             for entered, known in (joints[first + to], joints[first + of])
         )
         bent.append((to, of, here, there))
@@ -97,6 +98,13 @@ def build_packing(
         np.array(empty, dtype=np.int64), tuple(felts),
     )  # fmt: skip
     return found if structure.closure is None else combine_rows(structure, found, columns)
+
+
+def as_slice(places: Integers) -> Integers | slice:
+    """Places that follow each other as a slice, which copies nothing; others as they are."""
+    if not len(places) or int(places[-1]) - int(places[0]) != len(places) - 1:
+        return places
+    return slice(int(places[0]), int(places[-1]) + 1)
 
 
 def combine_rows(structure: Structure, tree: Packing, columns: Sequence[int]) -> Packing:
@@ -119,25 +127,29 @@ def combine_rows(structure: Structure, tree: Packing, columns: Sequence[int]) ->
     return replace(tree, joints=tuple(joints), width=width, tree=tree, mixed=both)
 
 
+Places = Integers | slice
+Bent = tuple[int, int, Places, Places]
+"""See `Packing.bent`."""
+
+
 def pair_slots(
     own: Packing, kept: Integers, other: Packing, others: Integers
-) -> tuple[tuple[slice, slice], ...]:
-    """Runs of slots of entries that another layout has, too, and where it has them.
+) -> tuple[list[tuple[Places, Places]], list[Bent]]:
+    """Slots of entries that another layout has, too, and where it has them; then those of `bent`.
 
     `kept` and `others` are the standard parameters that the columns of each layout are of.
     """
-    runs: list[list[int]] = []
+    found = np.full(own.width, -1)
     for (mine, columns), (theirs, known) in zip(own.joints, other.joints, strict=True):
         where = {int(k): place for place, k in enumerate(others[known], theirs.start)}
-        for slot, k in enumerate(kept[columns].tolist(), mine.start):
-            place = where.get(k)
-            if place is None:
-                continue
-            if runs and (slot, place) == (runs[-1][0] + runs[-1][2], runs[-1][1] + runs[-1][2]):
-                runs[-1][2] += 1
-            else:
-                runs.append([slot, place, 1])
-    return tuple((slice(a, a + count), slice(b, b + count)) for a, b, count in runs)
+        found[mine] = [where.get(k, -1) for k in kept[columns].tolist()]
+    pairs = own.bent if own.tree is None else ()
+    bent = [(to, of, here, as_slice(found[there])) for to, of, here, there in pairs]
+    left = found >= 0
+    for to, of, here, _ in bent:
+        left[here] &= to != of
+    rows = (mine.start + np.flatnonzero(left[mine]) for mine, _ in own.joints)
+    return [(as_slice(each), as_slice(found[each])) for each in rows if len(each)], bent
 
 
 def sum_columns(

@@ -265,7 +265,7 @@ class Packing:
     special: tuple[tuple[DriveColumn, int, int], ...]
     joints: tuple[tuple[slice, Integers], ...]
     width: int
-    bent: tuple[tuple[int, int, Integers, Integers], ...]
+    bent: tuple[tuple[int, int, Integers | slice, Integers | slice], ...]
     empty: Integers
     felts: tuple[Integers, ...] = ()
     tree: Packing | None = None

@@ -167,7 +167,7 @@ class Structure:
                     found[j, i] = weights
         return found
 
-    @property
+    @cached_property
     def inertial(self) -> int:
         """Number of inertial parameters, the first of all: 10 bodies, and 10 a part of one."""
         return 10 * len(self.robot.links)
@@ -270,6 +270,15 @@ class Structure:
             return False
         own = self.frictions[column.friction].model.parameters[column.term]
         return own.weights is not None and not own.times
+
+    def is_steady(self, column: DriveColumn) -> bool:
+        """Whether a column is the same whatever the shapes and the bodies are."""
+        if self.is_plain(column):
+            return True
+        if column.friction is None or column.term is None or self.linked:
+            return False
+        model = self.frictions[column.friction].model
+        return "load" not in model.needs and all(own.lower == own.upper for own in model.shape)
 
     def group_plain_columns(
         self, columns: Sequence[tuple[DriveColumn, float, int]]

@@ -351,10 +351,6 @@ def pc_didim(
     """Constrained DIDIM: ``min ||Z beta - y||^2`` along the simulated motion, iterated.
 
     Parameters and errors as `pc_idim_iv`.
-
-    Raises
-    ------
-    InputError, ComputationError
     """
     given = build_constrained_setting(problem, knowledge, bootstrap, bars, engine=engine)
     inner, auxiliary = given.inner(), build_auxiliary_model(problem, simulation)
@@ -382,10 +378,6 @@ def pc_clie(
     """Constrained closed-loop input error, each step a cone problem.
 
     Parameters and errors as `pc_idim_iv`.
-
-    Raises
-    ------
-    InputError, ComputationError
     """
     given = build_constrained_setting(problem, knowledge, bootstrap, bars, engine=engine)
     inner, auxiliary = given.inner(), build_auxiliary_model(problem, simulation)

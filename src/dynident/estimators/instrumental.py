@@ -119,10 +119,6 @@ def estimate_2sls(
     ``min ||P_Z (y - X beta)||`` (ardiani2024, eq. 23 and 28).
 
     Parameters and errors as `idim_iv`.
-
-    Raises
-    ------
-    InputError, ComputationError
     """
     return estimate_unconstrained_iv(
         problem, simulation, search, bars, weighting, curves, extra=True
@@ -146,7 +142,7 @@ def estimate_unconstrained_iv(
     step = make_iv_step(auxiliary, extra, inner, weighting, curves)
     found = iterate_until_settled(auxiliary, start, search, step, IV_ADVICE)
     words = f"instruments settled in {found.simulations} simulations"
-    estimate = finish_iv_estimate(problem, found, words, bars, alike=not extra)
+    estimate = finish_iv_estimate(found, words, bars, alike=not extra)
     return replace(
         estimate,
         iterations=found.simulations,
@@ -172,9 +168,7 @@ def ref_iv(
     require_excitation(problem, problem.factors.weighted(problem.factors.ones))
     inner = make_guarded_iv_solver(problem, "reference")
     found = solve_with_references(problem, inner, weighting)
-    estimate = finish_iv_estimate(
-        problem, found, describe_reference_origin(problem), bars, alike=False
-    )
+    estimate = finish_iv_estimate(found, describe_reference_origin(problem), bars, alike=False)
     return replace(estimate, warnings=(*estimate.warnings, *warn_of_weak_reference(problem, found)))
 
 
@@ -294,9 +288,7 @@ def compute_iv_literature_std(system: InstrumentSystem, *, alike: bool = True) -
     return np.asarray(np.sqrt(np.sum(np.linalg.pinv(factor, rcond=1.0 / UNEXCITED) ** 2, axis=1)))
 
 
-def finish_iv_estimate(
-    problem: Problem, found: Stepped, origin: str, bars: ErrorBars, *, alike: bool
-) -> Estimate:
+def finish_iv_estimate(found: Stepped, origin: str, bars: ErrorBars, *, alike: bool) -> Estimate:
     """Residuals, covariance and tests of an IV estimate, its instruments' origin in words."""
     rows, beta, sigma = found.rows, found.beta, found.sigma
     system = rows.instrument_factors.weighted(sigma)

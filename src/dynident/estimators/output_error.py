@@ -53,6 +53,8 @@ DAMPING = 1e-3
 LARGEST_DAMPING = 1e10
 STALLED = 1e-9
 """Relative decrease of the criterion below which a step is the last."""
+FINEST = 1e-11
+"""Of an output's size: what no log resolves, and a simulation's rounding is below."""
 STEP = 1e-6
 """Of a difference: a parameter over the value at which it makes torques as large as all of them."""
 
@@ -94,10 +96,6 @@ def clie(
 
     Parameters and errors as those of CLOE. In the place of torque that no log has is the
     law's, along the measured motion.
-
-    Raises
-    ------
-    InputError, ComputationError
     """
     return estimate_by_output_error(
         problem, simulation, TORQUE, bars, weighting, slopes, descent, progress
@@ -154,17 +152,20 @@ def minimise_output_error(
         linear = linearise_output(auxiliary, beta, output, slopes)
     except RolloutError as error:
         raise explain_failed_rollout(error, 1, given) from error
+    finest = FINEST * measure_output_size(auxiliary.problem, output)
     pace = Pace(
         *(DAMPING, LARGEST_DAMPING, STALLED),
         f"no step from the start {given!r} lowers the error; try another start, or idim-iv first",
         "try another start",
+        unseen=STALLED * measure_unseen(linear, finest, weighting),
         limit=descent.step_limit,
     )
     ended = run_levenberg_marquardt(
         lambda at: linearise_output(auxiliary, at, output, slopes),
-        lambda linear, at: build_local_problem(linear, at, weighting, descent), inner, beta, linear,
-        pace, progress=progress,
-    )  # fmt: skip
+        lambda linear, at: build_local_problem(linear, at, finest, weighting, descent),
+        *(inner, beta, linear, pace),
+        progress=progress,
+    )
     each = 1 if slopes.sensitivities == "exact" else 1 + auxiliary.problem.base.count
     message = f"settled in {len(ended.history) - 1} steps, {each * ended.rollouts} rollouts"
     history = ended.history
@@ -180,10 +181,10 @@ def minimise_output_error(
 
 
 def build_local_problem(
-    linear: Regression, beta: Array, weighting: Weighting, descent: Descent
+    linear: Regression, beta: Array, finest: float, weighting: Weighting, descent: Descent
 ) -> Local[Regression]:
-    """The problem of a step from beta."""
-    sigma = measure_error_sigma(linear, beta)
+    """The problem of a step from beta, where errors below the finest are none."""
+    sigma = np.maximum(measure_error_sigma(linear, beta), finest)
     weights, std = weighting.weigh(sigma), compute_literature_std(linear.factors.weighted(sigma))
     return Local(
         linear.factors.weighted(weights),
@@ -212,6 +213,19 @@ def measure_error_sigma(linear: Regression, beta: Array) -> Array:
     squares = linear.factors.squared_residuals(beta)
     sigma = np.sqrt(squares / np.maximum(linear.factors.counts, 1.0))
     return np.asarray(np.maximum(sigma, 1e-9 * max(float(sigma.max()), 1e-300)))
+
+
+def measure_unseen(linear: Regression, finest: float, weighting: Weighting) -> float:
+    """The criterion where all errors are the finest."""
+    sigma = np.full(len(linear.factors.counts), finest)
+    return float(np.sum(linear.factors.counts * (sigma / weighting.weigh(sigma)) ** 2))
+
+
+def measure_output_size(problem: Problem, output: Output) -> float:
+    """The largest root mean square of a joint's measured output in a log."""
+    name, *_ = output
+    logs = [log.measured if name == "q" else log.joint_torque for log in problem.samples]
+    return max(float(np.sqrt(np.mean(np.square(y), axis=0)).max()) for y in logs)
 
 
 def linearise_output(

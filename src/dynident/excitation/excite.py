@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -20,7 +20,7 @@ from dynident.core.side_by_side import Runner, choose_engine
 from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import base_parameters
-from dynident.dynamics.idim import build_idim
+from dynident.dynamics.idim import Idim, build_idim
 from dynident.dynamics.parameters import Attached
 from dynident.dynamics.tree import Tree
 from dynident.excitation.criteria import CRITERIA, Asked, Given
@@ -28,6 +28,7 @@ from dynident.excitation.design import Design, Task, design_trajectory, refuse_s
 from dynident.excitation.drawn import Drawn, draw_ladder, draw_poses
 from dynident.excitation.hand import Hand
 from dynident.excitation.information import Experiment, WeightedMotion, sample_motion
+from dynident.excitation.keywords import ExciteOptions
 from dynident.excitation.limits import Limits, Nominal, add_point_mass, build_limits
 from dynident.excitation.obstacles import Obstacle
 from dynident.excitation.options import FAMILIES, Aim, Bounds, Shape
@@ -92,6 +93,12 @@ class Excitation:
     obstacles: tuple[Obstacle, ...] = ()
     lowest: Lowest | None = None
 
+    def __repr__(self) -> str:
+        """One line, for a prompt."""
+        family = self.trajectory.family
+        motion = f"{family.kind}, {family.stop - family.start:g} s"
+        return f"<Excitation of {self.robot.name}: {motion} at {self.rate:g} Hz>"
+
     @property
     def trajectory(self) -> Trajectory:
         """The trajectory."""
@@ -112,7 +119,7 @@ def excite(
     task: Reference | None = None,
     engine: Runner = None,
     progress: Progress = ignore_progress,
-    **options: Any,
+    **options: Unpack[ExciteOptions],
 ) -> Excitation:
     """Design a trajectory that excites what is to be identified, within the robot's limits.
 
@@ -141,10 +148,6 @@ def excite(
     **options
         Of `dynident.excitation.options`.
 
-    Returns
-    -------
-    Excitation
-
     Raises
     ------
     InputError
@@ -161,19 +164,10 @@ def excite(
     bare = robot
     if bounds.load > 0.0:
         robot = add_point_mass(robot, bounds.load, np.array(bounds.load_centre))
-    base = base_parameters(build_idim(robot, friction, rotor, elements=elements))
+    idim = build_idim(robot, friction, rotor, elements=elements)
     limits = build_limits(robot, bounds)
     warnings: list[str] = []
-    sigma = choose_torque_noise(robot, limits, aim, warnings)
-    experiment = Experiment(
-        base,
-        sigma,
-        aim.rate,
-        float(aim.periods),
-        width=np.where(np.isfinite(limits.speed), SLOW * limits.speed, 0.05),
-        drop_below=np.array(broadcast_to_joints(aim.drop_below, robot.n, "drop_below")),
-        known=known,
-    )
+    experiment = build_experiment(idim, limits, aim, known, warnings)
     around = choose_surroundings(robot, bounds, obstacles, warnings)
     if aim.sensor is not None:
         experiment = add_wanted_sensor(experiment, bare, bounds, aim)
@@ -183,14 +177,7 @@ def excite(
     for earlier in after:
         seen = replace(experiment, width=None).information(sample_fine_motion(earlier))
         experiment = replace(experiment, known=seen)
-    knows = robot.has_nominal and bool(np.any(np.isfinite(limits.torque)))
-    if not knows:
-        warnings.append("the file has no inertials or no efforts: torques are not limited")
-    start = (
-        None
-        if bounds.initial is None
-        else np.array(broadcast_to_joints(bounds.initial, robot.n, "initial"))
-    )
+    nominal = choose_nominal(idim, limits, bounds, warnings)
     # the search sees all rows: which of them are slow is no smooth question
     smooth = replace(experiment, drop_below=None)
     typical = estimate_typical_scale(smooth, family, limits, budget.seed)
@@ -199,15 +186,13 @@ def excite(
         smooth,
         family,
         limits,
-        Nominal(base.idim, join_nominal_parameters(base.idim), bounds.base_wrench is not None)
-        if knows
-        else None,
+        nominal,
         around.clearance,
         aim.criterion,
         asked,
-        start,
+        None if bounds.initial is None else spread_joints(bounds.initial, robot, "initial"),
         shape.redrawn if shape.free_knots else None,
-        choose_drawn(base.idim.tree, family),
+        choose_drawn(idim.tree, family),
     )
     found = design_trajectory(
         wanted,
@@ -219,10 +204,6 @@ def excite(
         progress,
         choose_engine(1, engine),
     )
-    adopted = shape
-    if shape.free_knots:
-        knots = found.trajectory.family.parts[0].knots[1:-1]
-        adopted = replace(shape.at_knots(knots), free_knots=None)
     prediction, sensed = predict_with_sensor(experiment, found.trajectory, typical)
     warnings += describe_untold_parameters(prediction, "")
     if sensed is not None:
@@ -231,7 +212,7 @@ def excite(
         robot,
         found,
         prediction,
-        adopted,
+        adopt_knots(shape, found.trajectory),
         aim.periods,
         aim.rate,
         tuple(warnings),
@@ -242,6 +223,43 @@ def excite(
         if around.drawing is None
         else find_lowest_point(robot, around.drawing, found.trajectory, found.certificate.step),
     )
+
+
+def spread_joints(value: Any, robot: Robot, name: str) -> Array:
+    """A number for each joint of an option that may be one for all."""
+    return np.array(broadcast_to_joints(value, robot.n, name))
+
+
+def build_experiment(
+    idim: Idim, limits: Limits, aim: Aim, known: Array | None, warnings: list[str]
+) -> Experiment:
+    """What the rows of a trajectory would tell of the base parameters."""
+    return Experiment(
+        base_parameters(idim),
+        choose_torque_noise(idim.robot, limits, aim, warnings),
+        aim.rate,
+        float(aim.periods),
+        width=np.where(np.isfinite(limits.speed), SLOW * limits.speed, 0.05),
+        drop_below=spread_joints(aim.drop_below, idim.robot, "drop_below"),
+        known=known,
+    )
+
+
+def choose_nominal(
+    idim: Idim, limits: Limits, bounds: Bounds, warnings: list[str]
+) -> Nominal | None:
+    """The file's model, by which torques are limited where it says enough for that."""
+    if not (idim.robot.has_nominal and np.any(np.isfinite(limits.torque))):
+        warnings.append("the file has no inertials or no efforts: torques are not limited")
+        return None
+    return Nominal(idim, join_nominal_parameters(idim), bounds.base_wrench is not None)
+
+
+def adopt_knots(shape: Shape, trajectory: Trajectory) -> Shape:
+    """The shape of a trajectory that was found, with its knots where these were free."""
+    if not shape.free_knots:
+        return shape
+    return replace(shape.at_knots(trajectory.family.parts[0].knots[1:-1]), free_knots=None)
 
 
 def refuse_contradictions(

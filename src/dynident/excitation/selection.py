@@ -210,11 +210,6 @@ def select_blocks(problem: Problem, selecting: Selecting = Selecting()) -> Selec
 
     >>> blocks = di.select_blocks(problem).blocks
 
-    Parameters
-    ----------
-    problem : Problem
-    selecting : Selecting
-
     Raises
     ------
     InputError

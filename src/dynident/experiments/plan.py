@@ -92,6 +92,11 @@ class Protocol:
     runs: tuple[PlannedRun, ...]
     warnings: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        """One line, for a prompt."""
+        runs = ", ".join(run.name for run in self.runs)
+        return f"<Protocol of {self.robot.name}: {runs}; print(plan.summary())>"
+
     @property
     def seconds(self) -> float:
         """Of all runs together [s]."""
@@ -162,7 +167,7 @@ def list_columns(told: Told) -> list[tuple[str, list[str]]]:
     half = NORMAL * np.array([each.std for each in told.entries])
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = 100.0 * half / np.abs(values)
-    words = ["not told" if np.isinf(each) else format_number(each, 2) for each in half]
+    words = ["unknown" if np.isinf(each) else format_number(each, 2) for each in half]
     found = [
         ("value", [format_number(each) if np.isfinite(each) else "-" for each in values]),
         ("± 95 %", words),
@@ -219,7 +224,7 @@ def summarise_protocol(found: Protocol) -> str:
             lines += format_table("", labels, list_columns(told))
         lines += [""]
         for words in run.step.untold:
-            lines += format_entry("not told", words)
+            lines += format_entry("left open", words)
         for words in found.list_commands(run):
             lines += format_entry("then", words)
     for warning in found.warnings:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from dynident.excitation.obstacles import Obstacle
 from dynident.excitation.options import Aim
 from dynident.excitation.reach import bound_reach
 from dynident.experiments.expected import BODY, FutureLog
+from dynident.experiments.keywords import ProtocolOptions
 from dynident.experiments.plan import PlannedRun, Protocol
 from dynident.experiments.planning import FAMILIES, OWN, Planning
 from dynident.experiments.steps import QUESTIONS, STEPS, Step
@@ -55,7 +56,7 @@ def protocol(
     elements: Sequence[Attached] = (),
     obstacles: Sequence[Obstacle] = (),
     progress: Progress = ignore_progress,
-    **options: Any,
+    **options: Unpack[ProtocolOptions],
 ) -> Protocol:
     """Say what to record for what question, and what intervals to expect.
 
@@ -110,7 +111,9 @@ def protocol(
     centres = [length * find_arm(robot) for length in planning.lengths]
     designed = build_body(1 if carried else None, mass, centres)
     own = {option.name for option in list_options(Planning)}
-    common = {name: value for name, value in options.items() if name not in {*own, "margin"}}
+    common: dict[str, Any] = {
+        name: value for name, value in options.items() if name not in {*own, "margin"}
+    }
     common |= {"sigma": tuple(sigma.tolist()), "rate": planning.rate}
     common |= {"load": mass, "load_centre": tuple(centres[1].tolist())} if carried else {}
     shapes: dict[str, dict[str, Any]] = {

@@ -344,7 +344,7 @@ STEPS: dict[str, Step] = {
         expect_rests,
         (
             "moments of inertia: nothing moves",
-            "both the mass and the drives' gain: one is told where the other is known",
+            "both the mass and the drives' gain: the one is found where the other is known",
         ),
         (
             "dynident identify {rests}/study.toml --method static -o {rests}/out",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ import numpy.typing as npt
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.inertia import transform_body
-from dynident.dynamics.tree import FREE_FLYER, PRISMATIC, REVOLUTE
+from dynident.dynamics.tree import FREE_FLYER, PRISMATIC, REVOLUTE, Tree
 from dynident.dynamics.whole import Model
 from dynident.friction.bristles import (
     SPECTRUM,
@@ -49,7 +50,7 @@ Value = tuple[float, str]
 Vector = tuple[Value, Value, Value]
 Product = tuple[Value, ...]
 
-ZERO, ONE = (0.0, ""), (1.0, "")
+ZERO, ONE, MINUS = (0.0, ""), (1.0, ""), (-1.0, "")
 STILL: Vector = (ZERO, ZERO, ZERO)
 ROUND = 4.0 * np.finfo(float).eps
 """Entries of rotations so near to 0, 1 or -1 are these."""
@@ -270,79 +271,56 @@ def to_c_identifier(text: str) -> str:
     return found if re.match(r"[A-Za-z_]", found) and found not in KEYWORDS else f"robot_{found}"
 
 
+class Placed(NamedTuple):
+    """Where a body is on the one that carries it, in frames whose z is the axis of their joint.
+
+    `outer` and `place` take its frame to the carrier's where its joint is at zero.
+    """
+
+    outer: Array
+    place: Vector
+    sine: Value
+    cosine: Value
+
+    def inward(self, code: Arithmetic, vector: Vector) -> Vector:
+        """A vector of the carrier in the body's own axes."""
+        x, y, z = code.turned(self.outer.T, vector)
+        s, c = self.sine, self.cosine
+        return code.sum((c, x), (s, y)), code.sum((c, y), (MINUS, s, x)), z
+
+    def outward(self, code: Arithmetic, vector: Vector) -> Vector:
+        """A vector of the body in the carrier's axes."""
+        x, y, z = vector
+        s, c = self.sine, self.cosine
+        turned = code.sum((c, x), (MINUS, s, y)), code.sum((s, x), (c, y)), z
+        return code.turned(self.outer, turned)
+
+
+class Moved(NamedTuple):
+    """Angular velocity and acceleration of a body, its acceleration, and what moves levers."""
+
+    w: Vector
+    alpha: Vector
+    a: Vector
+    U: tuple[Vector, Vector, Vector]
+
+
 def unroll_newton_euler(code: Arithmetic, model: Model) -> list[Value]:
     """Torques of the rigid bodies, outward and inward (Luh, Walker and Paul, 1980)."""
     tree, phi = model.idim.tree, model.phi
-    floating = tree.kind[0] == FREE_FLYER
     frames = [np.eye(3) if kind == FREE_FLYER else turn_axis_to_z(axis)
               for kind, axis in zip(tree.kind, tree.axis, strict=True)]  # fmt: skip
-    sine: list[Value] = [ZERO] * tree.bodies
-    cosine: list[Value] = [ONE] * tree.bodies
-    outer: list[Array] = []
-    places: list[Vector] = []
-    w: list[Vector] = []
-    angular: list[Vector] = []
-    a: list[Vector] = []
-    U: list[tuple[Vector, Vector, Vector]] = []
+    placed: list[Placed] = []
+    moved: list[Moved] = []
     f: list[Vector] = []
     n: list[Vector] = []
     for b in range(tree.bodies):
-        up, row = int(tree.parent[b]), int(tree.row[b])
-        rate, acceleration = (1.0, f"dq[{row}]"), (1.0, f"ddq[{row}]")
-        if tree.kind[b] == FREE_FLYER:
-            outer.append(np.eye(3))
-            places.append(STILL)
-            own, alpha, lifted = express_base_motion(code, tree.gravity)
-        else:
-            carrier = np.eye(3) if up < 0 else frames[up]
-            outer.append(snap_to_integers(carrier @ tree.rotation[b, 0] @ frames[b].T))
-            place = make_constant_vector(snap_to_integers(carrier @ tree.translation[b]))
-            position = (1.0, f"q[{row + bool(floating)}]")
-            if tree.kind[b] == REVOLUTE:
-                sine[b] = code.variable(f"sin({position[1]})")
-                cosine[b] = code.variable(f"cos({position[1]})")
-            else:
-                slide: Vector = make_constant_vector(outer[b][:, 2])
-                x, y, z = (code.sum((o,), (s, position)) for o, s in zip(place, slide, strict=True))
-                place = (x, y, z)
-            places.append(place)
-            inward = outer[b].T
-
-            def into(vector: Vector, b: int = b, inward: Array = inward) -> Vector:
-                x, y, z = code.turned(inward, vector)
-                s, c = sine[b], cosine[b]
-                return code.sum((c, x), (s, y)), code.sum((c, y), ((-1.0, ""), s, x)), z
-
-            if up < 0:
-                own, alpha, lifted = STILL, STILL, into(make_constant_vector(-tree.gravity))
-            else:
-                own = into(w[up])
-                alpha = into(angular[up])
-                x, y, z = (
-                    code.sum((a[up][i],), *((U[up][i][k], place[k]) for k in range(3)))
-                    for i in range(3)
-                )
-                lifted = into((x, y, z))
-            if tree.kind[b] == REVOLUTE:
-                alpha = (
-                    code.sum((alpha[0],), (own[1], rate)),
-                    code.sum((alpha[1],), ((-1.0, ""), own[0], rate)),
-                    code.sum((alpha[2],), (acceleration,)),
-                )
-                own = (own[0], own[1], code.sum((own[2],), (rate,)))
-            else:
-                lifted = (
-                    code.sum((lifted[0],), ((2.0, ""), own[1], rate)),
-                    code.sum((lifted[1],), ((-2.0, ""), own[0], rate)),
-                    code.sum((lifted[2],), (acceleration,)),
-                )
-        w.append(own)
-        angular.append(alpha)
-        a.append(lifted)
-        U.append(express_lever_matrix(code, own, alpha))
+        up = int(tree.parent[b])
+        placed.append(place_body(code, tree, frames, b))
+        moved.append(move_body(code, tree, b, placed[b], moved[up] if up >= 0 else None))
         turned = not np.array_equal(frames[b], np.eye(3))
         body = transform_body(phi[b], frames[b], np.zeros(3)) if turned else phi[b]
-        force, moment = express_body_wrench(code, body, own, alpha, lifted, U[b])
+        force, moment = express_body_wrench(code, body, *moved[b])
         f.append(force)
         n.append(moment)
     tau: list[Value] = [ZERO] * tree.dof
@@ -353,21 +331,60 @@ def unroll_newton_euler(code: Arithmetic, model: Model) -> list[Value]:
             continue
         tau[row] = f[b][2] if tree.kind[b] == PRISMATIC else n[b][2]
         if up >= 0:
-            s, c = sine[b], cosine[b]
-            pushed_up, twisted = (
-                code.turned(
-                    outer[b],
-                    (
-                        code.sum((c, vector[0]), ((-1.0, ""), s, vector[1])),
-                        code.sum((s, vector[0]), (c, vector[1])),
-                        vector[2],
-                    ),
-                )
-                for vector in (f[b], n[b])
-            )
+            pushed_up, twisted = (placed[b].outward(code, vector) for vector in (f[b], n[b]))
             f[up] = code.plus(f[up], pushed_up)
-            n[up] = code.cross(places[b], pushed_up, n[up], twisted)
+            n[up] = code.cross(placed[b].place, pushed_up, n[up], twisted)
     return tau
+
+
+def place_body(code: Arithmetic, tree: Tree, frames: Sequence[Array], b: int) -> Placed:
+    """Where a body is on its carrier, by the position of its joint."""
+    if tree.kind[b] == FREE_FLYER:
+        return Placed(np.eye(3), STILL, ZERO, ONE)
+    up, floating = int(tree.parent[b]), tree.kind[0] == FREE_FLYER
+    carrier = np.eye(3) if up < 0 else frames[up]
+    outer = snap_to_integers(carrier @ tree.rotation[b, 0] @ frames[b].T)
+    place = make_constant_vector(snap_to_integers(carrier @ tree.translation[b]))
+    position = f"q[{int(tree.row[b]) + bool(floating)}]"
+    if tree.kind[b] == REVOLUTE:
+        sine, cosine = (code.variable(f"{name}({position})") for name in ("sin", "cos"))
+        return Placed(outer, place, sine, cosine)
+    slide: Vector = make_constant_vector(outer[:, 2])
+    x, y, z = (code.sum((o,), (s, (1.0, position))) for o, s in zip(place, slide, strict=True))
+    return Placed(outer, (x, y, z), ZERO, ONE)
+
+
+def move_body(code: Arithmetic, tree: Tree, b: int, placed: Placed, carrier: Moved | None) -> Moved:
+    """The motion of a body by that of its carrier and of its joint."""
+    row = int(tree.row[b])
+    rate, acceleration = (1.0, f"dq[{row}]"), (1.0, f"ddq[{row}]")
+    if tree.kind[b] == FREE_FLYER:
+        w, alpha, a = express_base_motion(code, tree.gravity)
+        return Moved(w, alpha, a, express_lever_matrix(code, w, alpha))
+    if carrier is None:
+        w, alpha = STILL, STILL
+        a = placed.inward(code, make_constant_vector(-tree.gravity))
+    else:
+        w, alpha = placed.inward(code, carrier.w), placed.inward(code, carrier.alpha)
+        x, y, z = (
+            code.sum((carrier.a[i],), *((carrier.U[i][k], placed.place[k]) for k in range(3)))
+            for i in range(3)
+        )
+        a = placed.inward(code, (x, y, z))
+    if tree.kind[b] == REVOLUTE:
+        alpha = (
+            code.sum((alpha[0],), (w[1], rate)),
+            code.sum((alpha[1],), (MINUS, w[0], rate)),
+            code.sum((alpha[2],), (acceleration,)),
+        )
+        w = (w[0], w[1], code.sum((w[2],), (rate,)))
+    else:
+        a = (
+            code.sum((a[0],), ((2.0, ""), w[1], rate)),
+            code.sum((a[1],), ((-2.0, ""), w[0], rate)),
+            code.sum((a[2],), (acceleration,)),
+        )
+    return Moved(w, alpha, a, express_lever_matrix(code, w, alpha))
 
 
 def turn_axis_to_z(axis: Array) -> Array:
@@ -390,12 +407,12 @@ def snap_to_integers(matrix: Array) -> Array:
 def express_base_motion(code: Arithmetic, gravity: Array) -> tuple[Vector, Vector, Vector]:
     """Angular velocity and acceleration of a free base, and its acceleration beside gravity's."""
     x, y, z, u = ((1.0, f"q[{k}]") for k in range(3, 7))
-    minus, two = (-1.0, ""), (2.0, "")
+    two = (2.0, "")
 
     def entry(square: tuple[Value, Value] | None, *products: tuple[Value, Value, float]) -> Value:
         parts: list[Product] = [(two, (sign, ""), p, r) for p, r, sign in products]
         if square is not None:
-            parts += [(ONE,), *((two, minus, p, p) for p in square)]
+            parts += [(ONE,), *((two, MINUS, p, p) for p in square)]
         return code.sum(*parts)
 
     R = [

@@ -174,6 +174,11 @@ class Comparison:
         """Which candidates are of a method."""
         return [k for k, each in enumerate(self.candidates) if each.method == method]
 
+    def __repr__(self) -> str:
+        """One line, for a prompt."""
+        choice = f"{self.choice.friction} by {self.choice.method} recommended"
+        return f"<Comparison on {self.robot.name}: {choice}; print(found.summary())>"
+
     def summary(self) -> str:
         """Tables and recommendations as plain text of at most 80 columns."""
         methods = list(dict.fromkeys(each.method for each in self.candidates))

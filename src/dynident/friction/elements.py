@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -271,6 +272,7 @@ ELEMENTS: dict[str, Callable[..., FrictionModel]] = {
 """Makers by name; their arguments are what is known."""
 
 
+@cache
 def number_symbols(model: FrictionModel, number: int) -> FrictionModel:
     """A further element of its kind on a joint: its symbols end in a letter."""
     if number == 0:

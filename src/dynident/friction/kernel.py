@@ -116,6 +116,21 @@ def fill_tables(  # type: ignore[no-untyped-def]
 
 
 @jit
+def fill_values(  # type: ignore[no-untyped-def]
+    law, speed, position, sign, slope, load, temperature, shape, z, columns, out
+):
+    """A law's values alone at every sample into `out`, shape (rows, samples).
+
+    Its table has so many columns.
+    """
+    table = np.empty((len(out), columns))
+    for t in range(len(speed)):
+        at = At(speed[t], position[t], sign[t], slope[t], load[t], temperature[t], 0.0)
+        consult_law(law, at, shape, z[t], table)
+        out[:, t] = table[:, VALUE]
+
+
+@jit
 def follow_states(  # type: ignore[no-untyped-def]
     step, speed, position, sign, slope, load, temperature, period, started, shape, z, Z, zs, Zs
 ):

@@ -14,6 +14,7 @@ from dynident.friction.kernel import (
     VALUE,
     Law,
     fill_tables,
+    fill_values,
     find_law_address,
     follow_states,
 )
@@ -137,6 +138,18 @@ class Signals:
             return np.zeros(len(self.dq))
         return np.asarray((1.0 - self.sign**2) / self.width)
 
+    @cached_property
+    def inputs(self) -> tuple[Array, ...]:
+        """What the kernels see of the signals, in the order of `At`; zeros for what is missing."""
+        nothing = np.zeros(len(self.dq))
+        load = nothing if self.load is None else self.load
+        temperature = nothing if self.temperature is None else self.temperature
+        inputs = (self.dq, self.q, self.sign, self.slope, load, temperature)
+        lengths = {len(each) for each in inputs}
+        if len(lengths) != 1:  # the kernels read as many samples of each
+            raise ValueError(f"signals of one length were expected, not of {sorted(lengths)}")
+        return tuple(to_writable(each) for each in inputs)
+
     def column(self, parameter: Linear) -> Array:
         """The column of a parameter with weights."""
         assert parameter.weights is not None
@@ -239,8 +252,18 @@ class FrictionModel:
             if each.weights is not None:
                 columns[:, k] = signals.column(each)
         if self.law is not None:
-            columns[:, self.rows] = self.table(self.law, signals, shape)[:, :, VALUE]
+            columns.T[list(self.rows)] = self.values(self.law, signals, shape)
         return columns
+
+    def bear(self, signals: Signals, shape: Array, linear: Array) -> Array:
+        """The part of the friction that a load may change, shape (samples,)."""
+        found = np.zeros(len(signals.dq))
+        for each, value in zip(self.parameters, linear, strict=True):
+            if each.times == "load":
+                found += value * signals.column(each)
+        if self.law is not None:
+            found += linear[list(self.rows)] @ self.values(self.law, signals, shape)
+        return found
 
     def by_shape(self, signals: Signals, shape: Array) -> Array:
         """Derivatives of the columns by the shape, shape (samples, parameters, shapes).
@@ -270,7 +293,7 @@ class FrictionModel:
             if each.weights is not None and each.weights[2] == 0.0 and not each.times:
                 found[:, k] = each.weights[0] * signals.q
         if self.stored is not None:
-            found[:, self.rows] = self.table(self.stored, signals, shape)[:, :, VALUE]
+            found[:, self.rows] = self.values(self.stored, signals, shape).T
         return found
 
     def follow(
@@ -325,29 +348,36 @@ class FrictionModel:
 
     def table(self, law: Law, signals: Signals, shape: Array) -> Array:
         """A law's table of every sample, shape (samples, rows, columns)."""
-        samples, m = len(signals.dq), len(self.state)
-        z = np.zeros((samples, 0)) if signals.trace is None else signals.trace.z
-        if z.shape[1] != m:
-            raise InputError(f"the friction has {m} states that have to be followed first")
-        table = np.empty((samples, len(self.rows), BY_STATE + m + len(self.shape)))
-        shape = np.array(shape, dtype=float)
-        fill_tables(
-            find_law_address(law), *self._inputs(signals), 0.0, shape, to_writable(z), table
-        )
+        table = np.empty((len(signals.dq), len(self.rows), self._width))
+        shape, z = np.array(shape, dtype=float), self._states(signals)
+        fill_tables(find_law_address(law), *self._inputs(signals), 0.0, shape, z, table)
         return table
 
+    def values(self, law: Law, signals: Signals, shape: Array) -> Array:
+        """A law's values alone at every sample, shape (rows, samples)."""
+        values = np.empty((len(self.rows), len(signals.dq)))
+        shape, z = np.array(shape, dtype=float), self._states(signals)
+        fill_values(find_law_address(law), *self._inputs(signals), shape, z, self._width, values)
+        return values
+
+    @property
+    def _width(self) -> int:
+        """Columns of a law's table."""
+        return BY_STATE + len(self.state) + len(self.shape)
+
+    def _states(self, signals: Signals) -> Array:
+        """The states that the signals have, refused where they were not followed."""
+        m = len(self.state)
+        z = np.zeros((len(signals.dq), 0)) if signals.trace is None else signals.trace.z
+        if z.shape[1] != m:
+            raise InputError(f"the friction has {m} states that have to be followed first")
+        return to_writable(z)
+
     def _inputs(self, signals: Signals) -> tuple[Array, ...]:
-        """What the kernels see of the signals, in the order of `At`."""
+        """See `Signals.inputs`; refused where something is missing that is needed."""
         for need in self.needs:
             signals.needed(need)
-        nothing = np.zeros(len(signals.dq))
-        load = nothing if signals.load is None else signals.load
-        temperature = nothing if signals.temperature is None else signals.temperature
-        inputs = (signals.dq, signals.q, signals.sign, signals.slope, load, temperature)
-        lengths = {len(each) for each in inputs}
-        if len(lengths) != 1:  # the kernels read as many samples of each
-            raise ValueError(f"signals of one length were expected, not of {sorted(lengths)}")
-        return tuple(to_writable(each) for each in inputs)
+        return signals.inputs
 
 
 def to_writable(values: Array) -> Array:

@@ -93,7 +93,7 @@ function build() {
   }
 }
 
-// What came, into what is kept; a run that began anew has fewer samples than were seen.
+// What came, into what is kept; a run that started again has fewer samples than were seen.
 function take(found) {
   if (found.first > seen || found.count < seen) points = [];
   const names = JSON.stringify(found.equations);
@@ -199,7 +199,7 @@ function estimate(found) {
 }
 
 function tellState() {
-  const at = points.length ? `at ${points.at(-1)[0].toFixed(1)} s, ${seen} samples` : "for the first sample";
+  const at = points.length ? `at ${points.at(-1)[0].toFixed(1)} s, ${seen} points` : "for the first sample";
   const quiet = performance.now() - fresh > pace.quiet;
   if (!connected) say("state", "bad", "No connection", `dynident track has stopped, or is not reached; last ${at}`);
   else if (ended) say("state", "note", "Ended", `${ended}; ${at}`);

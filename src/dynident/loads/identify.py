@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Unpack
 
 from dynident.core.errors import InputError
 from dynident.core.options import Options, build_all_options
 from dynident.core.schema import Name
+from dynident.loads.keywords import PayloadOptions
 from dynident.loads.load import Loading, identify_load
 from dynident.loads.payload import Payload
 from dynident.recording.prepare import Samples
@@ -43,7 +44,7 @@ def payload(
     log: Recording | Samples | Files,
     link: str | None = None,
     anyway: bool = False,
-    **options: Any,
+    **options: Unpack[PayloadOptions],
 ) -> Payload:
     """Mass, centre and inertia of a load, from a log with it and a fit without it.
 

@@ -481,8 +481,8 @@ def choose_gain_error(
     if abs(half) <= 0.5 * LIKE_FILE:
         return half, abs(half), []
     words = (
-        f"by the robot file's inertials the drives give {told:.3g} times what they say; the "
-        "intervals have that as well as 1: weigh a known mass (mass), or state gain_error"
+        f"by the robot file's inertials true torques are {told:.3g} times the logged ones; the "
+        "intervals cover that as well as 1: weigh a known mass (mass), or state gain_error"
     )
     return half, abs(half), [words]
 

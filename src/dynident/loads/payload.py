@@ -40,6 +40,12 @@ class Payload:
     rotation: Array
     translation: Array
 
+    def __repr__(self) -> str:
+        """One line, for a prompt."""
+        interval = f"95 % {self.low['mass']:.4g} to {self.high['mass']:.4g}"
+        what = f"{self.log}: {self.mass:.4g} kg on {self.load.link}, {interval}"
+        return f"<Payload of {what}; print(found.summary())>"
+
     @cached_property
     def intervals(self) -> tuple[Array, Array, Array]:
         """Values by `SYMBOLS`, and the ends of their 95 % intervals."""

@@ -136,13 +136,6 @@ def rls(
     The factor mu of the literature is ``exp(-step / memory)`` with the time between two rows as
     the step.
 
-    Parameters
-    ----------
-    problem : Problem
-    forgetting : Forgetting
-    weights : Weights
-    bars : ErrorBars
-
     Raises
     ------
     InputError
@@ -160,13 +153,6 @@ def kf(
     bars: ErrorBars = ErrorBars(),
 ) -> Estimate:
     """The Kalman filter on parameters that walk at random (zhang2018, eq. 19).
-
-    Parameters
-    ----------
-    problem : Problem
-    drift : Drift
-    weights : Weights
-    bars : ErrorBars
 
     Raises
     ------

@@ -6,7 +6,7 @@ shapes of the friction) whose share in the torque the kernel has to differentiat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -87,20 +87,12 @@ def build_plant(
         does not have.
     """
     idim, theta = idim.settled(theta)
-    count, shapes = len(idim.parameters), len(idim.shape)
+    count = len(idim.parameters)
     if np.shape(theta) != (count,) or not np.all(np.isfinite(theta)):
         raise InputError(f"{idim.robot.name}: parameter values have to be {count} finite numbers")
-    chosen = [int(c) for c in columns]
-    whole = all(c == k for c, k in zip(columns, chosen, strict=True))
-    last = count + shapes - 1
-    if not whole or len(set(chosen)) < len(chosen) or any(not 0 <= c <= last for c in chosen):
-        raise InputError(
-            f"columns to differentiate by have to be different numbers from 0 to {last}"
-        )
-    n = idim.robot.n
+    place, n = place_columns(columns, count + len(idim.shape)), idim.robot.n
     if np.shape(width) != (n,) or not np.all(np.asarray(width) > 0.0):
         raise InputError(f"the smoothing width of the sign needs {n} positive values")
-    place = {c: k for k, c in enumerate(chosen)}
     gear, column, share = [], [], []
     of_term: list[dict[int, int]] = [{} for _ in idim.frictions]
     for index, drive in enumerate(idim.drive_columns, idim.inertial):
@@ -112,20 +104,7 @@ def build_plant(
             gear.append(drive.gear)
             column.append(place[index])
             share.append((0.0, 0.0, 0.0, 1.0))
-    acting = []
-    for k, values in enumerate(idim.linear(theta)):
-        found = idim.frictions[k]
-        own = range(count + found.shape.start, count + found.shape.stop)
-        of_shape = {shape: place[c] for shape, c in enumerate(own) if c in place}
-        acting.append(
-            Acting(found.gear, found.model, values, idim.shape[found.shape], of_term[k], of_shape)
-        )
-    for element in elements:
-        if not 0 <= element.joint < n:
-            raise InputError(f"an element acts on joint {element.joint + 1} of {n}")
-        acting.append(
-            Acting(element.joint, element.model, np.array(element.linear), element.shape, {}, {})
-        )
+    acting = [*list_frictions(idim, theta, place, of_term), *list_elements(elements, n)]
     friction = np.zeros((len(idim.gears), 3))
     for each in acting:
         for term, parameter in enumerate(each.model.parameters):
@@ -161,6 +140,39 @@ def build_plant(
         column=np.array(column, dtype=np.int64),
         share=np.array(share, dtype=float).reshape(-1, 4),
     )
+
+
+def place_columns(columns: Sequence[int] | Integers, count: int) -> dict[int, int]:
+    """Where each of the parameters to differentiate by stands, of so many; refuses others."""
+    chosen = [int(c) for c in columns]
+    whole = all(c == k for c, k in zip(columns, chosen, strict=True))
+    last = count - 1
+    if not whole or len(set(chosen)) < len(chosen) or any(not 0 <= c <= last for c in chosen):
+        raise InputError(
+            f"columns to differentiate by have to be different numbers from 0 to {last}"
+        )
+    return {c: k for k, c in enumerate(chosen)}
+
+
+def list_frictions(
+    idim: Idim, theta: Array, place: dict[int, int], of_term: Sequence[dict[int, int]]
+) -> Iterator[Acting]:
+    """The friction and the elements of a model, with the places of their columns."""
+    count = len(idim.parameters)
+    for k, values in enumerate(idim.linear(theta)):
+        found = idim.frictions[k]
+        own = range(count + found.shape.start, count + found.shape.stop)
+        of_shape = {shape: place[c] for shape, c in enumerate(own) if c in place}
+        shape = idim.shape[found.shape]
+        yield Acting(found.gear, found.model, values, shape, of_term[k], of_shape)
+
+
+def list_elements(elements: Sequence[Element], n: int) -> Iterator[Acting]:
+    """Elements beside the model's; refuses those of joints that are none."""
+    for element in elements:
+        if not 0 <= element.joint < n:
+            raise InputError(f"an element acts on joint {element.joint + 1} of {n}")
+        yield Acting(element.joint, element.model, np.array(element.linear), element.shape, {}, {})
 
 
 MOST_KEPT = 8

@@ -443,10 +443,6 @@ def prepare(
         Those of `Preparation`: position_hz, torque_hz, decimation, drop_below, median,
         torque_median, derivatives, period, warmup, rests.
 
-    Returns
-    -------
-    Samples
-
     Raises
     ------
     InputError

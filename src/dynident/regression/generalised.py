@@ -269,46 +269,26 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
     log = cut_log_to_limb(idim, log).of_joints(robot.joint_names)
     if log.rests is not None:
         log = average_rests(log)
-    first = robot.dof - robot.n
-    q, dq, ddq, still = log.q, log.dq, log.ddq, False
-    if robot.floating:
-        if log.base is None:
-            raise InputError(
-                f"{log.name}: {robot.name} floats, but the log has nothing of its base: no "
-                "base_px ... base_qw, no imu_wx ... imu_az; a base that stands has base = 'fixed'"
-            )
-        moved = log.base.motion(robot.gravity)
-        q, dq, ddq = (np.hstack(pair) for pair in zip(moved, (q, dq, ddq), strict=True))
-        still = log.base.still
+    q, dq, ddq = put_base_motion_before(robot, log)
     kind = choose_equations(robot, log)
-    if robot.floating and robot.n and log.torque == "none" and log.equations is None:
-        words = (
-            f"{log.name}: has no torques (tau_{robot.joint_names[0]}); the base's wrench alone is "
-            "fitted (equations = 'base')"
-        )
-        log = replace(log, warnings=(*log.warnings, words))
-    tau = log.tau
+    log = warn_of_missing_torques(robot, log)
     if idim.structure.closure is not None:
         q, dq, ddq = close_motion(idim.structure.closure, log)
-    if robot.equations > robot.n or log.wrenches:
-        tau = np.zeros((len(q), robot.equations))
-        tau[:, first : robot.dof] = log.tau
     measured = [contact for contact in robot.contacts if contact.name in log.wrenches]
-    if measured:
-        tau[:, : robot.dof] += add_wrenches(idim.tree, robot, log, measured, q)
+    tau = fill_right_hand_sides(idim, log, measured, q)
     deflection = find_deflection(idim, log, {})
     if deflection is not None:
         q, dq, ddq = add_deflection((q, dq, ddq), -deflection)
     missing = put_felt_signals(idim, log, (q, dq, ddq), tau)
     numbers = {name: j for j, name in enumerate(robot.joint_names)}
     held = tuple((numbers[name], value) for name, value in log.locked.items())
-    sensors = tuple(
-        Sensor(contact.name, log.name if log.tared else "")
-        for contact in {name: contact for name, contact, _ in idim.structure.gauged}.values()
-        if contact.estimate and contact.name in log.wrenches
-    ) + (Sensor(LAW),) * (LAW in log.wrenches)
     observed = Observed(
-        kind, still, held, sensors=sensors, static=log.rests is not None, missing=missing
+        kind,
+        robot.floating and log.base is not None and log.base.still,
+        held,
+        sensors=list_estimated_sensors(idim, log),
+        static=log.rests is not None,
+        missing=missing,
     )
     segments = log.segments
     sets: tuple[tuple[str, ...], ...] = ((),) * len(log.segments)
@@ -323,22 +303,12 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
         for (start, stop), names in zip(segments, sets, strict=True):
             stated[start:stop] = rows & ~mark_touched_equations(tree, robot, names)
         scale = estimate_equation_noise(idim, log, (q, dq, ddq))
-    moving = log.moving
-    if robot.equations > robot.n:
-        everywhere = np.ones(len(q), dtype=bool) if log.kept is None else log.kept
-        moving = np.repeat(everywhere[:, None], robot.equations, axis=1)
-        moving[:, first : robot.dof] = log.moving
-    if idim.structure.closure is not None:  # what rubs in passive joints acts on their drives
-        every = [list(rows) or [k] for k, rows in enumerate(idim.structure.closure.acting)]
-        moving = np.column_stack([log.moving[:, rows].all(axis=1) for rows in every])
-    left_out = log.left_out
-    if left_out is not None:
-        left_out = np.zeros(moving.shape, dtype=bool)
-        left_out[:, first : robot.dof] = log.left_out
+    moving, left_out = mark_moving_rows(idim, log)
+    before, behind = robot.dof - robot.n, robot.equations - robot.dof
     fields = {name: getattr(log, name) for name in log.__dataclass_fields__}
     fields |= {
         "q": q, "dq": dq, "ddq": ddq, "tau": tau, "segments": segments,
-        "filters": (of_base,) * first + log.filters + (of_base,) * (robot.equations - robot.dof),
+        "filters": (of_base,) * before + log.filters + (of_base,) * behind,
         "left_out": left_out,
         "moving": moving if rows.all() and kind != "null-space" else moving & stated,
     }  # fmt: skip
@@ -356,6 +326,71 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
     if deflection is None:
         return found
     return found.expecting(idim, idim.nominal, begin=True)
+
+
+def put_base_motion_before(robot: Robot, log: Samples) -> tuple[Array, Array, Array]:
+    """The motion of all of a robot's rows: that of its base, where it floats, and its joints."""
+    joints = log.q, log.dq, log.ddq
+    if not robot.floating:
+        return joints
+    if log.base is None:
+        raise InputError(
+            f"{log.name}: {robot.name} floats, but the log has nothing of its base: no "
+            "base_px ... base_qw, no imu_wx ... imu_az; a base that stands has base = 'fixed'"
+        )
+    base = log.base.motion(robot.gravity)
+    q, dq, ddq = (np.hstack(pair) for pair in zip(base, joints, strict=True))
+    return q, dq, ddq
+
+
+def warn_of_missing_torques(robot: Robot, log: Samples) -> Samples:
+    """A log that says so where torques are missing, and the wrench of its base alone is fitted."""
+    if not (robot.floating and robot.n and log.torque == "none" and log.equations is None):
+        return log
+    words = (
+        f"{log.name}: has no torques (tau_{robot.joint_names[0]}); the base's wrench alone is "
+        "fitted (equations = 'base')"
+    )
+    return replace(log, warnings=(*log.warnings, words))
+
+
+def fill_right_hand_sides(idim: Idim, log: Samples, measured: Sequence[Contact], q: Array) -> Array:
+    """Torques of the joints in the rows of all equations, with what measured contacts add."""
+    robot, tau = idim.robot, log.tau
+    if robot.equations > robot.n or log.wrenches:
+        tau = np.zeros((len(q), robot.equations))
+        tau[:, robot.dof - robot.n : robot.dof] = log.tau
+    if measured:
+        tau[:, : robot.dof] += add_wrenches(idim.tree, robot, log, measured, q)
+    return tau
+
+
+def list_estimated_sensors(idim: Idim, log: Samples) -> tuple[Sensor, ...]:
+    """Sensors in the log of which something is estimated, and the law where it acts."""
+    own = {name: contact for name, contact, _ in idim.structure.gauged}.values()
+    found = [
+        Sensor(contact.name, log.name if log.tared else "")
+        for contact in own
+        if contact.estimate and contact.name in log.wrenches
+    ]
+    return (*found, *(Sensor(LAW),) * (LAW in log.wrenches))
+
+
+def mark_moving_rows(idim: Idim, log: Samples) -> tuple[Booleans, Booleans | None]:
+    """Which rows of all equations move, and which are left out: those of joints may."""
+    robot, moving, left_out = idim.robot, log.moving, log.left_out
+    joints = slice(robot.dof - robot.n, robot.dof)
+    if robot.equations > robot.n:
+        everywhere = np.ones(len(moving), dtype=bool) if log.kept is None else log.kept
+        moving = np.repeat(everywhere[:, None], robot.equations, axis=1)
+        moving[:, joints] = log.moving
+    if idim.structure.closure is not None:  # what rubs in passive joints acts on their drives
+        every = [list(rows) or [k] for k, rows in enumerate(idim.structure.closure.acting)]
+        moving = np.column_stack([log.moving[:, rows].all(axis=1) for rows in every])
+    if left_out is not None:
+        left_out = np.zeros(moving.shape, dtype=bool)
+        left_out[:, joints] = log.left_out
+    return moving, left_out
 
 
 def close_motion(closure: Closure, log: Samples) -> tuple[Array, Array, Array]:

@@ -23,7 +23,7 @@ from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.conditions import FREE, Conditions
 from dynident.dynamics.equations import NullSpace, stack_contact_jacobians
 from dynident.dynamics.idim import Idim, build_idim
-from dynident.dynamics.packing import pair_slots, sum_columns
+from dynident.dynamics.packing import Bent, Places, pair_slots, sum_columns
 from dynident.dynamics.parameters import Packing
 from dynident.regression.decimate import GroupDecimator
 from dynident.regression.factors import Factors
@@ -215,6 +215,14 @@ class MotionRows(RowSource):
         return self.base.idim.packing(self.base.kept, self.bodies is not None)
 
     @cached_property
+    def followed(self) -> frozenset[int]:
+        """Which of the frictions have columns here, or bend those of bodies."""
+        idim = self.base.idim
+        own = [column.friction for column, _, _ in self.packing.special]
+        bends = [k for k, each in enumerate(idim.frictions) if "load" in each.model.needs]
+        return frozenset(k for k in own if k is not None).union(bends if idim.bent else ())
+
+    @cached_property
     def free(self) -> tuple[FreeGroups, ...]:
         """Sets of contacts that bear unmeasured, with the equations that they act on."""
         return list_free_groups(self.base.idim, self.samples)
@@ -291,7 +299,12 @@ class MotionRows(RowSource):
         # the same for all columns of a robot, which are joined stretch by stretch
         entries = 10 * int(np.sum(idim.tree.path_length))
         chunk = min(CHUNK, max(SHORTEST_CHUNK, CHUNK_BYTES // (8 * entries)))
-        packed = np.empty((chunk, packing.width))
+        # columns of drives come one by one, those of bodies sample by sample
+        wide = bool(packing.bent) or any(
+            np.any(each >= 0) for each in (packing.slot, *packing.felts)
+        )
+        packed = np.empty((chunk, packing.width) if wide else (packing.width, chunk))
+        packed = packed if wide else packed.T
         least = min(FEW, chunk) * len(self.groups)
         for segment, (start, stop) in enumerate(log.segments):
             combined = find_segment_null_space(self.base.idim, log, segment)
@@ -313,7 +326,7 @@ class MotionRows(RowSource):
                 motion = (log.q[a:b], log.dq[a:b], log.ddq[a:b])
                 around = collect_conditions(idim, log, slice(a, b))
                 met = (
-                    idim.find_conditions(*motion, log.rate, width, met, around)
+                    idim.find_conditions(*motion, log.rate, width, met, around, self.followed)
                     if packing.special
                     else around
                 )
@@ -322,9 +335,7 @@ class MotionRows(RowSource):
                 if bodies is None or not packing.bent:
                     idim.fill_bodies(packing, *motion, part)
                 else:
-                    rigid = bodies.unfiltered(k, a, b)
-                    for here, there in self._borrowed:
-                        part[:, here] = rigid[:, there]
+                    rigid, (whole, bent) = bodies.unfiltered(k, a, b), self._borrowed
                 if met.bend is not None:
                     # friction by the load |tau| is linear about the torques of the bodies `about`:
                     # their slopes go to the columns, and what these give at that point to y
@@ -334,7 +345,14 @@ class MotionRows(RowSource):
                         else sum_columns(bodies.packing, rigid, bodies.base.kept, self._about[1])
                     )
                     tau = tau + idim.apply_load_slopes(torques, met.bend)
-                idim.fill_drives(packing, *motion, part, width, met)
+                if bodies is None or not packing.bent:
+                    idim.fill_drives(packing, *motion, part, width, met)
+                else:
+                    idim.fill_drives(packing, *motion, part, width, replace(met, bend=None))
+                    for here, there in whole:
+                        part[:, here] = rigid[:, there]
+                    slopes = np.zeros((b - a, len(idim.gears))) if met.bend is None else met.bend
+                    idim.bend_bodies(bent, rigid, part, slopes)
                 blocks: list[tuple[Array, ...]] = [
                     (part[:, packing.joints[g][0]], tau[:, g : g + 1])
                     for g in chosen
@@ -421,8 +439,8 @@ class MotionRows(RowSource):
         return idim.split(self.base.standard(beta))[0], by_column
 
     @cached_property
-    def _borrowed(self) -> tuple[tuple[slice, slice], ...]:
-        """Slots of bodies, and where the rows of the bodies have the same."""
+    def _borrowed(self) -> tuple[list[tuple[Places, Places]], list[Bent]]:
+        """Slots of bodies, and where the rows of the bodies have the same; see `pair_slots`."""
         assert self.bodies is not None
         other = self.bodies
         return pair_slots(self.packing, self.base.kept, other.packing, other.base.kept)
@@ -550,17 +568,18 @@ class JoinedRows(RowSource):
         rigid, steady = kept < idim.inertial, idim.steady[kept]
         bodies, drives = like.sources[:2] if isinstance(like, JoinedRows) else (None, None)
         if bodies is None or not bodies.serves(idim.robot, kept[rigid], samples):
-            alone = build_idim(idim.robot, "none")
+            bare = build_idim(idim.robot, "none")
             bodies = MotionRows(
-                replace(base, idim=alone, kept=kept[rigid]), samples, progress=progress
+                replace(base, idim=bare, kept=kept[rigid]), samples, progress=progress
             )
         if (
             drives is None
             or drives.base.idim.structure is not idim.structure
             or not drives.serves(idim.robot, kept[steady], samples)
         ):
-            drives = MotionRows(select_base_parameters(base, np.flatnonzero(steady)), samples)
-        own = ~steady if idim.bent else ~steady & ~rigid
+            alone = select_base_parameters(base, np.flatnonzero(steady))
+            drives = MotionRows(replace(alone, idim=idim.alone), samples)
+        own = ~steady & ~idim.stated[kept] & (idim.bent | ~rigid)
         if not np.any(own):
             return cls(base, (bodies, drives))
         special = select_base_parameters(base, np.flatnonzero(own))

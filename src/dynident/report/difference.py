@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
@@ -237,7 +237,7 @@ def compare_results(one: Result, other: Result | None, logs: Sequence[Pair] = ()
     names, others = one.robot.joint_names, other.robot.joint_names
     if names != others or one.robot.floating != other.robot.floating:
         raise InputError(
-            f"A is of {describe_robot(one)}, B of {describe_robot(other)}: only "
+            f"{describe_robot(one)} and {describe_robot(other)}: only "
             "results of the same kind of robot can be compared"
         )
     apart = find_reason_apart(one, other)
@@ -255,7 +255,7 @@ def describe_robot(result: Result) -> str:
 def find_reason_apart(one: Result, other: Result) -> str:
     """Why parameters of two results do not mean the same; empty where they do."""
     if one.idim.friction != other.idim.friction:
-        return f"A has friction {one.idim.friction}, B {other.idim.friction}"
+        return f"their friction models differ: {one.idim.friction}, {other.idim.friction}"
     for mine, theirs in zip(one.robot.joints, other.robot.joints, strict=True):
         placed = [(each.rotation, each.translation, each.axis) for each in (mine, theirs)]
         if (mine.kind, mine.parent) != (theirs.kind, theirs.parent) or any(
@@ -310,8 +310,12 @@ def pair_base_parameters(
         return pairs, None
     joint = (covariances[0] + covariances[1])[np.ix_(told, told)]
     statistic = compute_wald_statistic((values[1] - values[0])[told], joint)
-    null = "A and B have the same base parameters"
-    return pairs, build_chi2_result(null, *statistic)
+    return pairs, build_chi2_result(state_sameness(BOTH), *statistic)
+
+
+def state_sameness(names: tuple[str, str]) -> str:
+    """What is tested."""
+    return f"{names[0]} and {names[1]} have the same base parameters"
 
 
 def pair_with_file(result: Result) -> tuple[ParameterPair, ...]:
@@ -405,7 +409,8 @@ def format_heads(found: Difference) -> list[str]:
     """The same, and whether they are the same."""
     lines = [line for side in describe_sides(found) for line in format_entry(*side)]
     if found.test is not None:
-        lines += format_entry("same", describe_test_result(found.test))
+        test = replace(found.test, null=state_sameness(found.names))
+        lines += format_entry("same", describe_test_result(test))
     return lines
 
 

@@ -95,7 +95,7 @@ ROUNDING = 1e-15
 PAIRS = 12
 """Of parameters whose correlation is told."""
 FORCES = "Contact forces over time, and their sum against the weight"
-STANCES = "When contacts bore"
+STANCES = "When contacts were loaded"
 FOOTHOLDS = "Path of the base and footholds from above"
 """What charts show."""
 INERTIA = ("xx", "xy", "yy", "xz", "yz", "zz")

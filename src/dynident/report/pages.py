@@ -60,6 +60,8 @@ SMALL = 6
 """Joints that are drawn of a log as finely; more of them together with fewer points each."""
 FOLLOWED = 12
 """Parameters that are drawn over time: those that moved most."""
+UNSETTLED = 5.0
+"""Intervals of so many times the median one do not stretch the axes."""
 COLOURS = tuple(colour for colour, dashed in LINES[1:] if not dashed)
 
 
@@ -108,7 +110,7 @@ def render_doctor_page(
     picture = (
         render_caption("Mean error of the joints as the log stands and with each repair.")
         + render_chart(
-            chart_columns(names, {"as it stands": before, "repaired": after}, "error [%]"),
+            chart_columns(names, {"as recorded": before, "repaired": after}, "error [%]"),
             "Errors of each log before and after its repair",
         )
         if told
@@ -119,14 +121,14 @@ def render_doctor_page(
         names,
         [
             ("what", [f"{log}: {found.what}" for log, found in told]),
-            ("as it stands [%]", [format_percent(value) for value in before]),
+            ("as recorded [%]", [format_percent(value) for value in before]),
             ("repaired [%]", [format_percent(value) for value in after]),
         ],
         ("what",),
     )
     return render_document(
         robot,
-        f"what is wrong with {format_count(len(reports), 'log')}",
+        f"the doctor on {format_count(len(reports), 'log')}",
         statements,
         [
             Part("errors", "Errors", picture),
@@ -134,7 +136,7 @@ def render_doctor_page(
             *(
                 Part(
                     f"log{k}",
-                    f"{log.name}, as it stands",
+                    f"{log.name}, as recorded",
                     render_chart(
                         chart_log(joints, log, points), f"Signals of every joint in {log.name}"
                     ),
@@ -186,7 +188,7 @@ def render_validation_page(
         parts.append(Part(f"log{k}", Path(figures.log).name, "".join(pictures) + table))
     return render_document(
         fit.robot.name,
-        f"{format_count(len(logs), 'log')} that it was not fitted to",
+        f"{format_count(len(logs), 'log')} held out from the fit",
         statements,
         parts,
     )
@@ -418,12 +420,17 @@ def render_track_page(
     most = np.argsort(-moved)[:FOLLOWED]
 
     def follow(title: str, unit: str, value: Array, error: Array) -> Panel:
+        known = error <= UNSETTLED * np.nanmedian(error)
+        sides = [value + sign * 1.96 * error for sign in (-1.0, 1.0)]
+        low, high = float(np.min(sides[0][known])), float(np.max(sides[1][known]))
+        # what is far outside has no place among the numbers of a path
+        far = (2.0 * low - high, 2.0 * high - low)
         marks: tuple[Mark, ...] = (
-            *(Curve(time, value + sign * 1.96 * error, GREY, 0.7) for sign in (-1.0, 1.0)),
-            Curve(time, value, BLUE, 1.4),
+            *(Curve(time, np.clip(side, *far), GREY, 0.7) for side in sides),
+            Curve(time, np.clip(value, *far), BLUE, 1.4),
             *(Rule(at, RED, 0.7, True, standing=True) for at, _ in events),
         )
-        return Panel(marks, title, "time [s]", unit, height=110.0, flush=True)
+        return Panel(marks, title, "time [s]", unit, 110.0, flush=True, y_range=(low, high))
 
     names = base.names
     units = [raise_powers(find_parameter_unit(base.idim, int(kept))) for kept in base.kept]
@@ -435,7 +442,8 @@ def render_track_page(
     ]
     caption = (
         "Blue: estimates; grey: 95 % intervals; red: when another load was noticed. Of all "
-        "parameters those that moved most, by their standard deviations."
+        "parameters those that moved most, by their standard deviations. First estimates, whose "
+        "intervals are much wider than those after them, go beyond the axes."
     )
     chart = Chart(tuple(panels), columns=3, shared=True, together=False)
     digits = "In brackets: standard deviations in units of the last digits."

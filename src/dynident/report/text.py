@@ -495,7 +495,7 @@ def tabulate_springs(result: Result) -> tuple[Sequence[str], list[Column]]:
         for title, error in ((f"V{k} [m]", "spring"), ("stiff", "stiff"), ("plain", "plain")):
             told = [format_number(1e3 * getattr(e[0], error), 3) if e else "" for e in every]
             columns.append((title, told))
-    columns.append(("told", ["yes" if own.supported else "no" for own in rows]))
+    columns.append(("found", ["yes" if own.supported else "no" for own in rows]))
     return [own.joint for own in rows], columns
 
 

@@ -57,10 +57,6 @@ def load_robot(
     loops : sequence of LoopSpec
         What closes chains of its tree, besides the file's.
 
-    Returns
-    -------
-    Robot
-
     Raises
     ------
     InputError

@@ -31,7 +31,7 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans
 from dynident.core.bundle import Bundle, keep_bundle
 from dynident.core.errors import InputError, RolloutError
-from dynident.core.jit import entry, inner, spliced
+from dynident.core.jit import entry, inner, spliced, written
 from dynident.core.progress import Progress, ignore_progress
 from dynident.dynamics.cholesky import factorise_ldl, solve_ldl
 from dynident.dynamics.spatial import move_bodies
@@ -173,10 +173,6 @@ def simulate_floating(
         v as a share of ``1 + |v|`` [m/s or rad/s].
     progress : callable
         Called with "simulation" and the share that is done.
-
-    Returns
-    -------
-    FloatingMotion
 
     Raises
     ------
@@ -397,6 +393,66 @@ def subtract_product(factor, A, x, out):  # type: ignore[no-untyped-def]
         out[i] -= factor * total
 
 
+@written
+def record_row(points, s, c, work, q, dq, k, out):  # type: ignore[no-untyped-def]
+    """A sample's row, its acceleration solved for; returns the pivot that fails, or -1."""
+    copy_matrix(s.M, work.L)
+    copy_vector(work.net, work.rise)
+    failed = factorise_ldl(work.L)
+    if failed >= 0:
+        return failed
+    solve_ldl(work.L, work.rise)
+    copy_vector(q, out.q[k])
+    copy_vector(dq, out.dq[k])
+    copy_vector(work.rise, out.ddq[k])
+    copy_vector(s.now, out.tau[k])
+    sum_foot_wrenches(points, s.bodies, c, out.wrench[k], out.touching[k])
+    return -1
+
+
+@written
+def solve_first_stage(s, work, h, q, dq):  # type: ignore[no-untyped-def]
+    """The first stage and where it leads, and the factors of both; the pivot that fails, or -1."""
+    g = GAMMA * h
+    dof = len(dq)
+    copy_matrix(s.M, work.M)
+    for i in range(dof):
+        for j in range(dof):
+            work.W[i, j] = s.M[i, j] + g * (s.D[i, j] + g * s.K[i, j])
+    failed = factorise_ldl(work.W)
+    if failed >= 0:
+        return failed
+    copy_vector(work.net, work.k1v)
+    subtract_product(g, s.K, dq, work.k1v)
+    solve_ldl(work.W, work.k1v)
+    for i in range(dof):
+        work.k1q[i] = dq[i] + g * work.k1v[i]
+        work.r[i] = h * work.k1q[i]
+        work.v[i] = dq[i] + h * work.k1v[i]
+    displace_configuration(q, work.r, work.q)
+    return -1
+
+
+@written
+def solve_second_stage(s, work, h):  # type: ignore[no-untyped-def]
+    """The second stage, from the forces where the first leads; the pivot that fails, or -1."""
+    g, net, r, k2v = GAMMA * h, work.net, work.r, work.k2v
+    failed = factorise_ldl(s.M)
+    if failed >= 0:
+        return failed
+    solve_ldl(s.M, net)
+    for i in range(len(net)):
+        net[i] -= 2.0 * work.k1v[i]
+        r[i] = work.v[i] - 2.0 * work.k1q[i]
+        k2v[i] = 0.0
+    subtract_product(-1.0, work.M, net, k2v)
+    subtract_product(g, s.K, r, k2v)
+    solve_ldl(work.W, k2v)
+    for i in range(len(net)):
+        work.k2q[i] = r[i] + g * k2v[i]
+    return -1
+
+
 @entry
 def advance_floating(  # type: ignore[no-untyped-def]
     tree, plant, law, ground, points, steps, slack, inputs, state, s, c, work, start, stop, out
@@ -415,7 +471,6 @@ def advance_floating(  # type: ignore[no-untyped-def]
         tick = 0
         while tick < ticks:
             h = inputs.period * stride / ticks
-            g = GAMMA * h
             # friction's states, held over the step where they are in its middle
             step_element_states(
                 plant.gears, plant.width, plant.rough, plant.elements, s, 0.5 * (last + h), q, dq,
@@ -426,51 +481,21 @@ def advance_floating(  # type: ignore[no-untyped-def]
                 net,
             )  # fmt: skip
             if tick == 0:
-                copy_matrix(s.M, work.L)
-                copy_vector(net, work.rise)
-                failed = factorise_ldl(work.L)
+                failed = record_row(points, s, c, work, q, dq, k, out)
                 if failed >= 0:
                     return NOT_POSITIVE, k, failed
-                solve_ldl(work.L, work.rise)
-                copy_vector(q, out.q[k])
-                copy_vector(dq, out.dq[k])
-                copy_vector(work.rise, out.ddq[k])
-                copy_vector(s.now, out.tau[k])
-                sum_foot_wrenches(points, s.bodies, c, out.wrench[k], out.touching[k])
-            # ---- the first stage, and the matrix of both
             fill_stiff_slopes(tree, plant, law, ground, points, s, c)
-            copy_matrix(s.M, work.M)
-            for i in range(dof):
-                for j in range(dof):
-                    work.W[i, j] = s.M[i, j] + g * (s.D[i, j] + g * s.K[i, j])
-            failed = factorise_ldl(work.W)
+            failed = solve_first_stage(s, work, h, q, dq)
             if failed >= 0:
                 return NOT_POSITIVE, k, failed
-            copy_vector(net, k1v)
-            subtract_product(g, s.K, dq, k1v)
-            solve_ldl(work.W, k1v)
-            for i in range(dof):
-                k1q[i] = dq[i] + g * k1v[i]
-                r[i] = h * k1q[i]
-                work.v[i] = dq[i] + h * k1v[i]
-            displace_configuration(q, r, work.q)
-            # ---- the second
             sum_generalised_forces(
                 tree, plant, law, ground, points, inputs, s, c, k, (tick + stride) / ticks, work.q,
                 work.v, z, memory, net,
             )  # fmt: skip
-            failed = factorise_ldl(s.M)
+            failed = solve_second_stage(s, work, h)
             if failed >= 0:
                 return NOT_POSITIVE, k, failed
-            solve_ldl(s.M, net)
-            for i in range(dof):
-                net[i] -= 2.0 * k1v[i]
-                r[i] = work.v[i] - 2.0 * k1q[i]
-                k2v[i] = 0.0
-            subtract_product(-1.0, work.M, net, k2v)
-            subtract_product(g, s.K, r, k2v)
-            solve_ldl(work.W, k2v)
-            # ---- half the step where the first stage alone would have gone elsewhere
+            # half the step where the first stage alone would have gone elsewhere
             wide = -1
             for i in range(dof):
                 off = 0.5 * h * abs(k1v[i] + k2v[i])
@@ -483,7 +508,6 @@ def advance_floating(  # type: ignore[no-untyped-def]
                 copy_matrix(work.memory, memory)
                 continue
             for i in range(dof):
-                k2q[i] = r[i] + g * k2v[i]
                 r[i] = 0.5 * h * (3.0 * k1q[i] + k2q[i])
                 dq[i] += 0.5 * h * (3.0 * k1v[i] + k2v[i])
             displace_configuration(q, r, work.q)

@@ -161,10 +161,6 @@ def identify_gains(
         Velocity reference and measured velocity, where the controller has them. Without
         dqref a "p-p" has no feed-forward, a "pd" none or the differenced reference.
 
-    Returns
-    -------
-    Gains
-
     Raises
     ------
     InputError

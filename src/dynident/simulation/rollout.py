@@ -223,10 +223,6 @@ def sensitive_rollout(
     begun : ndarray, shape (n, columns), optional
         How the positions that the joints start from move with the parameters; by default not.
 
-    Yields
-    ------
-    Stretch
-
     Raises
     ------
     RolloutError

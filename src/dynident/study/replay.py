@@ -87,6 +87,11 @@ class Replay:
     motion: PositionSeries
     channels: tuple[RowGroup, ...]
 
+    def __repr__(self) -> str:
+        """One line, for a prompt."""
+        rms = f"positions within {combine_joint_rms(self.ours):.3g} rms"
+        return f"<Replay of {self.log}: {rms}; print(found.text())>"
+
     @property
     def columns(self) -> dict[str, Array]:
         """Errors by what is simulated."""

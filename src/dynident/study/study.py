@@ -35,6 +35,7 @@ from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators.closed_loop import Simulation
 from dynident.excitation.selection import Selecting
 from dynident.friction import DEFAULT_FRICTION
+from dynident.friction.models import FRICTIONS
 from dynident.friction.names import build_friction, split_friction_names
 from dynident.methods import DEFAULT_METHOD, ESTIMATORS
 from dynident.methods.options import (
@@ -93,6 +94,11 @@ TRACKING = collect_options([Tracking, Weights, Forgetting, Drift, Alarm])
 SELECTING = collect_options([Selecting])
 PREPARING = collect_options([Preparation])
 """Options that are keys of a section, and flags of its command."""
+
+
+def list_names() -> dict[str, tuple[str, ...]]:
+    """Names that some keys may have."""
+    return {"method": (*ESTIMATORS,), "friction": (*FRICTIONS,), "preset": (*PRESETS,)}
 
 
 def check_friction_names(friction: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from dynident.dynamics.base import BaseParameters
 from dynident.live.channels import find_channels
 from dynident.live.messages import Message, Noticed, Row, tell_event
 from dynident.live.stream import stream_recording
+from dynident.online.keywords import TrackOptions
 from dynident.recording.read import Files, take_log
 from dynident.recording.recording import Recording
 from dynident.report.fit import Fit
@@ -125,7 +126,7 @@ def build_fit_setting(fit: Fit, **options: Any) -> Setting:
 
 
 @limit_to_one_thread
-def track(fit: Fit, log: Recording | Files, **options: Any) -> Followed:
+def track(fit: Fit, log: Recording | Files, **options: Unpack[TrackOptions]) -> Followed:
     """Follow a fit's base parameters, and what is carried, along a log.
 
     Parameters

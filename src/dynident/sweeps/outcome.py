@@ -66,6 +66,11 @@ class Sweep:
     runs: tuple[Run, ...]
     failures: tuple[Failure, ...]
 
+    def __repr__(self) -> str:
+        """One line, for a prompt."""
+        runs = f"{len(self.runs)} runs, best {describe_values(self.best.values)}"
+        return f"<Sweep of {self.robot}: {runs}; print(found.summary())>"
+
     @cached_property
     def best(self) -> Run:
         """The simplest run within one standard error of the smallest held-out error.
