@@ -35,6 +35,7 @@ import numpy as np
 from common import FIGURES, markdown
 
 from dynident.core.arrays import Array
+from dynident.regression.factors import FAN
 
 COSTS = FIGURES / "scale_costs.json"
 SLOW = str(FIGURES.parent / "files" / "dask.yaml")
@@ -326,6 +327,10 @@ def read_names(folder: Path) -> list[str]:
 # a cluster, simulated
 
 
+MERGED = 512
+"""Sources whose files and merge are timed."""
+
+
 @dataclass(frozen=True)
 class Cluster:
     """What a simulated cluster is assumed to be.
@@ -340,10 +345,8 @@ class Cluster:
         Bytes a second that one worker reads.
     overhead : float
         Of the scheduler, which places one task after another [s]: Dask states 200 us to 1 ms.
-    fan_in : int
-        Triangles that one task merges.
-    merge : float
-        Of one triangle [s].
+    client : float
+        Bytes a second that reach the command, which alone writes.
     scatter : float
         Of the cost of a log, its standard deviation as a share.
     """
@@ -352,17 +355,39 @@ class Cluster:
     store: float = 10e9
     link: float = 100e6
     overhead: float = 5e-4
-    fan_in: int = 8
-    merge: float = 1e-3
+    client: float = 125e6
     scatter: float = 0.1
 
 
-def simulate_cluster(tasks: int, seconds: float, size: float, cluster: Cluster) -> dict[str, float]:
-    """Seconds until all logs are reduced and their triangles merged in a tree.
+@dataclass(frozen=True)
+class Kept:
+    """What one source costs once its log is reduced, measured: seconds, and bytes of its file.
+
+    Attributes
+    ----------
+    size : float
+        Of its file.
+    write, work : float
+        By the wall clock until the disk has it, and of the processor for that.
+    read, merge : float
+        Of the processor, when `identify` reads its file, and for its part of the tree.
+    """
+
+    size: float
+    write: float
+    work: float
+    read: float
+    merge: float
+
+
+def simulate_cluster(
+    tasks: int, seconds: float, size: float, kept: Kept, cluster: Cluster
+) -> dict[str, float]:
+    """Seconds until all logs are reduced and the command has written the file of each.
 
     Events in order of time: the scheduler hands out one task at a time; a worker reads its log, at
-    its link's pace and while the store has pace to give, reduces it and goes on. A merge begins
-    when all of its triangles are there; so little work is in it that it waits for no worker.
+    its link's pace and while the store has pace to give, reduces it and goes on. The command takes
+    the factors of one after another.
 
     Parameters
     ----------
@@ -376,7 +401,7 @@ def simulate_cluster(tasks: int, seconds: float, size: float, cluster: Cluster) 
     free = [0.0] * min(cluster.workers, tasks)
     heapq.heapify(free)
     scheduler = store = working = moved = 0.0
-    level, ends = 0, []
+    ends = []
     for own in cost.tolist():
         worker = heapq.heappop(free)
         scheduler = max(scheduler, worker) + cluster.overhead
@@ -386,27 +411,83 @@ def simulate_cluster(tasks: int, seconds: float, size: float, cluster: Cluster) 
         working, moved = working + own, moved + size
         heapq.heappush(free, end)
         ends.append(end)
-    reduced = max(ends)
-    ends.sort()
-    while len(ends) > 1:
-        level += 1
-        merged = []
-        for at in range(0, len(ends), cluster.fan_in):
-            group = ends[at : at + cluster.fan_in]
-            scheduler = max(scheduler if level > 1 else 0.0, group[-1]) + cluster.overhead
-            merged.append(scheduler + len(group) * cluster.merge)
-        ends = merged
+    taken = kept.size / cluster.client + kept.write
+    written = 0.0
+    for end in sorted(ends):
+        written = max(written, end) + taken
     return {
-        "seconds": ends[0],
-        "reduced": reduced,
-        "busy": working / (cluster.workers * ends[0]),
-        "depth": float(level),
+        "seconds": written,
+        "busy": working / (cluster.workers * written),
         "moved": moved,
+        "client": tasks * taken,
         "scheduler": tasks * cluster.overhead,
         "reading": tasks * size / cluster.store,
         "working": working / cluster.workers,
         "log": size / cluster.link + seconds,
     }
+
+
+def merge_on_workers(sources: int, kept: Kept, cluster: Cluster) -> float:
+    """Seconds of the same tree, were its nodes tasks of the cluster: level by level."""
+    found, seconds = sources, 0.0
+    while found > 1:
+        found = -(-found // FAN)
+        rounds = -(-found // cluster.workers)
+        task = FAN * (kept.size / cluster.link + kept.merge)
+        seconds += max(found * cluster.overhead, rounds * task)
+    return seconds
+
+
+def measure_kept(folder: Path) -> Kept:
+    """Of a log of the arm: what is done with its factors."""
+    import dynident as di
+    from dynident.collection.source import read_source
+    from dynident.core.files import write_files
+    from dynident.regression.factors import merge_all
+
+    study, log, out = write_folder(folder), folder / "minute.parquet", folder / "factors"
+    write_log(log, 60.0)
+    di.collect(study, [log], out)
+    content = next(out.glob("*.npz")).read_bytes()
+    fingerprint = json.loads((out / "collection.json").read_text())["fingerprint"]
+    paths = [folder / f"{k}.npz" for k in range(MERGED)]
+    begun = time.perf_counter()
+    work = take_seconds(lambda: [write_files({path: content}) for path in paths]) / MERGED
+    write = (time.perf_counter() - begun) / MERGED
+    parts = [read_source(paths[0], fingerprint).factors] * MERGED
+    read = take_seconds(lambda: [read_source(path, fingerprint) for path in paths]) / MERGED
+    merge_all(parts)
+    merge = take_seconds(lambda: [merge_all(parts) for _ in range(5)]) / (5.0 * MERGED)
+    return Kept(len(content), write, work, read, merge)
+
+
+def describe_merge(kept: Kept, seconds: float) -> list[str]:
+    """What a tree on the workers would save."""
+    cluster, rows = Cluster(256), []
+    for sources in (1_000, 10_000, 100_000):
+        reduced = sources * seconds / cluster.workers
+        taken = sources * (kept.size / cluster.client + kept.write)
+        read, merged = sources * kept.read, sources * kept.merge
+        there = merge_on_workers(sources, kept, cluster)
+        whole = max(reduced, taken) + read + merged
+        rows.append(
+            [f"{sources}", f"{reduced:.0f}", f"{sources * kept.size / 1e9:.1f}", f"{taken:.0f}",
+             f"{read:.0f}", f"{merged:.1f}", f"{there:.1f}", f"{100.0 * merged / whole:.1f}"]
+        )  # fmt: skip
+    return [
+        f"The file of a source has {kept.size / 1e3:.0f} kB, which the command receives (assumed: "
+        f"{Cluster(1).client * 8e-9:g} Gbit/s) and has on the disk in {1e3 * kept.write:.0f} ms by "
+        f"the wall clock of a busy machine, of which {1e3 * kept.work:.1f} ms are work; `identify` "
+        f"reads it in {1e3 * kept.read:.1f} ms, and its part of the tree of fan-in {FAN} takes "
+        f"{1e3 * kept.merge:.2f} ms. All of this is of one process. Were the inner nodes of the "
+        "tree tasks of 256 workers, that is, the last column but one:",
+        "",
+        *markdown(
+            ["hours", "reduced on 256 workers [s]", "of factors [GB]", "received, written [s]",
+             "read [s]", "merged [s]", "merged by workers [s]", "merging, of all [%]"],
+            rows,
+        ),
+    ]  # fmt: skip
 
 
 def tell_bottleneck(found: dict[str, float]) -> str:
@@ -416,6 +497,7 @@ def tell_bottleneck(found: dict[str, float]) -> str:
         "working": "workers",
         "reading": "the store",
         "scheduler": "the scheduler",
+        "client": "the command",
     }
     return words[max(words, key=found.__getitem__)]
 
@@ -437,28 +519,31 @@ def measure_cluster() -> list[str]:
         return ["`pieces` has to be measured first."]
     hour = json.loads(COSTS.read_text())
     seconds, size = hour["all"], hour["stored"]
+    with tempfile.TemporaryDirectory() as name:
+        kept = measure_kept(Path(name))
     rows = []
     for robots in (10, 1_000, 100_000):
         for workers in (16, 256, 4096):
             tasks = robots  # an hour of each
-            found = simulate_cluster(tasks, seconds, size, Cluster(workers))
+            found = simulate_cluster(tasks, seconds, size, kept, Cluster(workers))
             rows.append(
                 [
                     f"{robots}",
                     f"{workers}",
                     f"{found['seconds']:.0f}",
                     f"{100.0 * found['busy']:.0f}",
-                    f"{found['depth']:.0f}",
                     f"{found['moved'] / 1e9:.1f}",
                     f"{found['working']:.1f}",
                     f"{found['reading']:.1f}",
                     f"{found['scheduler']:.1f}",
+                    f"{found['client']:.1f}",
                     tell_bottleneck(found),
                 ]
             )
-    hundred = simulate_cluster(100, seconds, size, Cluster(16))
-    split = simulate_cluster(600_000, seconds / 60.0, size / 60.0, Cluster(4096))
-    wide = simulate_cluster(100_000, seconds, size, replace(Cluster(4096), store=100e9))
+    hundred = simulate_cluster(100, seconds, size, kept, Cluster(16))
+    split = simulate_cluster(600_000, seconds / 60.0, size / 60.0, kept, Cluster(4096))
+    fast = replace(Cluster(4096), store=100e9)
+    wide = simulate_cluster(100_000, seconds, size, kept, fast)
     total = 10_000 * 365 * 24
     core_hours = total * seconds / 3600.0
     stored = total * size
@@ -466,19 +551,23 @@ def measure_cluster() -> list[str]:
         f"One hour of each robot a task: {seconds:.1f} s of a processor and {size / 1e6:.0f} MB of "
         "Parquet, as measured here on a busy machine; what the cluster is beside that is assumed: "
         "a store that gives 10 GB/s to all and 100 MB/s to one worker, 0.5 ms of the scheduler a "
-        "task, merges of 8 triangles of 1 ms each, costs that scatter by 10 %. Seeds are fixed.",
+        f"task, {Cluster(1).client * 8e-9:g} Gbit/s to the command, costs that scatter by 10 %. "
+        "Seeds are fixed.",
         "",
         *markdown(
-            ["robots", "workers", "seconds", "busy [%]", "depth", "read [GB]", "work a worker [s]",
-             "store [s]", "scheduler [s]", "longest"],
+            ["robots", "workers", "seconds", "busy [%]", "read [GB]", "work a worker [s]",
+             "store [s]", "scheduler [s]", "command [s]", "longest"],
             rows,
         ),
         "",
         f"100 robots x 1 h on 16 cores: {hundred['seconds'] / 60.0:.1f} minutes. 10 000 robots "
         f"whose hours are 600 000 files of a minute, on 4096 workers: {split['seconds']:.0f} s, of "
-        f"which the scheduler takes {split['scheduler']:.0f}: {tell_bottleneck(split)} first. With "
+        f"which the scheduler takes {split['scheduler']:.0f} and the command "
+        f"{split['client']:.0f}: {tell_bottleneck(split)} first. With "
         f"a store of 100 GB/s the 100 000 hours take {wide['seconds']:.0f} s on 4096 workers: "
         f"{tell_bottleneck(wide)} first.",
+        "",
+        *describe_merge(kept, seconds),
         "",
         "10 000 robots x 1 year at 1 kHz, all hours of it:",
         "",
@@ -568,8 +657,6 @@ def measure_repeats() -> list[str]:
         *markdown(["a task", "seconds", "tasks from which two processes pay"], rows),
         "",
         *words,
-        "",
-        *describe_merge(problem),
     ]
 
 
@@ -640,38 +727,8 @@ def read_problem(study: Path) -> Any:
     return build_study_problem(chosen, robot, read_study_logs(chosen, robot, "identify")[:1])
 
 
-def describe_merge(problem: Any) -> list[str]:
-    """What it takes to merge triangles where `identify` does it, in one process."""
-    from dynident.collection.reduce import reduce_problem
-    from dynident.collection.source import pack_source, read_source
-    from dynident.regression.factors import merge_all
-
-    source = reduce_problem(problem, f"{0:064d}", {}, None)
-    with tempfile.TemporaryDirectory() as name:
-        paths = [Path(name, f"{k}.npz") for k in range(MERGED)]
-        content = pack_source(source, "robot", "")
-        for path in paths:
-            path.write_bytes(content)
-        read = take_seconds(lambda: [read_source(path, "") for path in paths]) / MERGED
-    parts = [source.factors] * MERGED
-    merged = take_seconds(lambda: [merge_all(parts) for _ in range(5)]) / (5.0 * MERGED)
-    hour = json.loads(COSTS.read_text())["all"]
-    return [
-        f"A source whose log is reduced takes {1e3 * read:.1f} ms to be read and "
-        f"{1e3 * merged:.2f} ms of the merge, a tree of fan-in 8 in the order of hashes, in one "
-        f"process: of {MERGED} sources, {len(content) / 1e3:.0f} kB each. That is "
-        f"{100.0 * merged / hour:.3f} % of what "
-        f"an hour of log takes to be reduced, and {merged / read:.2f} of what reading takes, which "
-        "`identify` has to do anyway: each source is judged by the answer of all others. A hundred "
-        f"thousand sources take {1e5 * merged:.0f} s to be merged here; on 256 workers they "
-        f"take {1e5 * hour / 256:.0f} s to be reduced.",
-    ]
-
-
 SHORT = {"generations": 6}
 """A search of shapes whose engines are compared."""
-MERGED = 512
-"""Sources whose merge is timed."""
 PARTS = ("pieces", "workers", "dask", "kills", "cluster", "repeats")
 
 

@@ -9,11 +9,13 @@ from statsmodels.tsa.statespace.structural import UnobservedComponents
 
 from dynident.collection import drift
 from dynident.collection.drift import (
+    APART,
     KINDS,
     LEVEL,
     NOTHING,
     SIZES,
     WALK,
+    WALKS,
     Comparison,
     Followed,
     estimate_scatter,
@@ -54,7 +56,7 @@ def test_ratios_are_those_of_the_restricted_likelihood():
     deviation, warmth = rng.uniform(0.5, 1.5, 7), rng.normal(size=7)
     one = compare(times, deviation, warmth - np.mean(warmth))
     y, X = rng.normal(size=7) + 0.3 * times, one.regressors
-    A, _, unit = one.frame
+    A, unit = one.frame
     found = one.weigh((A.T @ y)[:, None])[:, :, 0]
 
     def measure(V: Array) -> float:
@@ -83,25 +85,81 @@ def test_the_line_is_the_smoother_of_the_local_level_model():
     told = model.smooth([scatter**2, step**2])
     one = compare(np.arange(count) + 1.0, np.full(count, scatter))
     size = step * np.sqrt(count - 1.0) / scatter
-    lines = []
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(drift, "SIZES", np.array([size]))
-        lines = one.draw_line(y, [WALK], np.eye(count))
-    np.testing.assert_allclose(lines[0], told.smoothed_state[0], rtol=1e-6)
-    np.testing.assert_allclose(lines[1] ** 2, told.smoothed_state_cov[0, 0], rtol=1e-6)
     ends = np.zeros((1, count))
     ends[0, [0, -1]] = -1.0, 1.0
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(drift, "SIZES", np.array([size]))
-        change, error = one.draw_line(y, [WALK], ends)
-    assert change[0] == pytest.approx(lines[0][-1] - lines[0][0])
-    assert 0.0 < error[0] < np.hypot(lines[1][0], lines[1][-1])  # both ends share the constant
+        maps, spread = one.smooth_levels(np.eye(count), WALK)
+        line = maps @ y
+        maps, error = one.smooth_levels(ends, WALK)
+        change = maps @ y
+    np.testing.assert_allclose(line[0], told.smoothed_state[0], rtol=1e-6)
+    np.testing.assert_allclose(spread[0], told.smoothed_state_cov[0, 0], rtol=1e-6)
+    assert change[0, 0] == pytest.approx(line[0, -1] - line[0, 0])
+    assert 0.0 < error[0, 0] < spread[0, 0] + spread[0, -1]  # both ends share the constant
 
 
-@pytest.mark.parametrize("sessions", [6, 12])
-def test_intervals_of_the_line_cover(sessions):
-    """Walks whose size is drawn, steps and slopes; benchmarks/drift.py has more of them."""
+def test_the_line_is_the_mean_over_dense_models():
+    """Each size of a walk, an outlier beside it, or a shift by its own normal distribution."""
+    rng = np.random.default_rng(3)
+    count = 7
+    times, deviation = np.sort(rng.uniform(0.0, 9.0, count)), rng.uniform(0.5, 1.5, count)
+    warmth = rng.normal(size=count)
+    one = compare(times, deviation, warmth - np.mean(warmth))
+    y, X, unit = rng.normal(size=count) + 0.4 * times, one.regressors, one.frame[1]
+    y[4] += 5.0
+    rows = rng.normal(size=(3, count))
+    walk, steps = one.shapes[WALK], [s for s in one.shapes if s.kind == "shift"]
+    noise, found = np.diag(deviation**2), []
+
+    def add(prior: float, root: Array, size: float, apart: Array) -> None:
+        """The density of what neither a nor b moves, and ``a + f`` by regression."""
+        V = noise + (unit * size) ** 2 * root @ root.T + apart
+        inverse = np.linalg.inv(V)
+        P = inverse - inverse @ X @ np.linalg.solve(X.T @ inverse @ X, X.T @ inverse)
+        volume = np.linalg.slogdet(V)[1] + np.linalg.slogdet(X.T @ inverse @ X)[1]
+        log = np.log(prior * size) - 0.5 * (volume + y @ P @ y)
+        design, rest = np.hstack([X, unit * size * root]), np.linalg.inv(noise + apart)
+        known = np.diag(np.append(np.zeros(X.shape[1]), np.ones(root.shape[1])))
+        covariance = np.linalg.inv(design.T @ rest @ design + known)
+        asked = rows @ design
+        asked[:, 1] = 0.0  # levels are at one temperature
+        found.append(
+            (
+                log,
+                asked @ covariance @ design.T @ rest @ y,
+                np.diag(asked @ covariance @ asked.T),
+            )
+        )
+
+    for size in SIZES:
+        add((1.0 - APART) * WALKS, walk.root, size, 0.0 * noise)
+        for shape in steps:
+            add((1.0 - WALKS) / len(steps), shape.root, size, 0.0 * noise)
+        for k in range(count):
+            for other in SIZES:
+                alone = np.diag((unit * other) ** 2 * (np.arange(count) == k))
+                add(APART * WALKS / count / len(SIZES), walk.root, size, alone)
+    logs, lines, spreads = (np.array(each) for each in zip(*found, strict=True))
+    weights = np.exp(logs - logsumexp(logs))
+    mean = weights @ lines
+    line, band = one.draw_line(y, rows)
+    np.testing.assert_allclose(line, mean, atol=1e-9)
+    np.testing.assert_allclose(band**2, weights @ (spreads + (lines - mean) ** 2), rtol=1e-9)
+
+
+def test_a_line_is_at_one_temperature_even_where_one_session_alone_tells_it():
+    times, warmth = np.arange(1.0, 7.0), 20.0 * (np.arange(6) == 2)
+    y = np.array([1.0, 1.1, 4.0, 0.9, 1.0, 1.1])
+    one = compare(times, np.full(6, 0.1), warmth - np.mean(warmth))
+    line, band = one.draw_line(y, np.eye(6))
+    assert np.all(np.isfinite(band))
+    np.testing.assert_allclose(line, np.mean(y), atol=0.15)
+
+
+@pytest.mark.parametrize(("kind", "sessions"), [("grows", 6), ("grows", 12), ("outlier", 6)])
+def test_intervals_of_the_line_cover(kind, sessions):
+    """Walks of any size and slopes, or one session apart; benchmarks/drift.py has more of them."""
     rng = np.random.default_rng(sessions)
     times = np.arange(1.0, sessions + 1.0)
     hits = []
@@ -110,9 +168,11 @@ def test_intervals_of_the_line_cover(sessions):
         walk = np.cumsum(rng.normal(size=sessions)) / np.sqrt(sessions - 1.0)
         slope = times / sessions
         deviation = np.hypot(1.0, rng.uniform(0.1, 0.6, sessions))
-        f = size * (walk, walk, slope)[k % 3]
+        f = size * (walk, walk, slope)[k % 3] if kind == "grows" else np.zeros(sessions)
         y = f + deviation * rng.normal(size=sessions)
-        line, band = compare(times, deviation).draw_line(y, [WALK], np.eye(sessions))
+        if kind == "outlier":
+            y[rng.integers(sessions)] += 5.0
+        line, band = compare(times, deviation).draw_line(y, np.eye(sessions))
         hits.append(np.abs(line - f) < 1.96 * band)
     assert 0.92 < np.mean(hits) < 0.985
 

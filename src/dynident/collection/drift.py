@@ -17,13 +17,13 @@ it can be, where chi squared does not hold (Shephard and Harvey 1990; Good 1992)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp, stdtrit
+from scipy.special import stdtrit
 
 from dynident.collection.member import Member, find_date
 from dynident.collection.population import MANY, NORMAL
@@ -43,6 +43,9 @@ FINE = np.append(0.0, np.geomspace(0.1, 100.0, 60))
 NOTHING, WALK = 0.5, 0
 """Probability beforehand of no change, of which drift, shift and outlier share the rest; and which
 shape the random walk is."""
+WALKS, APART = 0.9, 0.5
+"""Probabilities beforehand for the line: of a walk, else it is a shift; and that one session of a
+walk is an outlier."""
 KINDS = ("drift", "shift", "outlier")
 LONG, WARMER, WIDE, LEAST = 3, 1.0, 1e3, 2.0
 """Sessions that are followed, at least; by how much temperatures have to differ [K]; by how much
@@ -181,27 +184,31 @@ class Comparison:
     shapes: Sequence[Shape]
 
     @cached_property
-    def frame(self) -> tuple[Array, Array, float]:
-        """``A``, the weights of the constant, shape (sessions,), and the unit of sizes."""
+    def frame(self) -> tuple[Array, float]:
+        """``A`` and the unit of sizes."""
         scaled = self.regressors / self.deviation[:, None]
         Q, _ = np.linalg.qr(scaled, mode="complete")
-        constant = np.linalg.pinv(scaled)[0] / self.deviation
         unit = 1.0 / np.sqrt(np.mean(self.deviation**-2.0))
-        return Q[:, scaled.shape[1] :] / self.deviation[:, None], constant, unit
+        return Q[:, scaled.shape[1] :] / self.deviation[:, None], unit
 
     @cached_property
-    def turned(self) -> list[tuple[Array, Array, Array]]:
-        """Of each shape, at the unit of sizes: axes of contrasts, singular values, axes of g."""
-        A, _, unit = self.frame
-        axes, lengths = self.single
-        walk = np.linalg.svd(unit * (A.T @ self.shapes[WALK].root), full_matrices=False)
-        one = np.ones((1, 1))
-        return [walk, *((axes[:, [k]], lengths[[k]], one) for k in range(len(lengths)))]
+    def constant(self) -> Array:
+        """Weights by which sessions tell a, where f is nothing, shape (sessions,)."""
+        scaled = self.regressors / self.deviation[:, None]
+        return np.asarray(np.linalg.pinv(scaled)[0] / self.deviation)
+
+    @cached_property
+    def walk(self) -> tuple[Array, Array, Array]:
+        """Axes of contrasts, singular values and axes of g of the walk, at the unit of sizes."""
+        A, unit = self.frame
+        columns = unit * (A.T @ self.shapes[WALK].root)
+        axes, lengths, own = np.linalg.svd(columns, full_matrices=False)
+        return axes, lengths, own
 
     @cached_property
     def single(self) -> tuple[Array, Array]:
         """Axes and singular values of all shapes but the walk, which have one."""
-        A, _, unit = self.frame
+        A, unit = self.frame
         columns = unit * (A.T @ np.hstack([shape.root for shape in self.shapes[WALK + 1 :]]))
         lengths = np.linalg.norm(columns, axis=0)
         return columns / np.maximum(lengths, TINY), lengths
@@ -213,7 +220,7 @@ class Comparison:
         ----------
         contrasts : ndarray, shape (m, draws)
         """
-        walk, values, _ = self.turned[WALK]
+        walk, values, _ = self.walk
         axes, lengths = self.single
         grown = (SIZES[:, None] * values) ** 2
         told = (grown / (1.0 + grown)) @ (walk.T @ contrasts) ** 2
@@ -226,56 +233,118 @@ class Comparison:
     def measure_likelihood(self, values: Array) -> float:
         """Logarithm of the restricted likelihood, whatever f is."""
         contrasts = self.frame[0].T @ values
-        log = logsumexp(np.append(self.weigh(contrasts[:, None]), np.log(NOTHING)))
+        log = add_logarithms(np.append(self.weigh(contrasts[:, None]), np.log(NOTHING)))
         scaled = self.regressors / self.deviation[:, None]
         volume = np.sum(np.log(self.deviation)) + 0.5 * np.linalg.slogdet(scaled.T @ scaled)[1]
         return float(log - volume - 0.5 * contrasts @ contrasts)
 
-    def draw_line(self, values: Array, chosen: Sequence[int], rows: Array) -> tuple[Array, Array]:
-        """Levels, scatter aside, combined, and their standard errors.
+    def draw_line(self, values: Array, rows: Array) -> tuple[Array, Array]:
+        """Levels ``a + f``, combined, and their standard errors.
 
-        Sizes are uniform beforehand (Gelman 2006), and the shapes that are chosen equally likely.
+        Averaged are walks, walks with an outlier, and shifts, by their probabilities (Hoeting et
+        al. 1999), whatever is told; sizes of walks and shifts are uniform beforehand (Gelman 2006).
 
         Parameters
         ----------
         rows : ndarray, shape (k, sessions)
             Combinations that are asked for.
         """
-        A, constant, unit = self.frame
-        contrasts = A.T @ values
-        logs = self.weigh(contrasts[:, None])[[*chosen], :, 0] + np.log(SIZES)
-        weights = np.exp(logs - logsumexp(logs))
-        ones = np.sum(rows, axis=1)
-        lines, spreads = [], []
-        for k in chosen:
-            axes, singular, own = self.turned[k]
-            moved = unit * (rows - np.outer(ones, constant)) @ self.shapes[k].root
-            told = moved @ own.T
-            for size in SIZES:
-                gain = size**2 * singular / (1.0 + (size * singular) ** 2)
-                lines.append(told @ (gain * (axes.T @ contrasts)))
-                known = told**2 @ (size**2 * gain * singular)
-                spreads.append(np.maximum(size**2 * np.sum(moved**2, axis=1) - known, 0.0))
-        share = weights.ravel()
-        mean = share @ np.array(lines)
-        spread = share @ (np.array(spreads) + (np.array(lines) - mean) ** 2)
-        level = np.sum((constant * self.deviation) ** 2)
-        return mean + ones * (constant @ values), np.sqrt(spread + ones**2 * level)
+        logs = self.weigh((self.frame[0].T @ values)[:, None])[:, :, 0] + np.log(SIZES)
+        logs -= np.log([[shape.prior] for shape in self.shapes])
+        steps = [k for k, shape in enumerate(self.shapes) if shape.kind == "shift"]
+        maps, spreads = self.smooth_levels(rows, WALK)
+        found = [(logs[WALK] + np.log((1.0 - APART) * WALKS), maps @ values, spreads)]
+        for log, line, spread in self.leave_outliers(values, maps, spreads):
+            beforehand = np.log(APART * WALKS / len(values) / len(SIZES))
+            found.append(((logs[WALK, :, None] + log).ravel() + beforehand, line, spread))
+        for k in steps:
+            maps, spreads = self.smooth_levels(rows, k)
+            found.append((logs[k] + np.log((1.0 - WALKS) / len(steps)), maps @ values, spreads))
+        weights, lines, spreads = (np.concatenate(each) for each in zip(*found, strict=True))
+        weights = np.exp(weights - add_logarithms(weights))
+        mean = weights @ lines
+        return mean, np.sqrt(weights @ (spreads + (lines - mean) ** 2))
+
+    def smooth_levels(self, rows: Array, k: int) -> tuple[Array, Array]:
+        """What values are multiplied by for levels by one shape of each size, and variances.
+
+        Contrasts tell f, and what sessions tell of a beside f does not depend on them.
+
+        Returns
+        -------
+        maps : ndarray, shape (sizes, k, sessions)
+        spreads : ndarray, shape (sizes, k)
+        """
+        A, unit = self.frame
+        if k == WALK:
+            axes, lengths, own = self.walk
+        else:
+            axes, lengths = (each[..., [k - WALK - 1]] for each in self.single)
+            own = np.ones((1, 1))
+        level = np.outer(np.sum(rows, axis=1), self.constant)
+        moved = unit * (rows - level) @ self.shapes[k].root
+        told, squares = moved @ own.T, SIZES[:, None] ** 2
+        gain = squares * lengths / (1.0 + squares * lengths**2)
+        maps = level + (told * gain[:, None]) @ (A @ axes).T
+        known = (squares * gain * lengths) @ (told**2).T
+        spreads = np.maximum(squares * np.sum(moved**2, axis=1) - known, 0.0)
+        return maps, spreads + level**2 @ self.deviation**2
+
+    def leave_outliers(
+        self, values: Array, maps: Array, spreads: Array
+    ) -> Iterator[tuple[Array, Array, Array]]:
+        """Levels by walks with an outlier of any size, session by session.
+
+        With ``P`` the inverse covariance of y, a and b aside, an outlier in session k is ``P_k y /
+        P_kk`` to within ``1 / P_kk`` (de Jong and Penzer 1998).
+
+        Parameters
+        ----------
+        maps, spreads : ndarray
+            Without; see `smooth_levels`.
+
+        Yields
+        ------
+        log : ndarray, shape (sizes, sizes)
+            Logarithms of the densities over those without, by the size of the walk and its own.
+        lines, spreads : ndarray, shape (sizes * sizes, k)
+        """
+        A, unit = self.frame
+        axes, lengths, _ = self.walk
+        B, squares = A @ axes, (unit * SIZES) ** 2
+        gain = 1.0 - 1.0 / (1.0 + (SIZES[:, None] * lengths) ** 2)
+        for k in range(len(values)):
+            P = A @ A[k] - (gain * B[k]) @ B.T
+            apart, grown = (P @ values)[:, None], squares * P[:, [k]]
+            share = squares / (1.0 + grown)  # P_kk is 0 of the one session that tells b
+            log = 0.5 * (share * apart**2 - np.log1p(grown))
+            moved = maps[:, None, :, k]
+            lines = (maps @ values)[:, None] - (share * apart)[..., None] * moved
+            wider = spreads[:, None] + share[..., None] * moved**2
+            yield log, *(each.reshape(-1, maps.shape[1]) for each in (lines, wider))
 
     def fit_walk(self, values: Array) -> float:
         """Standard deviation of the random walk from first to last session, by REML; 0 is none."""
-        A, _, unit = self.frame
-        axes, singular, _ = self.turned[WALK]
-        grown = (FINE[:, None] * singular) ** 2
+        A, unit = self.frame
+        axes, lengths, _ = self.walk
+        grown = (FINE[:, None] * lengths) ** 2
         told = (grown / (1.0 + grown)) @ (axes.T @ (A.T @ values)) ** 2
         return float(unit * FINE[np.argmax(told - np.sum(np.log1p(grown), axis=1))])
 
-    def find_size(self, values: Array, shape: Shape) -> tuple[float, float]:
-        """Size of a step or of one session apart by least squares, and its standard error."""
-        A = self.frame[0]
-        column = A.T @ shape.root[:, 0]
-        length = float(column @ column)
-        return float(column @ (A.T @ values)) / length, 1.0 / float(np.sqrt(length))
+    def find_size(
+        self, values: Array, likely: Sequence[int], weights: Array
+    ) -> tuple[float, float]:
+        """Size of a step or of one session apart by least squares, and its standard error.
+
+        Averaged over the shapes that are likely, with these weights.
+        """
+        A, unit = self.frame
+        axes, lengths = self.single
+        own = [k - WALK - 1 for k in likely]
+        sizes = unit * (axes[:, own].T @ (A.T @ values)) / lengths[own]
+        mean = float(weights @ sizes)
+        spread = weights @ ((unit / lengths[own]) ** 2 + (sizes - mean) ** 2)
+        return mean, float(np.sqrt(spread))
 
     def count_chance(self, factor: float, freedom: float) -> float:
         """Share of contrasts of no change whose Bayes factor has a logarithm as large.
@@ -292,6 +361,11 @@ class Comparison:
             drawn += BLOCK
             beyond += int(np.sum(np.sum(shares, axis=(0, 1)) >= 1.0))
         return (beyond + 1) / (drawn + 1)
+
+
+def add_logarithms(logs: Array) -> float:
+    """Logarithm of the sum."""
+    return float(np.logaddexp.reduce(logs.ravel()))
 
 
 @dataclass(frozen=True)
@@ -364,8 +438,9 @@ def follow_sessions(robot: Followed, series: Series, names: Sequence[str]) -> Co
     values, shapes = robot.values[:, series.place], list_shapes(robot.times)
     one = robot.compare(series.place, series.scatter, shapes)
     logs = one.weigh((one.frame[0].T @ values)[:, None])[:, :, 0]
-    chance = one.count_chance(float(logsumexp(logs)), series.freedom)
-    by_shape = np.exp(logsumexp(logs, axis=1) - logsumexp(logs))
+    factor = add_logarithms(logs)
+    chance = one.count_chance(factor, series.freedom)
+    by_shape = np.sum(np.exp(logs - factor), axis=1)
     own = {kind: [k for k, s in enumerate(shapes) if s.kind == kind] for kind in KINDS}
     share = {kind: float(np.sum(by_shape[places])) for kind, places in own.items()}
     kind = max(KINDS, key=lambda each: share[each]) if chance < series.level else ""
@@ -374,14 +449,14 @@ def follow_sessions(robot: Followed, series: Series, names: Sequence[str]) -> Co
     if kind in ("shift", "outlier"):
         best = max(own[kind], key=lambda k: by_shape[k])
         session = names[shapes[best].session]
-        if kind == "outlier":  # the line is that of all others
+        if kind == "outlier":  # the walk is that of all others
             apart = one.deviation * (1.0 + WIDE * shapes[best].root[:, 0])
             alone = replace(one, deviation=apart)
-    chosen = own["shift"] if kind == "shift" else [WALK]
-    line, band = alone.draw_line(values, chosen, rows)
+    line, band = one.draw_line(values, rows)
     size, error = float(line[-1]), float(band[-1])
-    if session:
-        size, error = one.find_size(values, shapes[best])
+    if session:  # that of a shift, whenever it was; of an outlier, of that session
+        likely = own[kind] if kind == "shift" else [best]
+        size, error = one.find_size(values, likely, by_shape[likely] / np.sum(by_shape[likely]))
     wider = float(stdtrit(series.freedom, 0.975)) / NORMAL
     return Course(
         series.what,

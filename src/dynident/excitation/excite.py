@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from scipy.linalg import block_diag
