@@ -25,6 +25,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -616,8 +617,10 @@ def measure_repeats() -> list[str]:
     problem = read_problem(folder / "study.toml")
     fit = di.identify(problem, "pc-idim-ls", doctor=False, bootstrap=0)
 
-    def identify(method: str, **more: Any) -> float:
-        return take_seconds(lambda: di.identify(problem, method, doctor=False, **more))
+    def bootstrap(count: int) -> float:
+        return take_seconds(
+            lambda: di.identify(problem, "pc-idim-ls", doctor=False, bootstrap=count)
+        )
 
     def search(starts: int) -> None:
         di.excite(fit.robot, duration=5.0, starts=starts, collision=False, floor=False, time=1e4)
@@ -626,32 +629,88 @@ def measure_repeats() -> list[str]:
         warm()
     code = "import dynident as di; from dynident.study import sample, excite; di.load_robot"
     begin = take_seconds(lambda: subprocess.run([sys.executable, "-c", code], check=True))
-    few, many = (identify("pc-idim-ls", bootstrap=count) for count in (60, 660))
-    ga = [identify("ga", generations=count) for count in (5, 25)]
-    pf = [identify("pf", steps=count) for count in (2, 6)]
-    chains = take_seconds(lambda: di.sample(fit, 1024, anyway=True)) / 4.0
-    rows = [
-        ("`identify`, 60 replicates of the bootstrap", (many - few) / 10.0, "no"),
-        ("`ga`, a generation of 300 sets", (ga[1] - ga[0]) / 20.0, "no"),
-        ("`pf`, a step of 500 particles", (pf[1] - pf[0]) / 4.0, "no"),
-        ("`sample`, 256 chains", chains, "yes"),
-        ("`excite`, a start", take_seconds(lambda: search(2)) / 2.0, "yes"),
+    few, many = bootstrap(60), bootstrap(660)
+    searches, words = measure_searches(problem)
+    tasks = [
+        ("`identify`, 8 replicates of the bootstrap", 8.0 * (many - few) / 600.0),
+        *searches,
+        ("`sample`, 256 chains", take_seconds(lambda: di.sample(fit, 512, anyway=True)) / 2.0),
+        ("`excite`, a start", take_seconds(lambda: search(2)) / 2.0),
         (
             "`reproduce ardiani2024`, a draw by five methods",
             take_seconds(lambda: estimate_draw(Draw(ACTUAL, 1, DRAWN))),
-            "yes",
         ),
+    ]
+    handed = measure_handing(problem.base.count)
+    rows = [
+        [what, f"{took:.4f}", f"{2.0 * begin / took:.0f}" if took > 2.0 * handed else "never"]
+        for what, took in tasks
     ]
     active = ", ".join(fit.estimate.active) or "none"
     return [
         f"Seconds of the processor, one BLAS thread, after compilation; the TX40's log of 9 s, of "
-        f"whose constraints are active: {active}. To begin a process takes {begin:.2f} s.",
+        f"whose constraints are active: {active}. To begin a process takes {begin:.2f} s, to hand "
+        f"out a task of as many numbers as a portion of `ga` has {handed:.4f} s. Two processes pay "
+        "where half of the tasks take longer than a process that begins, and each longer than "
+        "twice what it takes to hand it out.",
         "",
-        *markdown(
-            ["a task", "seconds", "over that of a process", "on engines"],
-            [[what, f"{took:.3f}", f"{took / begin:.2f}", where] for what, took, where in rows],
-        ),
+        *markdown(["a task", "seconds", "tasks from which two processes pay"], rows),
+        "",
+        *words,
     ]
+
+
+def measure_searches(problem: Any) -> tuple[list[tuple[str, float]], list[str]]:
+    """Tasks of ga and pf, and what two processes make of a search of shapes, in words."""
+    from dynident.consistency.knowledge import Knowledge
+    from dynident.core.progress import ignore_progress
+    from dynident.core.side_by_side import Engine
+    from dynident.estimators.covariance import ErrorBars
+    from dynident.search.ranges import PORTION, Region, build_search_task
+    from dynident.search.shape_search import build_shape_task, search_start_shapes
+    from dynident.search.shapes import fit_at_usual_shapes, limit_to_visible_speeds
+
+    linear = build_search_task(problem, Region(), Knowledge(), ErrorBars()).searchable
+    curved = problem.with_drives("stribeck")
+    shapes, _ = build_shape_task(fit_at_usual_shapes(limit_to_visible_speeds(curved)))
+    found = []
+    for task, count in ((linear, PORTION), (shapes, 4)):
+        sets = np.random.default_rng(0).uniform(task.low, task.high, (count, len(task.low)))
+        task.cost(sets)
+        many = [take_seconds(partial(task.cost, sets)) for _ in range(3)]
+        found.append(float(np.median(many)) * task.portion / count)
+    known: list[tuple[float, Any]] = []
+    for workers in (1, 2):
+        begun = time.perf_counter()
+        own, words = search_start_shapes(
+            curved, "ga", SHORT, ignore_progress, Engine(workers=workers)
+        )  # fmt: skip
+        known.append((time.perf_counter() - begun, own.idim.shape))
+    (alone, one), (together, other) = known
+    return [
+        (f"`ga`, `pf`: {PORTION} sets of parameters", found[0]),
+        ("`ga`, `pf`: a set of shapes of `stribeck`, a pass over the log", found[1]),
+    ], [
+        f"`ga` over the shapes of `stribeck` ({words}) takes {alone:.1f} s of wall clock in this "
+        f"process and {together:.1f} s in two that it begins, with "
+        f"{'the same bits' if one == other else 'OTHER BITS'}.",
+    ]
+
+
+def measure_handing(numbers: int) -> float:
+    """Seconds that it takes to hand out a task whose work is nothing."""
+    from dynident.core.side_by_side import Engine, gather_repeatedly
+    from dynident.search.ranges import PORTION
+
+    sets = np.zeros((PORTION, numbers))
+
+    def gather(groups: int) -> None:
+        with gather_repeatedly(len, Engine(workers=2), "handing out") as gathered:
+            for _ in range(groups):
+                gathered([sets, sets])
+
+    few, many = (take_seconds(partial(gather, groups)) for groups in (5, 55))
+    return (many - few) / 100.0
 
 
 def read_problem(study: Path) -> Any:
@@ -668,6 +727,8 @@ def read_problem(study: Path) -> Any:
     return build_study_problem(chosen, robot, read_study_logs(chosen, robot, "identify")[:1])
 
 
+SHORT = {"generations": 6}
+"""A search of shapes whose engines are compared."""
 PARTS = ("pieces", "workers", "dask", "kills", "cluster", "repeats")
 
 

@@ -22,6 +22,10 @@ def square(task: tuple[int, str]) -> int:
     return number * number
 
 
+def tell_process(number: int) -> int:
+    return os.getpid()
+
+
 def take_memory(gigabytes: float) -> int:
     return len(bytearray(int(gigabytes * 1e9)))
 

@@ -283,7 +283,7 @@ def test_one_right_hand_side_after_another_gives_each_its_answer(size, monkeypat
         assert off < 5e-3 * max(1.0, np.linalg.norm(A @ (answer - x)))
     assert not attempts
     # whoever solves it, and after what
-    np.testing.assert_array_equal(repeated.minimisers(changes, workers=3), found)
+    np.testing.assert_array_equal(repeated.minimisers(changes, threads=3), found)
     np.testing.assert_array_equal(repeated.minimisers(changes[5:6])[0], found[5])
 
 

@@ -1,10 +1,15 @@
-"""What repeats runs side by side: the same bits on every engine, in whatever order it is done."""
+"""What repeats runs side by side: the same bits on every engine, in whatever order it is done.
+
+What a search gathers at each of its steps, too.
+"""
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,25 +17,35 @@ import pytest
 import toy
 from clusters import start_processes
 from test_excitation import QUICK, ROBOT
+from test_search import rubbing
 
 import dynident as di
 from dynident.conic.cones import Definite
+from dynident.consistency.constraints import LinkMass
 from dynident.consistency.draws import CHAINS, Normal, Region, draw_by_hit_and_run
 from dynident.core import side_by_side
-from dynident.core.errors import ComputationError
+from dynident.core.errors import ComputationError, InputError
 from dynident.core.progress import ignore_progress
 from dynident.core.side_by_side import HERE, Engine, Lost, gather_side_by_side
 from dynident.excitation import design
+from dynident.methods.options import estimate
+from dynident.search import ranges
+from dynident.search.shape_search import search_start_shapes
 from dynident_papers.ardiani2024 import draws, estimated
 from dynident_papers.brunot2019 import estimated as output_errors
 from dynident_papers.brunot2019.simulated import REDUCED
 
 
-def run_backwards(work: Callable[[Any], Any], tasks: list[Any], engine: Engine):
+@contextmanager
+def run_backwards(work: Callable[[Any], Any], engine: Engine):
     """As other processes do it: what crosses is plain data, and the last may be ready first."""
-    for k in reversed(range(len(tasks))):
-        own, task = pickle.loads(pickle.dumps((work, tasks[k])))
-        yield k, pickle.loads(pickle.dumps(own(task)))
+
+    def run(tasks):
+        for k in reversed(range(len(tasks))):
+            own, task = pickle.loads(pickle.dumps((work, tasks[k])))
+            yield k, pickle.loads(pickle.dumps(own(task)))
+
+    yield run
 
 
 @pytest.fixture
@@ -112,6 +127,89 @@ def test_a_result_that_has_to_be_there_is_missed():
         gather_side_by_side(Ends(1), range(3), HERE, ignore_progress, "counting")
 
 
+@cache
+def bound_problem() -> di.Problem:
+    robot = toy.arm(2)
+    return di.Problem(robot, toy.on_its_motion(toy.log(robot, noise=1.0)[0]))
+
+
+BOUND = (LinkMass("link_2", upper=0.5),)
+"""Which is active."""
+
+
+def bootstrap(engine: Engine) -> np.ndarray:
+    """More replicates than one task has."""
+    found = estimate(
+        bound_problem(), "pc-idim-ls", ignore_progress, engine, constraints=BOUND, bootstrap=30
+    )
+    assert "bootstrap of the cone problem, 30 replicates" in found.covariance.name
+    return found.covariance.matrix
+
+
+SEARCHES: dict[str, dict[str, Any]] = {
+    "ga": {"population": 70, "generations": 3},
+    "pf": {"particles": 70, "steps": 2},
+}
+
+
+def search_ranges(method: str, engine: Engine, **options: Any) -> np.ndarray:
+    given = {**SEARCHES[method], **options}
+    return estimate(bound_problem(), method, ignore_progress, engine, **given).history
+
+
+def search_shapes(method: str, engine: Engine) -> tuple[float, ...]:
+    """Each set is a pass over the log, and a task."""
+    least = {key: 10 if k == 0 else 1 for k, key in enumerate(SEARCHES[method])}
+    found, words = search_start_shapes(rubbing(), method, least, ignore_progress, engine)
+    assert "after 1 " in words
+    return found.idim.shape
+
+
+def test_replicates_of_the_bootstrap_are_the_same_on_any_engine(backwards):
+    assert np.array_equal(bootstrap(backwards), bootstrap(HERE))
+
+
+@pytest.mark.parametrize("objective", ["least-squares", "mean-and-spread"])
+@pytest.mark.parametrize("method", SEARCHES)
+def test_populations_are_the_same_on_any_engine(method, objective, backwards, monkeypatch):
+    monkeypatch.setattr(ranges, "PORTION", 16)
+    here = search_ranges(method, HERE, objective=objective)
+    assert np.array_equal(search_ranges(method, backwards, objective=objective), here)
+
+
+@pytest.mark.parametrize("method", SEARCHES)
+def test_shapes_are_searched_alike_on_any_engine(method, backwards):
+    assert search_shapes(method, backwards) == search_shapes(method, HERE)
+
+
+def test_a_search_goes_on_from_its_state_on_another_engine(backwards, tmp_path, monkeypatch):
+    monkeypatch.setattr(ranges, "PORTION", 16)
+    file = str(tmp_path / "state.npz")
+    search_ranges("ga", HERE, generations=2, search_state=file)
+    resumed = search_ranges("ga", backwards, search_state=file)
+    assert np.array_equal(resumed, search_ranges("ga", HERE))
+
+
+def test_a_problem_crosses_processes_without_the_rows_that_it_keeps():
+    problem = di.Problem(bound_problem().robot, bound_problem().samples, progress=lambda *_: None)
+    before = len(pickle.dumps(problem))
+    rows = sum(each.nbytes for stretch in problem.rows() for each in stretch.X)
+    crossed = pickle.loads(pickle.dumps(problem))
+    assert len(pickle.dumps(problem)) < before + rows / 4
+    for one, other in zip(problem.factors.groups, crossed.factors.groups, strict=True):
+        assert np.array_equal(one.factor, other.factor)
+
+
+def test_an_engine_is_refused_where_nothing_repeats():
+    words = "method wls repeats nothing that an engine could run; smooth, ga, pf, pc-\\* do"
+    for call in (di.identify, estimate):
+        given = {"engine": Engine(workers=2)} if call is di.identify else {}
+        rest = () if given else (ignore_progress, Engine(workers=2))
+        with pytest.raises(InputError, match=words):
+            call(bound_problem(), "wls", *rest, **given)
+    assert di.identify(bound_problem(), "wls", doctor=False, engine=HERE).method == "wls"
+
+
 def repeat_draws(engine: Engine) -> tuple[draws.Drawn, ...]:
     return draws.estimate_draws((draws.QUIET,), ("wls",), draws=2, engine=engine)
 
@@ -143,10 +241,12 @@ def test_cases_of_papers_are_the_same_on_any_engine(backwards):
 
 
 @pytest.mark.long
-def test_the_same_bits_in_processes_and_on_a_cluster():
-    robot = toy.arm(2)
-    recording, _ = toy.log(robot, noise=1.0)
-    fit = di.identify(di.Problem(robot, toy.on_its_motion(recording)))
+def test_the_same_bits_in_processes_and_on_a_cluster(monkeypatch):
+    monkeypatch.setattr(ranges, "PORTION", 16)
+    fit = di.identify(bound_problem())
+    replicates = bootstrap(HERE)
+    populations = {method: search_ranges(method, HERE) for method in SEARCHES}
+    shapes = {method: search_shapes(method, HERE) for method in SEARCHES}
     chains, drawn = draw_chains(HERE), di.sample(fit, 300).theta
     here, repeated = search(HERE), repeat_draws(HERE)
     with start_processes() as cluster:
@@ -155,5 +255,9 @@ def test_the_same_bits_in_processes_and_on_a_cluster():
             assert np.array_equal(draw_chains(engine), chains)
             assert np.array_equal(di.sample(fit, 300, engine=engine).theta, drawn)
             assert np.array_equal(search(engine).trajectory.C, here.trajectory.C)
+            assert np.array_equal(bootstrap(engine), replicates)
+            for method in SEARCHES:
+                assert np.array_equal(search_ranges(method, engine), populations[method])
+                assert search_shapes(method, engine) == shapes[method]
             for one, other in zip(repeat_draws(engine), repeated, strict=True):
                 assert np.array_equal(one.errors, other.errors)

@@ -12,8 +12,9 @@ from pathlib import Path
 import dask
 import pytest
 from clusters import start_processes, start_threads
-from tasks import fail, refuse, square, take_memory, wait_a_little
+from tasks import fail, refuse, square, take_memory, tell_process, wait_a_little
 
+from dynident.core import side_by_side
 from dynident.core.errors import ComputationError, DynidentError, InputError
 from dynident.core.progress import ignore_progress
 from dynident.core.side_by_side import (
@@ -23,6 +24,7 @@ from dynident.core.side_by_side import (
     Engine,
     Lost,
     choose_engine,
+    gather_repeatedly,
     run_batch,
     run_side_by_side,
 )
@@ -85,6 +87,14 @@ def test_a_worker_reuses_memory_though_it_was_told_not_to(monkeypatch):
     assert after < before / 10
 
 
+def test_processes_begin_once_for_group_after_group():
+    with gather_repeatedly(tell_process, Engine(workers=2), "telling") as gather:
+        groups = [gather(range(count)) for count in (4, 1, 3)]
+    assert list(map(len, groups)) == [4, 1, 3]
+    assert set(groups[1]) == {os.getpid()}  # one alone is sooner done here
+    assert len({*groups[0], *groups[2]} - {os.getpid()}) <= 2
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="no other system keeps to this limit")
 def test_a_task_that_needs_more_memory_than_it_may_is_named():
     one, other = gather(take_memory, [0.001, 3.0], Engine(memory=1.0))
@@ -92,11 +102,15 @@ def test_a_task_that_needs_more_memory_than_it_may_is_named():
     assert other == Lost("needs more memory than 1 GB")
 
 
-def test_a_client_of_a_cluster_does_the_same():
+def test_a_client_of_a_cluster_does_the_same(monkeypatch):
     tasks = [(k, "") for k in range(200)]
     with start_threads() as here:
         engine = choose_engine(1, here)
         assert gather(square, tasks, engine) == gather(square, tasks, Engine())
+        with monkeypatch.context() as patch:  # a large work, which the cluster has once
+            patch.setattr(side_by_side, "LARGE_WORK", 0)
+            patch.setattr(side_by_side, "PART", 7)
+            assert gather(square, tasks, engine) == gather(square, tasks, Engine())
         with pytest.raises(InputError, match="two is refused"):
             list(run_side_by_side(refuse, range(5), engine, ignore_progress, ""))
         with pytest.raises(ComputationError, match=r"failed \(TypeError: 0 is no such thing\)"):

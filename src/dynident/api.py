@@ -13,6 +13,7 @@ from dynident.core.compiled import tells_compilations
 from dynident.core.errors import ComputationError, InfeasibleError, InputError, check_type
 from dynident.core.options import Options, build_options, collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
+from dynident.core.side_by_side import HERE, Engine, Runner, choose_engine
 from dynident.core.threads import limit_to_one_thread
 from dynident.estimators.closed_loop import (
     FreeError,
@@ -66,6 +67,7 @@ from dynident.methods.options import (
     list_option_families,
     list_option_names,
     refuse_absurd_estimate,
+    refuse_idle_engine,
     refuse_loads,
     switch_error_bars_off,
 )
@@ -120,6 +122,7 @@ def identify(
     decided: Sequence[str] = (),
     searched: Projected | None = None,
     progress: Progress = ignore_progress,
+    engine: Runner = None,
     **options: Unpack[IdentifyOptions],
 ) -> Fit:
     """Identify a model and measure it.
@@ -143,6 +146,9 @@ def identify(
         before; without, they are searched where there are any.
     progress : callable
         See `Progress`.
+    engine : Engine, distributed.Client or str, optional
+        What runs the bootstrap of a constrained method, and the evaluations of ga and pf; this
+        process by default.
     **options
         Those of the method, and of every method, by name; None is not given. The reference
         page of options has them all.
@@ -154,13 +160,14 @@ def identify(
     Raises
     ------
     InputError
-        For unknown names and options that the method does not have or admit.
+        For unknown names and options that the method does not have or admit, and an engine that it
+        has nothing for.
     ComputationError
         When no trustworthy answer came out.
     """
     check_type("identify", problem, Problem, "dynident.Problem(robot, samples) makes one")
     watch = Stopwatch()
-    asked = read_request(method, options, "friction" in decided)
+    asked = read_request(method, options, "friction" in decided, choose_engine(1, engine))
     progress("rows", 0.0)
     held_out = problem.on(validation).samples if validation else ()
     if any(lacks_torque(log) for log in (*problem.samples, *held_out)):
@@ -237,6 +244,8 @@ class Request(NamedTuple):
         Whether the friction was decided by the logs; see `find_faults`.
     blind : bool
         Whether a log lacks torque, for which the law of the loop then stands.
+    engine : Engine
+        Of what repeats in the method.
     """
 
     method: str
@@ -247,6 +256,7 @@ class Request(NamedTuple):
     doctor: Doctor
     usual: bool
     blind: bool = False
+    engine: Engine = HERE
 
     @property
     def simulation(self) -> Simulation | None:
@@ -260,17 +270,20 @@ class Request(NamedTuple):
         return loop
 
 
-def read_request(method: str, options: Mapping[str, Any], usual: bool = False) -> Request:
+def read_request(
+    method: str, options: Mapping[str, Any], usual: bool = False, engine: Engine = HERE
+) -> Request:
     """Options sorted by whose they are, and checked."""
     given, common = split_options(options)
     kind, scoring = build_options(RowKind, common), build_options(Scoring, common)
     doctor = build_options(Doctor, common)
     common.pop("law", None)  # tells what is wrong, and shapes no result
     check_options(method, given)
+    refuse_idle_engine(method, engine)
     if SIMULATION in given:
         hint = "dynident.Simulation(controller) makes one"
         check_type(f"method {method}", given[SIMULATION], Simulation, hint)
-    return Request(method, given, common, kind.rows, scoring, doctor, usual)
+    return Request(method, given, common, kind.rows, scoring, doctor, usual, engine=engine)
 
 
 def fit_or_tell_faults(
@@ -428,7 +441,7 @@ def fit_model(
     positions = fits_positions(problem, method, given)
     if problem.idim.nonlinear and method not in OWN_SHAPES and not positions:
         progress("shapes", 0.0)
-        problem, found = fit_nonlinear(problem, method, rows, given, progress, searched, start)
+        problem, found = fit_nonlinear(problem, asked, progress, searched, start)
         watch.lap("shapes")
         return problem, rows(problem), found
     if problem.idim.loaded:
@@ -437,7 +450,7 @@ def fit_model(
     _ = fitted.factors
     watch.lap("rows")
     progress("estimate", 0.0)
-    found = estimate(fitted, method, progress, **given)
+    found = estimate(fitted, method, progress, asked.engine, **given)
     watch.lap("estimate")
     if found.shape is not None:
         problem = problem.shaped(found.shape.values)
@@ -554,9 +567,7 @@ def measure_loop_errors(
 
 def fit_nonlinear(
     problem: Problem,
-    method: str,
-    rows: Callable[[Problem], Problem],
-    given: Mapping[str, Any],
+    asked: Request,
     progress: Progress,
     searched: Projected | None = None,
     start: Array | None = None,
@@ -565,14 +576,15 @@ def fit_nonlinear(
 
     Methods that search ranges search the shapes; what is linear then is their exact optimum's.
     """
+    method, given, rows, engine = asked.method, asked.given, ROWS[asked.rows], asked.engine
     linear, words = method, ""
     if Region in list_option_families(method).values():
-        problem, words = search_start_shapes(problem, method, given, progress)
-        linear = EXACT.get(method, method)
+        problem, words = search_start_shapes(problem, method, given, progress, engine)
+        linear, engine = EXACT.get(method, method), HERE
     own = {key: value for key, value in given.items() if key in list_option_names(linear)}
     problem, found = estimate_with_shapes(
         problem,
-        lambda here: estimate(rows(here), linear, **own),
+        lambda here: estimate(rows(here), linear, ignore_progress, engine, **own),
         lambda here, sigma: estimate_roughly(rows(here), linear, sigma, **own),
         progress,
         None if words else searched,

@@ -17,7 +17,7 @@ from dynident.core.side_by_side import Engine
 
 @add_study_flags("study", "robot", "log", "validate", "preset")
 @add_log_flags
-@add_engine_flags
+@add_engine_flags()
 def collect(
     model: Annotated[
         Path,

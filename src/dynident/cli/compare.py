@@ -21,7 +21,7 @@ OUTPUTS = ("comparison.json", "comparison.html")
 
 @add_study_flags("friction")
 @add_log_flags
-@add_engine_flags
+@add_engine_flags()
 def compare(
     given: StudyFlags,
     methods: Annotated[

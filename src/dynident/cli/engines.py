@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -9,11 +11,22 @@ import typer
 from dynident.cli.options import Command, check_positive, gather_flags
 from dynident.core.side_by_side import ENGINES, Engine
 
+MOST = 256
+"""Processes that one machine is asked for."""
+
+
+def check_workers(count: int) -> int:
+    """Refuse none, and more than any machine has use for."""
+    if not 1 <= count <= MOST:
+        raise typer.BadParameter(f"{count} is not from 1 to {MOST}.")
+    return count
+
 
 def read_engine_flags(
     *,
     workers: Annotated[
-        int, typer.Option("--workers", min=1, max=256, help="Processes of this machine.")
+        int,
+        typer.Option("--workers", callback=check_workers, help="Processes of this machine."),
     ] = 1,
     memory: Annotated[
         float | None,
@@ -38,6 +51,6 @@ def read_engine_flags(
     return Engine(engine, workers, memory, scheduler)
 
 
-def add_engine_flags(command: Command) -> Command:
-    """Add the flags, which arrive as `engine`."""
-    return gather_flags(command, "engine", read_engine_flags)
+def add_engine_flags(*without: str) -> Callable[[Command], Command]:
+    """Add the flags, but for some of them; they arrive as `engine`."""
+    return partial(gather_flags, name="engine", read=read_engine_flags, without=without)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @add_flags(EXCITING, "excitation")
-@add_engine_flags
+@add_engine_flags()
 def excite(
     robot: Annotated[Path | None, ROBOT] = None,
     study: Annotated[

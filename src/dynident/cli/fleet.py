@@ -17,7 +17,7 @@ OUTPUTS = ("fleet.json", "fleet.html")
 """All that ``-o DIR`` receives beside the type's result; the first is the head of the set."""
 
 
-@add_engine_flags
+@add_engine_flags()
 def fleet(
     folders: Annotated[
         list[Path],

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from dynident.cli.engines import add_engine_flags
 from dynident.cli.help import METHOD, METHODS, show_method_flags
 from dynident.cli.options import (
     EVERY,
@@ -25,6 +26,7 @@ from dynident.cli.output import paint_verdict, print_answer, say, say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError, name_study_in_errors
 from dynident.core.options import Option
+from dynident.core.side_by_side import Engine
 from dynident.study.study import IDENTIFYING, MethodSection, Study
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ def choose_group(option: Option) -> str:
 @add_flags(IDENTIFYING, choose_group=choose_group)
 @add_study_flags()
 @add_log_flags
+@add_engine_flags("memory")  # which is what online methods remember
 def identify(
     given: StudyFlags,
     method: Annotated[
@@ -91,6 +94,7 @@ def identify(
         ),
     ] = False,
     *,
+    engine: Engine,
     told: LogFlags,
     options: dict[str, Any],
 ) -> None:
@@ -112,7 +116,7 @@ def identify(
         refuse_outputs(outputs, job.list_inputs())
     with show_progress() as progress:
         with name_study_in_errors(given.study):
-            result = job.run(progress)
+            result = job.run(progress, engine)
         contents, notes = (
             ({}, ()) if output is None else result.render_files(output, report, anyway)
         )
@@ -135,9 +139,9 @@ def identify(
 
 
 class Job(NamedTuple):
-    """An identification to be run, and the files that it reads."""
+    """An identification to be run, with a progress and an engine, and the files that it reads."""
 
-    run: Callable[[Progress], Fit]
+    run: Callable[[Progress, Engine], Fit]
     list_inputs: Callable[[], Sequence[str | Path]]
 
 
@@ -147,14 +151,17 @@ def choose_job(given: StudyFlags, told: LogFlags, keys: Mapping[str, Any]) -> Jo
 
     if given.study is None or not given.study.is_dir():
         chosen = given.read(told, keys)
-        return Job(partial(run_study, chosen), partial(given.list_inputs, chosen))
+        return Job(
+            lambda progress, engine: run_study(chosen, progress, engine=engine),
+            partial(given.list_inputs, chosen),
+        )
     head = given.study / "collection.json"
     return Job(choose_factors(given, told, keys), lambda: [head])
 
 
 def choose_factors(
     given: StudyFlags, told: LogFlags, keys: Mapping[str, Any]
-) -> Callable[[Progress], Fit]:
+) -> Callable[[Progress, Engine], Fit]:
     """The identification of a folder of factors, whose flags are those of methods alone."""
     from dynident.core.schema import validate_data
     from dynident.study.collect import identify_factors
@@ -172,4 +179,6 @@ def choose_factors(
         raise InputError(f"{folder}: --decide takes rows, which factors do not have; leave it out")
     section = validate_data(IdentifySection, stated, "command line")
     options = section.model_dump(exclude_unset=True, exclude_none=True)
-    return lambda progress: identify_factors(folder, progress=progress, **options)
+    return lambda progress, engine: identify_factors(
+        folder, progress=progress, engine=engine, **options
+    )

@@ -13,7 +13,7 @@ from dynident.core.errors import InputError, name_study_in_errors
 from dynident.core.side_by_side import Engine
 
 
-@add_engine_flags
+@add_engine_flags()
 def reproduce(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="brunot2019, ardiani2024, zhang2018, or routes.")

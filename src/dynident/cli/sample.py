@@ -32,7 +32,7 @@ from dynident.study.sample import Drawing
 
 @add_flags(collect_options([Drawing]))
 @add_log_flags
-@add_engine_flags
+@add_engine_flags()
 def sample(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     output: Annotated[

@@ -20,7 +20,7 @@ from dynident.core.side_by_side import Engine
 
 @add_study_flags()
 @add_log_flags
-@add_engine_flags
+@add_engine_flags()
 def sweep(
     given: StudyFlags,
     values: Annotated[

@@ -14,6 +14,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError, OptionError
 from dynident.core.options import collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
+from dynident.core.side_by_side import HERE, Engine
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import find_observed_base
 from dynident.dynamics.idim import Idim
@@ -85,17 +86,19 @@ def identify_sources(
     method: str,
     given: Mapping[str, Any],
     progress: Progress = ignore_progress,
+    engine: Engine = HERE,
 ) -> Fit:
     """Identify a model from factors, as `dynident.identify` does from logs.
 
-    What is given are options of the method by name, and ``doctor``.
+    What is given are options of the method by name, and ``doctor``; the engine solves the
+    replicates of the bootstrap.
     """
     watch = Stopwatch()
     refuse_what_needs_rows(method, given)
     progress("merging", 0.0)
     problem, parts = merge_sources(model, sources)
     watch.lap("merge")
-    return fit_sources(problem, sources, parts, method, given, progress, watch)
+    return fit_sources(problem, sources, parts, method, given, progress, watch, engine=engine)
 
 
 def fit_sources(
@@ -107,6 +110,7 @@ def fit_sources(
     progress: Progress,
     watch: Stopwatch,
     population: Problem | None = None,
+    engine: Engine = HERE,
 ) -> Fit:
     """Estimate, with errors, reasons and the table of the sources.
 
@@ -117,14 +121,14 @@ def fit_sources(
     parts : sequence of Factors
         Of each source, in the base parameters of the problem.
     given : mapping
-        See `identify_sources`.
+        See `identify_sources`; the engine, too.
     population : Problem, optional
         The same parameters by more than these sources: what is estimated. What other sources leave
         of one is then not told, for they may be of another robot.
     """
     progress("estimate", 0.0)
     keys = {name: value for name, value in given.items() if name != "doctor"}
-    found = estimate(population or problem, method, progress, **keys)
+    found = estimate(population or problem, method, progress, engine, **keys)
     refuse_absurd_estimate(found)
     watch.lap("estimate")
     left_out = [np.nan] * len(parts)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from clarabel import DefaultSolver
@@ -24,7 +25,9 @@ from dynident.conic.infeasible import refuse_contradiction
 from dynident.conic.interior import INFEASIBLE, LARGE, Form, attempt_solution
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
-from dynident.core.threads import count_processors
+from dynident.core.progress import ignore_progress
+from dynident.core.side_by_side import HERE, Engine, gather_side_by_side
+from dynident.core.threads import count_processors, limit_to_one_thread
 
 MODERATE = 1e-6
 """Tolerance of what needs no certificate."""
@@ -49,7 +52,8 @@ ACCURATE_GAP = 1e-7
 """The same of the gap, over the criterion: less than a hundredth of a standard deviation."""
 ACCEPTED = 1e-7
 FEWEST_EACH, WORTHWHILE = 8, 50
-"""Right-hand sides, and unknowns, that a thread is worth, which builds a solver of its own."""
+"""Right-hand sides, and unknowns, that a thread is worth, which builds a solver of its own; of an
+engine so many right-hand sides are a task."""
 SINGULAR = 1e-12
 """Diagonal of R over its column below which there is no unique answer to polish."""
 
@@ -261,33 +265,48 @@ class Repeated:
         self.Q, self.R = np.linalg.qr(A)
         self.form = Form(self.R, self.Q.T @ b, cones, x)
 
-    def minimisers(self, changes: Array, workers: int | None = None) -> Array:
+    def __reduce__(self) -> tuple[type[Repeated], tuple[object, ...]]:
+        """What crosses processes: the solver's matrices are built again."""
+        return Repeated, (self.A, self.b, self.cones, self.x)
+
+    def minimisers(
+        self, changes: Array, engine: Engine = HERE, threads: int | None = None
+    ) -> Array:
         """The answers after changes of b, shape (count, rows).
 
-        All but small problems are shared between threads: the solver works without the interpreter.
-        There are as many workers as processors by default; they never change the answers.
+        In this process all but small problems are shared between threads: the solver works without
+        the interpreter. There are as many as processors by default. Neither they nor an engine ever
+        change the answers.
         """
-        found = np.empty((len(changes), self.form.unknowns))
-        if workers is None:
+        if engine != HERE:
+            tasks = [changes[k : k + FEWEST_EACH] for k in range(0, len(changes), FEWEST_EACH)]
+            work = partial(find_minimisers, self)
+            return np.vstack(
+                gather_side_by_side(work, tasks, engine, ignore_progress, "replicates")
+            )
+        if threads is None:
             most = len(changes) // FEWEST_EACH if self.form.unknowns > WORTHWHILE else 1
-            workers = max(1, min(count_processors(), most))
+            threads = max(1, min(count_processors(), most))
+        if threads == 1:
+            return self.in_turn(changes)
+        found = np.empty((len(changes), self.form.unknowns))
+        with ThreadPoolExecutor(threads) as pool:
+            parts = pool.map(self.in_turn, [changes[k::threads] for k in range(threads)])
+            for k, part in enumerate(parts):
+                found[k::threads] = part
+        return found
 
-        def work(first: int) -> None:
-            solver = self.form.solver(*ATTEMPTS[0], MODERATE)
-            for k in range(first, len(changes), workers):
-                x = self._attempt(solver, changes[k])
-                if x is None:
-                    x = solve_cone_problem(self.A, self.b + changes[k], self.cones).x
-                    # nobody knows what is left of one that gave up
-                    solver = self.form.solver(*ATTEMPTS[0], MODERATE)
-                found[k] = x
-
-        if workers == 1:
-            work(0)
-            return found
-        with ThreadPoolExecutor(workers) as pool:
-            for done in [pool.submit(work, first) for first in range(workers)]:
-                done.result()
+    def in_turn(self, changes: Array) -> Array:
+        """The same, one after another."""
+        solver = self.form.solver(*ATTEMPTS[0], MODERATE)
+        found = np.empty((len(changes), self.form.unknowns))
+        for k, change in enumerate(changes):
+            x = self._attempt(solver, change)
+            if x is None:
+                x = solve_cone_problem(self.A, self.b + change, self.cones).x
+                # nobody knows what is left of one that gave up
+                solver = self.form.solver(*ATTEMPTS[0], MODERATE)
+            found[k] = x
         return found
 
     def _attempt(self, solver: DefaultSolver, change: Array) -> Array | None:
@@ -300,3 +319,9 @@ class Repeated:
         if outcome is None or str(outcome.status) != "Solved":
             return None
         return np.asarray(self.x + unit * np.array(outcome.x[: self.form.unknowns]))
+
+
+@limit_to_one_thread
+def find_minimisers(repeated: Repeated, changes: Array) -> Array:
+    """The answers after some changes of b, as a task of its own."""
+    return repeated.in_turn(changes)

@@ -20,6 +20,7 @@ from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.options import Options
+from dynident.core.side_by_side import HERE, Engine
 from dynident.regression.factors import System
 
 REPLICATES = 60
@@ -94,11 +95,13 @@ def bootstrap_covariance(
     redraw: Redraw,
     rows: int,
     options: Bootstrap,
+    engine: Engine = HERE,
 ) -> Array:
     """Covariance of the scaled unknowns over replicates.
 
     ``A^T b* = A^T b + a sum of scores that is redrawn``: the rows' regressor stays, their errors
-    are others. The prior's targets move by their own standard deviation.
+    are others. The prior's targets move by their own standard deviation. All is drawn here, the
+    engine solves.
     """
     if rows <= len(point.beta):
         raise ComputationError(
@@ -112,5 +115,5 @@ def bootstrap_covariance(
     for change in changes:
         change[: point.data] = inverse.T @ redraw(generator)
         change[prior] = admitted.kappa * generator.normal(size=len(change[prior]))
-    found = Repeated(point.A, point.b, admitted.cones, point.x).minimisers(changes)
+    found = Repeated(point.A, point.b, admitted.cones, point.x).minimisers(changes, engine)
     return np.asarray(np.cov(found, rowvar=False))

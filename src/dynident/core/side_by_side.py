@@ -13,8 +13,8 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib import import_module
 from itertools import islice
@@ -42,6 +42,10 @@ AHEAD = 2
 """Batches a worker that a scheduler is told of: results of others need not fit its memory."""
 FEWEST_AHEAD = 64
 """And so many at least: a cluster that grows with its work is to see some."""
+LARGE_WORK = 1 << 20
+"""Size of work from which a cluster has it once, and not with each of its tasks [bytes]."""
+PART = 1 << 22
+"""In parts of so much: Dask warns of more in one message [bytes]."""
 GIGABYTE = 1e9
 ONE_AT_A_TIME = Lock()
 """Of a worker with several threads: the threads of linear algebra are the whole process's."""
@@ -110,6 +114,10 @@ class Lost:
 
 
 Results = Iterator[tuple[int, "R | Lost"]]
+Run: TypeAlias = "Callable[[Sequence[T]], Results[R]]"
+"""Results of some tasks of one work, with their numbers, as they are ready."""
+Gather: TypeAlias = Callable[[Sequence[T]], list[R]]
+"""All results of some tasks, in their order."""
 
 
 def run_side_by_side(
@@ -122,9 +130,10 @@ def run_side_by_side(
     what a task raises.
     """
     progress(stage, 0.0)
-    for done, result in enumerate(ENGINES[engine.name](work, tasks, engine), 1):
-        yield result
-        progress(stage, done / len(tasks))
+    with ENGINES[engine.name](work, engine) as run:
+        for done, result in enumerate(run(tasks), 1):
+            yield result
+            progress(stage, done / len(tasks))
 
 
 def gather_side_by_side(
@@ -137,12 +146,27 @@ def gather_side_by_side(
     ComputationError
         Where a task was begun again and again, and ended its process each time.
     """
+    return put_in_order(run_side_by_side(work, tasks, engine, progress, stage), stage)
+
+
+@contextmanager
+def gather_repeatedly(work: Callable[[T], R], engine: Engine, stage: str) -> Iterator[Gather[T, R]]:
+    """What does as `gather_side_by_side` again and again: tasks that follow from results of others.
+
+    Workers begin once, and have the work once, which so may be large.
+    """
+    with ENGINES[engine.name](work, engine) as run:
+        yield lambda tasks: put_in_order(run(tasks), stage)
+
+
+def put_in_order(results: Results[R], stage: str) -> list[R]:
+    """Results in the order of their tasks, none of them lost."""
     found: dict[int, R] = {}
-    for k, result in run_side_by_side(work, tasks, engine, progress, stage):
+    for k, result in results:
         if isinstance(result, Lost):
             raise ComputationError(f"{stage}: {result.reason}")
         found[k] = result
-    return [found[k] for k in range(len(tasks))]
+    return [found[k] for k in range(len(found))]
 
 
 # ------------------------------------------------------------------------------ batches
@@ -192,7 +216,58 @@ def run_batch(work: Callable[[T], R], tasks: Sequence[T]) -> Done:
 # --------------------------------------------------------------------------- processes
 
 
-def run_in_processes(work: Callable[[T], R], tasks: Sequence[T], engine: Engine) -> Results[R]:
+HELD: list[Callable[[Any], Any]] = []
+"""Of a process that was begun here: the work that it has for all of its life."""
+
+
+def begin_process(gigabytes: float | None, work: Callable[[Any], Any]) -> None:
+    """What a process does before its first task."""
+    limit_memory(gigabytes)
+    HELD.append(work)
+
+
+def run_held(tasks: Sequence[Any]) -> Done:
+    """A batch of the work that this process has."""
+    return run_batch(HELD[0], tasks)
+
+
+@dataclass
+class Processes:
+    """Those that were begun, which all have one work, and of them those without a task."""
+
+    make: Callable[[], ProcessPoolExecutor]
+    made: list[ProcessPoolExecutor] = field(default_factory=list)
+    free: list[ProcessPoolExecutor] = field(default_factory=list)
+
+    def take(self) -> ProcessPoolExecutor:
+        """One without a task."""
+        if not self.free:
+            self.free.append(self.make())
+            self.made.append(self.free[-1])
+        return self.free.pop()
+
+    def close(self) -> None:
+        """End all."""
+        for process in self.made:
+            process.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def open_processes(work: Callable[[T], R], engine: Engine) -> Iterator[Run[T, R]]:
+    """Processes of this machine, begun as there are tasks for them."""
+    context = multiprocessing.get_context("spawn")  # a fork would share locks of threads
+    processes = Processes(
+        partial(ProcessPoolExecutor, 1, context, begin_process, (engine.memory, work))
+    )
+    try:
+        yield partial(run_in_processes, work, engine, processes)
+    finally:
+        processes.close()
+
+
+def run_in_processes(
+    work: Callable[[T], R], engine: Engine, processes: Processes, tasks: Sequence[T]
+) -> Results[R]:
     """Each process has one batch at a time: of one that ends it is known which it had.
 
     What such a batch held is begun again one by one, which shows whose fault it was.
@@ -200,57 +275,46 @@ def run_in_processes(work: Callable[[T], R], tasks: Sequence[T], engine: Engine)
     if engine.memory is None and (engine.workers == 1 or len(tasks) < 2):
         yield from ((k, work(task)) for k, task in enumerate(tasks))
         return
-    context = multiprocessing.get_context("spawn")  # a fork would share locks of threads
-    make = partial(ProcessPoolExecutor, 1, context, limit_memory, (engine.memory,))
     batches, ended = Batches(len(tasks), engine.workers), Counter[int]()
     given_back: deque[list[int]] = deque()
-    free: list[ProcessPoolExecutor] = []
-    made: list[ProcessPoolExecutor] = []
     running: dict[Future[Done], tuple[list[int], ProcessPoolExecutor]] = {}
-    try:
-        while True:
-            while len(running) < engine.workers:
-                batch = next(batches, None) or (given_back.popleft() if given_back else None)
-                if batch is None:
-                    break
-                if not free:
-                    free.append(make())
-                    made.append(free[-1])
-                process = free.pop()
-                try:
-                    future = process.submit(run_batch, work, [tasks[k] for k in batch])
-                except BrokenExecutor:  # it ended while it had nothing to do
-                    process.shutdown()
-                    given_back.append(batch)
-                    continue
-                running[future] = batch, process
-            if not running:
-                return
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                batch, process = running.pop(future)
-                try:
-                    done = future.result()
-                except MemoryError:
-                    process.shutdown()
-                    if len(batch) > 1:
-                        given_back.extend([k] for k in batch)
-                    else:
-                        yield batch[0], Lost(f"needs more memory than {engine.memory or 0.0:g} GB")
-                except BrokenExecutor:
-                    process.shutdown()
-                    ended.update(batch)
-                    given_back.extend([k] for k in batch if ended[k] <= RETRIES)
-                    words = "times, for want of memory perhaps: take fewer workers"
-                    for k in batch:
-                        if ended[k] > RETRIES:
-                            yield k, Lost(f"its process ended {ended[k]} {words}")
+    while True:
+        while len(running) < engine.workers:
+            batch = next(batches, None) or (given_back.popleft() if given_back else None)
+            if batch is None:
+                break
+            process = processes.take()
+            try:
+                future = process.submit(run_held, [tasks[k] for k in batch])
+            except BrokenExecutor:  # it ended while it had nothing to do
+                process.shutdown()
+                given_back.append(batch)
+                continue
+            running[future] = batch, process
+        if not running:
+            return
+        for future in wait(running, return_when=FIRST_COMPLETED).done:
+            batch, process = running.pop(future)
+            try:
+                done = future.result()
+            except MemoryError:
+                process.shutdown()
+                if len(batch) > 1:
+                    given_back.extend([k] for k in batch)
                 else:
-                    free.append(process)
-                    batches.seconds = done.seconds
-                    yield from zip(batch, done.results, strict=True)
-    finally:
-        for process in made:
-            process.shutdown(cancel_futures=True)
+                    yield batch[0], Lost(f"needs more memory than {engine.memory or 0.0:g} GB")
+            except BrokenExecutor:
+                process.shutdown()
+                ended.update(batch)
+                given_back.extend([k] for k in batch if ended[k] <= RETRIES)
+                words = "times, for want of memory perhaps: take fewer workers"
+                for k in batch:
+                    if ended[k] > RETRIES:
+                        yield k, Lost(f"its process ended {ended[k]} {words}")
+            else:
+                processes.free.append(process)
+                batches.seconds = done.seconds
+                yield from zip(batch, done.results, strict=True)
 
 
 def limit_memory(gigabytes: float | None) -> None:
@@ -265,13 +329,42 @@ def limit_memory(gigabytes: float | None) -> None:
 # -------------------------------------------------------------------------------- Dask
 
 
-def run_on_dask(work: Callable[[T], R], tasks: Sequence[T], engine: Engine) -> Results[R]:
-    """Tasks that a scheduler hands to its workers, anew where these end."""
+@contextmanager
+def open_dask(work: Callable[[T], R], engine: Engine) -> Iterator[Run[T, R]]:
+    """A client of a scheduler."""
     dask, given = load_distributed(), engine.scheduler
     client = connect_client(dask, given) if isinstance(given, str) else cast("Any", given)
     if not isinstance(client, dask.Client) or client.asynchronous:
         raise InputError("engine is a Client of dask.distributed that waits, or an address")
-    call = partial(client.submit, run_alone, VERSION, work, retries=RETRIES, pure=False)
+    try:
+        placed = place_work(dask, client, work)
+        call = partial(client.submit, run_alone, VERSION, placed, retries=RETRIES, pure=False)
+        yield partial(run_on_dask, dask, client, call)
+    finally:
+        if client is not given:
+            client.close()
+
+
+def place_work(dask: Any, client: Any, work: Callable[[T], R]) -> Any:
+    """What is small, or a task that makes what is large, anew where its worker has ended."""
+    content = dask.protocol.pickle.dumps(work)  # as Dask sends it
+    if len(content) < LARGE_WORK:
+        return work
+    submit = partial(client.submit, retries=RETRIES, pure=False)
+    parts = [submit(bytes, content[k : k + PART]) for k in range(0, len(content), PART)]
+    return submit(unpack_work, VERSION, parts)
+
+
+def unpack_work(version: str, parts: Sequence[bytes]) -> Any:
+    """The work from its parts, on a worker."""
+    refuse_other_version(version)
+    return load_distributed().protocol.pickle.loads(b"".join(parts))
+
+
+def run_on_dask(
+    dask: Any, client: Any, call: Callable[[Sequence[T]], Any], tasks: Sequence[T]
+) -> Results[R]:
+    """Tasks that a scheduler hands to its workers, anew where these end."""
     suspects = []
     try:
         batches = Batches(len(tasks), max(1, len(client.nthreads())))
@@ -287,9 +380,6 @@ def run_on_dask(work: Callable[[T], R], tasks: Sequence[T], engine: Engine) -> R
             yield k, found if isinstance(found, Lost) else found.results[0]
     except (OSError, dask.CancelledError) as error:  # of connections
         raise tell_of_lost_scheduler() from error
-    finally:
-        if client is not given:
-            client.close()
 
 
 def gather_batches(
@@ -369,11 +459,16 @@ def explain_failure(error: BaseException, killed: type[BaseException]) -> Lost:
 
 def run_alone(version: str, work: Callable[[T], R], tasks: Sequence[T]) -> Done:
     """A batch of a worker that may have several threads, and another version."""
-    if version != VERSION:
-        raise InputError(f"the workers have dynident {VERSION}, not {version}: give all the same")
+    refuse_other_version(version)
     keep_freed_memory()
     with ONE_AT_A_TIME:
         return run_batch(work, tasks)
+
+
+def refuse_other_version(version: str) -> None:
+    """Refuse work of another version, on a worker."""
+    if version != VERSION:
+        raise InputError(f"the workers have dynident {VERSION}, not {version}: give all the same")
 
 
 @cache
@@ -397,9 +492,7 @@ MALLOC = {-1: 1 << 26, -3: 1 << 25}
 """Of glibc's mallopt: M_TRIM_THRESHOLD and M_MMAP_THRESHOLD [bytes]."""
 
 
-ENGINES: dict[str, Callable[[Callable[[Any], Any], Sequence[Any], Engine], Results[Any]]] = {
-    "processes": run_in_processes,
-    "dask": run_on_dask,
-}
+ENGINES: dict[str, Callable[[Callable[[Any], Any], Engine], AbstractContextManager[Run[Any, Any]]]]
+ENGINES = {"processes": open_processes, "dask": open_dask}
 HERE = Engine()
 """This process alone."""

@@ -32,6 +32,7 @@ from dynident.consistency.standard_errors import derive_standard_errors
 from dynident.consistency.weight import choose_prior_weight
 from dynident.core.arrays import Array
 from dynident.core.progress import Progress, ignore_progress
+from dynident.core.side_by_side import HERE, Engine
 from dynident.estimators.closed_loop import Auxiliary, Simulation, build_auxiliary_model
 from dynident.estimators.covariance import (
     BLOCKS,
@@ -98,6 +99,8 @@ class Setting:
         Until they settled.
     system : System
         Its factors.
+    engine : Engine
+        What solves the replicates of the bootstrap.
     """
 
     problem: Problem
@@ -110,6 +113,7 @@ class Setting:
     system: System
     bootstrap: Bootstrap
     bars: ErrorBars
+    engine: Engine = HERE
 
     def inner(self) -> Constrained:
         """The solver inside the iterations."""
@@ -127,6 +131,7 @@ def build_constrained_setting(
     bars: ErrorBars,
     start: Array | None = None,
     reweighting: Reweighting = Reweighting(),
+    engine: Engine = HERE,
 ) -> Setting:
     """The admissible set of a problem, scaled by its rows.
 
@@ -137,6 +142,8 @@ def build_constrained_setting(
     ----------
     start : ndarray, shape (groups,), optional
         Sigmas to begin with.
+    engine : Engine
+        What solves the replicates of the bootstrap.
     """
     factors = problem.factors
     free, sigma, rounds = solve_wls(factors, start, reweighting)
@@ -161,7 +168,17 @@ def build_constrained_setting(
     else:
         admitted, near = admit(gyrations), None
     return Setting(
-        problem, knowledge, admitted, near, gyrations, sigma, rounds, system, bootstrap, bars
+        problem,
+        knowledge,
+        admitted,
+        near,
+        gyrations,
+        sigma,
+        rounds,
+        system,
+        bootstrap,
+        bars,
+        engine,
     )
 
 
@@ -183,6 +200,7 @@ def pc_idim_ls(
     bootstrap: Bootstrap = Bootstrap(),
     bars: ErrorBars = ErrorBars(),
     reweighting: Reweighting = Reweighting(),
+    engine: Engine = HERE,
 ) -> Estimate:
     """Weighted least squares over the admitted parameters (ardiani2024, eq. 19 and 20).
 
@@ -191,6 +209,8 @@ def pc_idim_ls(
     knowledge : Knowledge
         Consistency, constraints and prior; by default every link consistent, Ia, fv, fc
         positive, and the robot file's inertials as a weak prior where it has any.
+    engine : Engine
+        What solves the replicates of the bootstrap.
 
     Raises
     ------
@@ -199,7 +219,9 @@ def pc_idim_ls(
     ComputationError
         When no certified consistent answer was reached.
     """
-    given = build_constrained_setting(problem, knowledge, bootstrap, bars, reweighting=reweighting)
+    given = build_constrained_setting(
+        problem, knowledge, bootstrap, bars, reweighting=reweighting, engine=engine
+    )
     point = given.solve()
     system, steps = given.system, point.solution.iterations
     message = f"solved; sigma settled in {given.rounds} rounds"
@@ -236,6 +258,7 @@ def pc_idim_iv(
     search: Search = Search(),
     bootstrap: Bootstrap = Bootstrap(),
     bars: ErrorBars = ErrorBars(),
+    engine: Engine = HERE,
 ) -> Estimate:
     """Constrained instrumental variables (ardiani2024, section III-I).
 
@@ -246,6 +269,8 @@ def pc_idim_iv(
     ----------
     knowledge : Knowledge
         As of `pc_idim_ls`; consistency "base" without a prior is the paper's own, eq. 27.
+    engine : Engine
+        As of `pc_idim_ls`.
 
     Raises
     ------
@@ -255,7 +280,7 @@ def pc_idim_iv(
         When no certified consistent answer was reached, the loop cannot be simulated, or
         the iterations do not settle.
     """
-    given = build_constrained_setting(problem, knowledge, bootstrap, bars)
+    given = build_constrained_setting(problem, knowledge, bootstrap, bars, engine=engine)
     inner, auxiliary = given.inner(), build_auxiliary_model(problem, simulation)
     step = make_iv_step(auxiliary, False, inner)
     start = choose_constrained_start(given, auxiliary)
@@ -273,6 +298,7 @@ def pc_ref_iv(
     knowledge: Knowledge = Knowledge(),
     bootstrap: Bootstrap = Bootstrap(),
     bars: ErrorBars = ErrorBars(),
+    engine: Engine = HERE,
 ) -> Estimate:
     """Constrained instrumental variables from the references that the logs hold.
 
@@ -286,7 +312,7 @@ def pc_ref_iv(
     ComputationError
         When no certified consistent answer was reached.
     """
-    given = build_constrained_setting(problem, knowledge, bootstrap, bars)
+    given = build_constrained_setting(problem, knowledge, bootstrap, bars, engine=engine)
     inner = given.inner()
     found = solve_with_references(problem, inner)
     estimate = finish_constrained_iv(
@@ -320,12 +346,13 @@ def pc_didim(
     search: Search = Search(),
     bootstrap: Bootstrap = Bootstrap(),
     bars: ErrorBars = ErrorBars(),
+    engine: Engine = HERE,
 ) -> Estimate:
     """Constrained DIDIM: ``min ||Z beta - y||^2`` along the simulated motion, iterated.
 
     Parameters and errors as `pc_idim_iv`.
     """
-    given = build_constrained_setting(problem, knowledge, bootstrap, bars)
+    given = build_constrained_setting(problem, knowledge, bootstrap, bars, engine=engine)
     inner, auxiliary = given.inner(), build_auxiliary_model(problem, simulation)
     start = choose_constrained_start(given, auxiliary)
     settled = iterate_until_settled(auxiliary, start, search, make_didim_step(inner), DIDIM_ADVICE)
@@ -346,12 +373,13 @@ def pc_clie(
     bars: ErrorBars = ErrorBars(),
     progress: Progress = ignore_progress,
     descent: Descent = Descent(),
+    engine: Engine = HERE,
 ) -> Estimate:
     """Constrained closed-loop input error, each step a cone problem.
 
     Parameters and errors as `pc_idim_iv`.
     """
-    given = build_constrained_setting(problem, knowledge, bootstrap, bars)
+    given = build_constrained_setting(problem, knowledge, bootstrap, bars, engine=engine)
     inner, auxiliary = given.inner(), build_auxiliary_model(problem, simulation)
     start = choose_constrained_start(given, auxiliary)
     linear, last, history = minimise_output_error(
@@ -441,7 +469,9 @@ def bootstrap_spread(
     rows = found.rows.factors.rows
     return Spread(
         words,
-        bootstrap_covariance(given.admitted, point, found.system, redraw, rows, given.bootstrap),
+        bootstrap_covariance(
+            given.admitted, point, found.system, redraw, rows, given.bootstrap, given.engine
+        ),
     )
 
 

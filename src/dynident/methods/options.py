@@ -1,14 +1,15 @@
 """What each method can be told, read off its signature, and the call with it.
 
 An estimator's parameters after the problem are families of options; a field of a family is an
-option of the method. The simulation is one option as a whole. Searches are given the progress.
+option of the method. The simulation is one option as a whole. Searches are given the progress, and
+what repeats the engine that it runs on.
 Which base parameters are estimated is decided here, for all methods alike.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import Any, get_type_hints
@@ -19,6 +20,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, OptionError, check_type
 from dynident.core.options import HUGE, Option, build_options, collect_options
 from dynident.core.progress import Progress, ignore_progress
+from dynident.core.side_by_side import HERE, Engine
 from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.encoders.drives import Fitting, fits_drives
@@ -30,7 +32,8 @@ from dynident.regression.problem import Problem
 
 SIMULATION = "simulation"
 """The option that holds a whole `Simulation`."""
-PROGRESS = "progress"
+PROGRESS, ENGINE = "progress", "engine"
+"""Parameters of estimators that are no options: they shape no result."""
 LEAVING_OUT = tuple(collect_options([Elimination]))
 """Options by which base parameters are left out."""
 
@@ -41,7 +44,7 @@ def list_option_families(method: str) -> Mapping[str, type]:
     estimator = ESTIMATORS[method]
     hints = get_type_hints(estimator)
     names = list(inspect.signature(estimator).parameters)[1:]
-    return MappingProxyType({name: hints[name] for name in names if name != PROGRESS})
+    return MappingProxyType({name: hints[name] for name in names if name not in (PROGRESS, ENGINE)})
 
 
 @cache
@@ -73,8 +76,12 @@ def list_methods_with_option(name: str) -> tuple[str, ...]:
 
 
 def name_methods_with_option(name: str) -> str:
-    """The same in words, constrained methods as one where all of them are among them."""
-    having = list_methods_with_option(name)
+    """The same in words."""
+    return name_methods(list_methods_with_option(name))
+
+
+def name_methods(having: Sequence[str]) -> str:
+    """Methods in words, constrained ones as one where all of them are among them."""
     if len(having) in (0, len(ESTIMATORS)):
         return "every method"
     constrained = [method for method in ESTIMATORS if method.startswith("pc-")]
@@ -126,6 +133,21 @@ def check_options(method: str, given: Mapping[str, object]) -> None:
         )
 
 
+def refuse_idle_engine(method: str, engine: Engine) -> None:
+    """Refuse an engine, an `InputError`, for a method that has nothing to run on one."""
+    if engine != HERE and not takes_engine(method):
+        having = name_methods([each for each in ESTIMATORS if takes_engine(each)])
+        raise InputError(
+            f"method {method} repeats nothing that an engine could run; {having} do: leave out "
+            "engine, workers and scheduler"
+        )
+
+
+def takes_engine(method: str) -> bool:
+    """Whether a method has something to run on an engine."""
+    return ENGINE in inspect.signature(ESTIMATORS[method]).parameters
+
+
 UNLOOPED = ("static", "ml", "smooth", "cloe", "clie", "pc-clie", "gradient")
 """Methods that do not take robots with loops: most differentiate the motion."""
 
@@ -158,7 +180,12 @@ def resolve_options(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 @limit_to_one_thread
 def estimate(
-    problem: Problem, method: str, progress: Progress = ignore_progress, /, **options: Any
+    problem: Problem,
+    method: str,
+    progress: Progress = ignore_progress,
+    engine: Engine = HERE,
+    /,
+    **options: Any,
 ) -> Estimate:
     """The estimate of a method, its options as plain keywords.
 
@@ -169,17 +196,21 @@ def estimate(
         Name in `dynident.methods.ESTIMATORS`.
     progress : callable
         See `Progress`; of methods that report any.
+    engine : Engine
+        What runs the bootstrap of a constrained method and the evaluations of ga and pf.
     **options
         See `list_option_names`; None is not given.
 
     Raises
     ------
     InputError
-        For options that the method does not have or admit, and friction that it does not follow.
+        For options that the method does not have or admit, an engine that it has nothing for, and
+        friction that it does not follow.
     ComputationError
         When no trustworthy answer came out.
     """
     check_options(method, options)
+    refuse_idle_engine(method, engine)
     refuse_loads(problem, method, options)
     if method in UNLOOPED:
         problem.robot.refuse_loops(f"method {method}")
@@ -193,14 +224,15 @@ def estimate(
             )
         chosen = choose_base_parameters(problem, elimination)
         rest = {name: value for name, value in given.items() if name not in LEAVING_OUT}
-        found = estimate(problem.only(chosen.kept), method, progress, **rest)
+        found = estimate(problem.only(chosen.kept), method, progress, engine, **rest)
         return embed_estimate(found, chosen, problem.base.count)
     arguments = {
         parameter: given[SIMULATION] if family is Simulation else build_options(family, given)
         for parameter, family in list_option_families(method).items()
     }
-    if PROGRESS in inspect.signature(ESTIMATORS[method]).parameters:
-        arguments[PROGRESS] = progress
+    lent = {PROGRESS: progress, ENGINE: engine}
+    for name in lent.keys() & inspect.signature(ESTIMATORS[method]).parameters:
+        arguments[name] = lent[name]
     return ESTIMATORS[method](problem, **arguments)
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -203,6 +204,10 @@ class MotionRows(RowSource):
     widths: Sequence[Array | None] | None = None
     progress: Callable[[str, float], None] | None = field(default=None, repr=False)
     bodies: MotionRows | None = field(default=None, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What crosses processes: what it is made of, and no rows that are kept."""
+        return {each.name: getattr(self, each.name) for each in fields(self)} | {"progress": None}
 
     @cached_property
     def packing(self) -> Packing:

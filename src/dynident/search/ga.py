@@ -13,12 +13,13 @@ from dynident.consistency.bootstrap import Seed
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.options import Options
 from dynident.core.progress import Progress, ignore_progress
+from dynident.core.side_by_side import HERE, Engine
 from dynident.core.threads import limit_to_one_thread
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
 from dynident.regression.problem import Problem
 from dynident.search.ranges import Region, build_search_task
-from dynident.search.search import Keeping, Place, Run, Searchable, run_search
+from dynident.search.search import Evaluate, Keeping, Place, Run, Searchable, run_search
 
 ALIKE = 5.0
 """Distribution index of the simulated binary crossover: the larger, the more like their parents."""
@@ -52,6 +53,7 @@ def ga(
     knowledge: Knowledge = Knowledge(),
     bars: ErrorBars = ErrorBars(),
     progress: Progress = ignore_progress,
+    engine: Engine = HERE,
 ) -> Estimate:
     """The best set of a real-coded genetic algorithm (zhang2018, eq. 16 or 25).
 
@@ -59,6 +61,8 @@ def ga(
     ----------
     knowledge : Knowledge
         Consistency, constraints and prior: the set that wins is repaired by them.
+    engine : Engine
+        What evaluates the sets of a generation, where these are many.
 
     Raises
     ------
@@ -69,7 +73,7 @@ def ga(
         When nothing in the ranges is admitted.
     """
     found = build_search_task(problem, region, knowledge, bars)
-    run = Run(breeding.generations, PATIENCE, keeping, "estimate", progress)
+    run = Run(breeding.generations, PATIENCE, keeping, "estimate", progress, engine)
     place, words = breed_generations(found.searchable, breeding, run)
     return found.repaired(place.best, place.count, words)
 
@@ -85,14 +89,14 @@ def breed_generations(task: Searchable, breeding: Breeding, run: Run) -> tuple[P
     rng = np.random.default_rng(breeding.seed)
     R, size = task.triangle, breeding.population
 
-    def first() -> Place:
+    def first(evaluate: Evaluate) -> Place:
         sets = rng.uniform(task.low, task.high, (size, len(R)))
         sets[0] = task.begin
-        costs = task.cost(sets)
+        costs = evaluate(sets)
         least = int(np.argmin(costs))
         return Place(sets, costs, sets[least], float(costs[least]), 0, 0)
 
-    def generation(now: Place) -> Place:
+    def generation(now: Place, evaluate: Evaluate) -> Place:
         sets, costs = now.sets, now.costs
         rivals = rng.integers(size, size=(2, size))
         parents = np.where(costs[rivals[0]] < costs[rivals[1]], *rivals)
@@ -107,7 +111,7 @@ def breed_generations(task: Searchable, breeding: Breeding, run: Run) -> tuple[P
         mutants = rng.uniform(size=children.shape) < MUTATED
         children += mutants * spread * rng.normal(size=children.shape)
         new = task.within(solve_triangular(R, children.T, check_finite=False).T)
-        sets, costs = np.vstack([sets, new]), np.concatenate([costs, task.cost(new)])
+        sets, costs = np.vstack([sets, new]), np.concatenate([costs, evaluate(new)])
         order = np.argsort(costs, kind="stable")[:size]
         sets, costs = sets[order], costs[order]
         gained = now.least - costs[0] > STAGNANT

@@ -13,12 +13,13 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
 from dynident.core.options import Options
 from dynident.core.progress import Progress, ignore_progress
+from dynident.core.side_by_side import HERE, Engine
 from dynident.core.threads import limit_to_one_thread
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
 from dynident.regression.problem import Problem
 from dynident.search.ranges import Region, build_search_task
-from dynident.search.search import Keeping, Place, Run, Searchable, run_search
+from dynident.search.search import Evaluate, Keeping, Place, Run, Searchable, run_search
 
 EFFECTIVE = 0.5
 """Share of the particles that the weights of a step leave effective."""
@@ -72,6 +73,7 @@ def pf(
     knowledge: Knowledge = Knowledge(),
     bars: ErrorBars = ErrorBars(),
     progress: Progress = ignore_progress,
+    engine: Engine = HERE,
 ) -> Estimate:
     """The mean of particles under the likelihood of the rows (zhang2018, eq. 16 or 25).
 
@@ -79,6 +81,8 @@ def pf(
     ----------
     knowledge : Knowledge
         Consistency, constraints and prior: the mean is repaired by them.
+    engine : Engine
+        What evaluates the particles after each of their moves, where these are many.
 
     Raises
     ------
@@ -89,7 +93,7 @@ def pf(
         When nothing in the ranges is admitted.
     """
     found = build_search_task(problem, region, knowledge, bars)
-    run = Run(swarm.steps, PATIENCE, keeping, "estimate", progress)
+    run = Run(swarm.steps, PATIENCE, keeping, "estimate", progress, engine)
     place, words = run_particle_filter(found.searchable, swarm, run)
     return found.repaired(place.best, place.count, words)
 
@@ -110,13 +114,13 @@ def run_particle_filter(
     size, n = swarm.particles, len(task.low)
     curvature = np.linalg.inv(task.triangle).T
 
-    def first() -> Cloud:
+    def first(evaluate: Evaluate) -> Cloud:
         sets = rng.uniform(task.low, task.high, (size, n))
         sets[0] = task.begin
-        costs = task.cost(sets)
+        costs = evaluate(sets)
         return Cloud(sets, costs, sets[0], np.inf, 0, 0, 0.0, np.full(2, REACH / np.sqrt(n)))
 
-    def step(now: Cloud) -> Cloud:
+    def step(now: Cloud, evaluate: Evaluate) -> Cloud:
         weights, more = temper_weights(now.costs, EFFECTIVE * size)
         power, reach = now.power + more, now.reach.copy()
         mean = weights @ now.sets
@@ -127,13 +131,13 @@ def run_particle_filter(
             kind = move % 2
             root = curvature / np.sqrt(power) if kind else spread
             moved = sets + reach[kind] * rng.standard_normal((size, len(root))) @ root
-            new = task.cost(moved)
+            new = evaluate(moved)
             goes = np.log(rng.uniform(size=size)) < 0.5 * power * (costs - new)
             goes &= np.all(task.within(moved) == moved, axis=1)
             sets[goes], costs[goes] = moved[goes], new[goes]
             reach[kind] *= np.exp(np.mean(goes) - ACCEPTED)
         mean = np.mean(sets, axis=0)
-        cost = float(task.cost(mean[None])[0])
+        cost = float(evaluate(mean[None])[0])
         idle = power >= 1.0 and now.least - cost < STAGNANT
         best, least = (mean, cost) if cost < now.least else (now.best, now.least)
         since = now.since + 1 if idle else 0

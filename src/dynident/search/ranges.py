@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated
 
 import numpy as np
@@ -40,7 +40,7 @@ from dynident.estimators.estimate import Estimate
 from dynident.regression.factors import UNEXCITED, System, measure_columns, triangularise_rows
 from dynident.regression.problem import Problem
 from dynident.regression.weighted import compute_literature_std, estimate_group_sigma
-from dynident.search.search import Searchable
+from dynident.search.search import Evaluate, Searchable
 
 LEAST_SQUARES, MEAN_AND_SPREAD = "least-squares", "mean-and-spread"
 OBJECTIVES = (LEAST_SQUARES, MEAN_AND_SPREAD)
@@ -51,6 +51,8 @@ POSITIVE = ("m", "Ixx", "Iyy", "Izz")
 """Of a body that is consistent, whatever it is."""
 IDLE = 1e-6
 """Norm of a drive's column, over the largest of its kind, that says nothing of its scale."""
+PORTION = 4096
+"""Sets whose criterion is one product of matrices."""
 FAR = 0.1
 """Distance from the exact optimum, in standard deviations, that is a warning."""
 ROUNDS = 100
@@ -113,10 +115,18 @@ class Spreads:
         spread = [np.linalg.norm(extended @ C.T, axis=1) for C in self.centred]
         return extended @ self.means.T, np.column_stack(spread)
 
-    def __call__(self, sets: Array) -> Array:
-        """The criterion of many sets of parameters, shape (sets,)."""
-        mean, spread = self.parts(sets)
-        return np.asarray(np.sum(np.abs(mean), axis=1) + self.k_e * np.sum(spread, axis=1))
+
+def measure_squares(A: Array, b: Array, sets: Array) -> Array:
+    """``||A x - b||^2`` of many sets of parameters, shape (sets,)."""
+    error = sets @ A.T - b
+    return np.asarray(np.einsum("ij,ij->i", error, error))
+
+
+def measure_spreads(spreads: Spreads, unit: float, sets: Array) -> Array:
+    """The objective (25) of many sets of parameters in some unit, shape (sets,)."""
+    mean, spread = spreads.parts(sets)
+    sums = np.sum(np.abs(mean), axis=1) + spreads.k_e * np.sum(spread, axis=1)
+    return np.asarray(sums / unit)
 
 
 def centre_row_factors(problem: Problem, k_e: float) -> Spreads:
@@ -169,8 +179,9 @@ class Task:
         if own is not None:
             identity += (own.means, *own.centred, np.array(own.k_e))
         return Searchable(
-            self.given.problem, identity, self.low, self.high, self.begin, self.triangle, self.cost
-        )
+            self.given.problem, identity, self.low, self.high, self.begin, self.triangle, self.cost,
+            PORTION,
+        )  # fmt: skip
 
     @cached_property
     def unit(self) -> float:
@@ -199,13 +210,12 @@ class Task:
         A = self.metric
         return triangularise_rows(np.vstack([A, np.diag(measure_columns(A) / UNEXCITED)]))
 
-    def cost(self, sets: Array) -> Array:
-        """The criterion of many sets of base parameters as chi-squared, shape (sets,)."""
+    @property
+    def cost(self) -> Evaluate:
+        """The criterion of many sets of base parameters as chi-squared."""
         if self.spreads is not None:
-            return self.spreads(sets) / self.unit
-        system = self.given.system
-        error = sets @ system.A.T - system.b
-        return np.asarray(np.einsum("ij,ij->i", error, error))
+            return partial(measure_spreads, self.spreads, self.unit)
+        return partial(measure_squares, self.given.system.A, self.given.system.b)
 
     @cached_property
     def weights(self) -> Array:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -16,6 +18,8 @@ from dynident.core.kept import Origin, pack_state_file, read_state_file, take_fi
 from dynident.core.options import Options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.schema import File
+from dynident.core.side_by_side import HERE, Engine, gather_repeatedly
+from dynident.core.threads import limit_to_one_thread
 from dynident.regression.problem import Problem
 
 SCHEMA = "dynident.search/1"
@@ -32,6 +36,10 @@ class Keeping(Options):
         "file of a search's state: it goes on from there where the file exists, and writes it "
         "every 10 s, when it is stopped and at its end",
     ] = None
+
+
+Evaluate: TypeAlias = Callable[[Array], Array]
+"""A criterion of many sets of numbers, shapes (sets, numbers) and (sets,)."""
 
 
 def leave_sets(sets: Array) -> Array:
@@ -54,7 +62,9 @@ class Searchable:
     triangle : ndarray, shape (numbers, numbers)
         R: in the coordinates R x the numbers are alike and independent of each other.
     cost : callable
-        The criterion of many sets, shape (sets,).
+        The criterion, plain data that cross processes.
+    portion : int
+        Sets that are evaluated together, on whatever engine.
     within : callable
         Sets taken into the bounds that a search has to keep.
     """
@@ -65,7 +75,8 @@ class Searchable:
     high: Array
     begin: Array
     triangle: Array
-    cost: Callable[[Array], Array]
+    cost: Evaluate
+    portion: int
     within: Callable[[Array], Array] = leave_sets
 
 
@@ -101,13 +112,17 @@ P = TypeVar("P", bound=Place)
 
 @dataclass(frozen=True)
 class Run:
-    """How a search is run: its steps at most, and how many without a gain are the last."""
+    """How a search is run: its steps at most, and how many without a gain are the last.
+
+    The engine evaluates the criterion.
+    """
 
     most: int
     patience: int
     keeping: Keeping = Keeping()
     stage: str = "estimate"
     progress: Progress = ignore_progress
+    engine: Engine = HERE
 
 
 @dataclass(frozen=True)
@@ -142,20 +157,44 @@ class Shelf:
         return kind(**{name: each if each.ndim else each.item() for name, each in found.items()})
 
 
+@contextmanager
+def open_evaluation(task: Searchable, engine: Engine) -> Iterator[Evaluate]:
+    """The criterion of a task as an engine evaluates it.
+
+    Portions are the same on any engine, and so are the bits: of more or fewer rows a product of
+    matrices may be rounded otherwise.
+    """
+    work = partial(evaluate_portion, task.cost)
+    with gather_repeatedly(work, engine, "evaluating") as gather:
+
+        def evaluate(sets: Array) -> Array:
+            portions = [sets[k : k + task.portion] for k in range(0, len(sets), task.portion)]
+            return np.concatenate(gather(portions))
+
+        yield evaluate
+
+
+@limit_to_one_thread
+def evaluate_portion(cost: Evaluate, sets: Array) -> Array:
+    """The criterion of some sets."""
+    return cost(sets)
+
+
 def run_search(
     task: Searchable,
     options: str,
     rng: np.random.Generator,
     kind: type[P],
-    begin: Callable[[], P],
-    step: Callable[[P], P],
+    begin: Callable[[Evaluate], P],
+    step: Callable[[P, Evaluate], P],
     run: Run,
 ) -> tuple[P, str]:
     """Where a search ends, and why there.
 
-    From the first place, that of `begin`, each `step` leads to another one of the same kind. The
-    options are what the answer depends on beside the task, the number of steps aside; the generator
-    is of `begin` and `step` alone: it is part of the state.
+    From the first place, that of `begin`, each `step` leads to another one of the same kind; both
+    are given what evaluates the criterion. The options are what the answer depends on beside the
+    task, the number of steps aside; the generator is of `begin` and `step` alone: it is part of the
+    state.
     """
     shelf, place = None, None
     if run.keeping.search_state is not None:
@@ -165,17 +204,18 @@ def run_search(
             Path(run.keeping.search_state), Origin(base.idim.robot.name, base.names, mark)
         )
         place = shelf.taken(kind, rng, len(task.low))
-    place = begin() if place is None else place
-    known, saved = (place, rng.bit_generator.state), time.monotonic()
-    try:
-        while place.since < run.patience and place.count < run.most:
-            run.progress(run.stage, place.count / run.most)
-            place = step(place)
-            known = place, rng.bit_generator.state
-            if shelf is not None and time.monotonic() - saved > SAVED:
+    with open_evaluation(task, run.engine) as evaluate:
+        place = begin(evaluate) if place is None else place
+        known, saved = (place, rng.bit_generator.state), time.monotonic()
+        try:
+            while place.since < run.patience and place.count < run.most:
+                run.progress(run.stage, place.count / run.most)
+                place = step(place, evaluate)
+                known = place, rng.bit_generator.state
+                if shelf is not None and time.monotonic() - saved > SAVED:
+                    shelf.put(*known)
+                    saved = time.monotonic()
+        finally:
+            if shelf is not None:
                 shelf.put(*known)
-                saved = time.monotonic()
-    finally:
-        if shelf is not None:
-            shelf.put(*known)
     return place, "stagnated" if place.since >= run.patience else "stopped"

@@ -7,8 +7,8 @@ best set is one of the starts from which exact steps go down, as for every metho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.options import build_options
 from dynident.core.progress import Progress
+from dynident.core.side_by_side import Engine
 from dynident.regression.problem import Problem
 from dynident.search.ga import Breeding, breed_generations
 from dynident.search.pf import Swarm, run_particle_filter
@@ -39,50 +40,77 @@ MOVES = 2
 """Of every particle after resampling."""
 
 
-def build_shape_task(usual: Projected) -> tuple[Searchable, Callable[[Array], Array]]:
-    """The likelihood of shapes within their ranges, and shapes of what is searched.
+@dataclass(frozen=True, eq=False)
+class Likelihood:
+    """The likelihood of shapes, the linear parameters eliminated.
 
     Coordinates of positive shapes are logarithms, so that ratios count.
-    """
-    idim, theta = usual.problem.idim, usual.theta
-    known = [each.bounds for each in idim.shape_parameters]
-    ends = np.array([[b.lower for b in known], [b.upper for b in known]])
-    by_ratio = ends[0] > 0.0
 
-    def to_coordinates(shapes: Array) -> Array:
+    Attributes
+    ----------
+    problem : Problem
+    theta : ndarray
+        A full set.
+    sigma : ndarray, shape (groups,)
+        To begin with.
+    """
+
+    problem: Problem
+    theta: Array
+    sigma: Array
+
+    @property
+    def ends(self) -> Array:
+        """Bounds of the shapes, shape (2, shapes)."""
+        known = [each.bounds for each in self.problem.idim.shape_parameters]
+        return np.array([[b.lower for b in known], [b.upper for b in known]])
+
+    def to_coordinates(self, shapes: Array) -> Array:
+        """Coordinates of shapes, shape (any, shapes)."""
+        by_ratio = self.ends[0] > 0.0
         return np.where(by_ratio, np.log(np.where(by_ratio, shapes, 1.0)), shapes)
 
-    low, high = to_coordinates(ends)
-    width = high - low
+    def within(self, sets: Array) -> Array:
+        """Coordinates taken into the bounds."""
+        return np.clip(sets, *self.to_coordinates(self.ends))
 
-    def within(sets: Array) -> Array:
-        return np.clip(sets, low, high)
-
-    def to_shapes(coordinates: Array) -> Array:
-        inside = within(coordinates)
+    def to_shapes(self, coordinates: Array) -> Array:
+        """Shapes within their bounds."""
+        inside, ends = self.within(coordinates), self.ends
+        by_ratio = ends[0] > 0.0
         found = np.where(by_ratio, np.exp(np.where(by_ratio, inside, 0.0)), inside)
         return np.asarray(np.clip(found, *ends))
 
-    def cost(sets: Array) -> Array:
-        """Minus twice the log-likelihood, the linear parameters eliminated."""
-        about, found = theta.copy(), np.empty(len(sets))
+    def __call__(self, sets: Array) -> Array:
+        """Minus twice the log-likelihood of many sets of coordinates, shape (sets,)."""
+        about, found = self.theta.copy(), np.empty(len(sets))
         for k, coordinates in enumerate(sets):
-            about[idim.plain :] = to_shapes(coordinates)
-            here = fit_linear_parameters(usual.problem.linearised(about), usual.sigma)
+            about[self.problem.idim.plain :] = self.to_shapes(coordinates)
+            here = fit_linear_parameters(self.problem.linearised(about), self.sigma)
             found[k] = 2.0 * here.cost
         return found
 
-    identity = (low, high, theta, usual.sigma, np.array(usual.cost))
-    begin = to_coordinates(np.array(idim.shape))
+
+def build_shape_task(usual: Projected) -> tuple[Searchable, Likelihood]:
+    """A search of shapes within their ranges, and what it searches in."""
+    cost = Likelihood(usual.problem, usual.theta, usual.sigma)
+    low, high = cost.to_coordinates(cost.ends)
+    width = high - low
+    identity = (low, high, usual.theta, usual.sigma, np.array(usual.cost))
+    begin = cost.to_coordinates(np.array(usual.problem.idim.shape))
     triangle = np.diag(1.0 / np.where(width > 0.0, width, 1.0))
-    return (
-        Searchable(usual.problem, identity, low, high, begin, triangle, cost, within),
-        to_shapes,
-    )
+    task = Searchable(
+        usual.problem, identity, low, high, begin, triangle, cost, 1, cost.within
+    )  # fmt: skip
+    return task, cost
 
 
 def search_start_shapes(
-    problem: Problem, method: str, given: Mapping[str, Any], progress: Progress
+    problem: Problem,
+    method: str,
+    given: Mapping[str, Any],
+    progress: Progress,
+    engine: Engine,
 ) -> tuple[Problem, str]:
     """A problem with the shapes that a search begins at, within the ranges that were given.
 
@@ -95,18 +123,18 @@ def search_start_shapes(
     if method not in EXACT:
         return problem, ""
     seen = limit_shapes(limit_to_visible_speeds(problem), ranges)
-    task, to_shapes = build_shape_task(fit_at_usual_shapes(seen))
+    task, cost = build_shape_task(fit_at_usual_shapes(seen))
     of_ga = method == "ga"
     size = given.get("population" if of_ga else "particles", SETS)
     most = given.get("generations" if of_ga else "steps", GENERATIONS)
     options = size, most, given.get("seed", 0)
-    run = Run(most, LULL, build_options(Keeping, given), "shapes", progress)
+    run = Run(most, LULL, build_options(Keeping, given), "shapes", progress, engine)
     place, words = (
         breed_generations(task, Breeding(*options), run)
         if of_ga
         else run_particle_filter(task, Swarm(*options), run, MOVES)
     )
-    idim = seen.idim.shaped(to_shapes(place.best))
+    idim = seen.idim.shaped(cost.to_shapes(place.best))
     return problem.under(replace(problem.base, idim=idim)), f"shapes {words}"
 
 

@@ -21,6 +21,7 @@ from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.options import Options, broadcast_to_joints
 from dynident.core.schema import Number
+from dynident.core.side_by_side import HERE, Engine
 from dynident.estimators.constrained import (
     ConstrainedFit,
     build_constrained_setting,
@@ -557,6 +558,7 @@ def smooth(
     bootstrap: Bootstrap = Bootstrap(),
     bars: ErrorBars = ErrorBars(),
     reweighting: Reweighting = Reweighting(),
+    engine: Engine = HERE,
 ) -> Smoothed:
     """Motion and parameters at once, the equations of motion as soft constraints.
 
@@ -565,7 +567,8 @@ def smooth(
     s_c^2`` over its coefficients c and the admitted parameters, with spreads that are found with
     them. Gauss and Newton's steps eliminate the motion by orthogonal rotations, knot by knot, which
     leaves a linear problem of the parameters: that of `pc_idim_ls`, constraints and prior
-    included. The covariance is that of its scores, so that errors that the model lacks count.
+    included. The covariance is that of its scores, so that errors that the model lacks count. The
+    engine solves the replicates of the bootstrap.
 
     Raises
     ------
@@ -583,7 +586,9 @@ def smooth(
     fitted = [fit_positions(given, known.position) for given in logs]
     begun = [own.log.log.along(*own.log.evaluate(own.coefficients)) for own in fitted]
     along = Problem.of(problem.base, begun)
-    setting = build_constrained_setting(along, knowledge, bootstrap, bars, reweighting=reweighting)
+    setting = build_constrained_setting(
+        along, knowledge, bootstrap, bars, reweighting=reweighting, engine=engine
+    )
     inner, first = setting.inner(), setting.solve()
     state = State(
         tuple(own.log for own in fitted),

@@ -251,6 +251,7 @@ def identify_factors(
     method: str | None = None,
     *,
     progress: Progress = ignore_progress,
+    engine: Runner = None,
     **options: Unpack[IdentifyOptions],
 ) -> Fit:
     """Identify a robot from a folder of factors that `collect` made, without its logs.
@@ -264,6 +265,8 @@ def identify_factors(
         One of `dynident.methods.FACTORED`; that of the study by default.
     progress : callable
         See `Progress`.
+    engine : Engine, distributed.Client or str, optional
+        As of `identify`.
     **options
         Those of the method, by name; the study's by default.
 
@@ -290,7 +293,8 @@ def identify_factors(
     study = restore_study(folder, statement, sources)
     given = {**collect_study_options(study), **{k: v for k, v in options.items() if v is not None}}
     chosen = method or study.identify.method
-    fit = identify_sources(statement.model, sources, chosen, given, progress)
+    own = choose_engine(1, engine)
+    fit = identify_sources(statement.model, sources, chosen, given, progress, own)
     return replace(fit, study=study, warnings=(*left, *fit.warnings))
 
 

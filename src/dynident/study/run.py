@@ -10,10 +10,16 @@ from dynident.core.compiled import tells_compilations
 from dynident.core.errors import check_type
 from dynident.core.options import collect_options, read_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
+from dynident.core.side_by_side import Runner, choose_engine
 from dynident.core.threads import limit_to_one_thread
 from dynident.decide.decision import Deciding
 from dynident.methods import TORQUE_FREE
-from dynident.methods.options import SIMULATION, check_options, list_option_names
+from dynident.methods.options import (
+    SIMULATION,
+    check_options,
+    list_option_names,
+    refuse_idle_engine,
+)
 from dynident.report.fit import Fit
 from dynident.simulation.rollout import prepare_rollouts
 from dynident.study.constraints import build_constraints
@@ -32,11 +38,12 @@ from dynident.study.study import (
 
 @tells_compilations
 @limit_to_one_thread
-def run_study(study: Study, progress: Progress = ignore_progress) -> Fit:
+def run_study(study: Study, progress: Progress = ignore_progress, *, engine: Runner = None) -> Fit:
     """Run a study from its files to the result.
 
     Where drives are fitted to encoders and the study says nothing of friction, joints whose
-    friction changes along a turn get that friction, which the result says.
+    friction changes along a turn get that friction, which the result says. The engine is that of
+    `identify`.
 
     >>> fit = di.run_study(di.read_study("study.toml"))
 
@@ -56,6 +63,7 @@ def run_study(study: Study, progress: Progress = ignore_progress) -> Fit:
         study.controller is not None and SIMULATION in list_option_names(chosen.method)
     ) or None
     check_options(chosen.method, {**of_method, SIMULATION: simulates})
+    refuse_idle_engine(chosen.method, choose_engine(1, engine))
     if simulates:
         prepare_rollouts()
     progress("reading", 0.0)
@@ -89,6 +97,7 @@ def run_study(study: Study, progress: Progress = ignore_progress) -> Fit:
         validation=held_out,
         decided=[decision.what for decision in decisions],
         progress=progress,
+        engine=engine,
     )
     stages = {k: v for k, v in result.timings.items() if k != "total"}
     timings = {**watch.laps, **stages, "total": watch.total()["total"]}
@@ -96,7 +105,7 @@ def run_study(study: Study, progress: Progress = ignore_progress) -> Fit:
     if uneven and "friction" not in study.robot.model_fields_set:
         kinds = ["uneven" if name in uneven else study.robot.friction for name in robot.joint_names]
         own = study.robot.model_copy(update={"friction": ",".join(kinds)})
-        again = run_study(study.model_copy(update={"robot": own}), progress)
+        again = run_study(study.model_copy(update={"robot": own}), progress, engine=engine)
         words = (
             f"friction of {', '.join(uneven)} is 'uneven', as the errors of "
             f"{study.robot.friction!r} were those of friction that changes along a turn; give "
