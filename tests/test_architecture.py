@@ -261,6 +261,7 @@ def test_importing_the_package_loads_nothing_heavy():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.long
 def test_importing_everything_and_reading_arrays_leaves_what_is_heavy_alone():
     code = (
         "import sys, numpy as np, dynident as di; [getattr(di, n) for n in di.__all__];"
@@ -300,6 +301,7 @@ def list_imports_within_functions(path: Path) -> Iterator[str]:
                 yield from (f"{node.module}.{a.name}" if whole else node.module for a in node.names)
 
 
+@pytest.mark.long
 def test_functions_import_what_the_guide_lists_alone():
     required, told, found = list_required_packages(), read_late_imports(), set()
     for path in MODULES:

@@ -26,6 +26,7 @@ from dynident.simulation.rollout import LoopColumn, rollout, sensitive_rollout
 WIDTH = 0.02
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("integrator", ["sdirk2", "ode3"])
 def test_a_motion_is_differentiated_by_the_width_and_all_else(tmp_path, integrator):
     substeps = 1 if integrator == "sdirk2" else 16
@@ -166,6 +167,7 @@ def fit_width(tmp_path, width, seed):
     return float(own.values[k]), float(own.std[k]), fit
 
 
+@pytest.mark.long
 def test_the_width_is_found_in_the_logs_of_another_simulator(tmp_path):
     pytest.importorskip("mujoco", reason="MuJoCo is not installed")
     found, std, fit = fit_width(tmp_path, 8.7e-3, 0)

@@ -181,6 +181,7 @@ def test_a_law_without_a_form_is_refused():
         c_code(Model(idim, theta))
 
 
+@pytest.mark.long
 @compiled
 @pytest.mark.parametrize("method", ["pc-idim-ls", "wls"])
 def test_the_command_writes_it_of_base_parameters_too(method, tmp_path, monkeypatch, capfd):

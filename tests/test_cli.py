@@ -433,6 +433,7 @@ def turned(rows: list[str]) -> list[str]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "flags",
     [
@@ -829,6 +830,7 @@ def test_a_failed_run_leaves_no_directory(refused, place):
 # what is refused with 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["ols", "wls", "irls"])
 def test_a_log_that_excites_nothing_is_a_failure_with_advice(refused, method):
     argv = ["--robot", "arm.urdf", "--log", "still.csv", "--bandwidth", "5", "--method", method]
@@ -1625,6 +1627,7 @@ def looped(tmp_path_factory) -> tuple[Path, str]:
     return place, text[:start] + text[end:] + LOOP_LOG
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", first(["pc-idim-iv", "pc-didim", "pc-clie"]))
 def test_constraints_in_the_loop(looped, monkeypatch, capfd, method):
     place, study = looped

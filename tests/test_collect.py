@@ -318,6 +318,7 @@ def test_merged_triangles_are_those_of_all_rows():
     np.testing.assert_allclose(whole.factor.T @ whole.factor, stacked.T @ stacked, rtol=1e-12)
 
 
+@pytest.mark.long
 def test_error_bars_by_runs_of_time_follow_correlation():
     """White errors give the sandwich's; of errors that last they tell what Monte Carlo tells."""
     robot = toy.arm(2)

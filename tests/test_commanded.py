@@ -89,6 +89,7 @@ def walk(folder: Path, law: str) -> Path:
     return study
 
 
+@pytest.mark.long
 def test_a_walking_robot_without_torque_sensors_is_weighed(tmp_path: Path) -> None:
     """And how late its drives had their targets is found, and stands in the study."""
     fit = di.run_study(di.read_study(walk(tmp_path, f"law_kp = {KP}")))

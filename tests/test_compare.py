@@ -355,6 +355,7 @@ def test_curves_of_friction_are_the_models(place):
     assert friction[above] - friction[below] > 2.0 * 3.0
 
 
+@pytest.mark.long
 def test_shapes_that_a_log_does_not_tell_spoil_no_block(tmp_path, monkeypatch):
     """Where a shape changes next to nothing, a step of any length is a small one."""
     monkeypatch.chdir(tmp_path)

@@ -232,6 +232,7 @@ def test_python_is_told_once_of_what_is_compiled(
     assert said.startswith("compiling functions for the first time (kept in ")
 
 
+@pytest.mark.long
 def test_a_pipe_is_told_in_one_line_and_of_nothing_that_is_kept(tmp_path: Path) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept")}
     (tmp_path / "filtering.py").write_text(FILTERING)

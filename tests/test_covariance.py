@@ -303,6 +303,7 @@ def test_errors_that_repeat_in_like_states_are_counted():
     assert np.mean(inside["clustered"]) > np.mean(inside["hac"]) + 0.08
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rho", [0.0, 0.98])
 def test_noise_hardly_counts_as_what_repeats(rho):
     """Clusters of noise scatter, and only what is above independent ones is counted."""

@@ -308,6 +308,7 @@ def test_a_fifth_of_a_log_is_two_windows_of_its_filter_at_least(place, samples, 
     assert bool(fit.settings["decided"]) == decides
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", ["root", "smooth", "loaded", pytest.param("elastic", marks=pytest.mark.long)]
 )
@@ -477,6 +478,7 @@ def struck(place, tmp_path_factory) -> Path:
     return own
 
 
+@pytest.mark.long
 def test_what_the_rest_of_a_log_contradicts_is_left_out(struck):
     fit = identified(struck / "usual.toml", decide="outliers")
     with_all = identified(struck / "usual.toml", decide=NOTHING)
@@ -491,6 +493,7 @@ def test_what_the_rest_of_a_log_contradicts_is_left_out(struck):
     assert held_out(fit) < 0.7 * held_out(with_all)
 
 
+@pytest.mark.long
 def test_outliers_that_were_left_out_are_stated_in_a_written_study(struck, tmp_path):
     fit = identified(struck / "usual.toml", decide="outliers")
     written = tmp_path / "written.toml"

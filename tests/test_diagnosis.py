@@ -959,6 +959,7 @@ def test_trust_in_one_log_alone_says_so(sound):
     assert "\n\nverdict     trusted on the evidence of one log, in which" in found.summary()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", first(["pc-idim-ls", "wls"]))
 @pytest.mark.parametrize(
     "mending", first([Mending(sign={"tau": -1.0}), Mending(order={"tau": (3, 2, 1, 4)})]), ids=str
@@ -970,6 +971,7 @@ def test_damage_refutes_whatever_the_method(sound, method, mending):
     assert found.findings[0].what in found.verdict.reasons[0].words
 
 
+@pytest.mark.long
 def test_a_held_out_log_of_another_sign_refutes(sound):
     found = verdict_of(sound, [replace(sound, name="other", tau=-sound.tau)])
     assert found.verdict.state == REFUTED
@@ -1074,6 +1076,7 @@ def test_torques_that_no_drive_has_are_doubtful(sound, factor, state):
     assert (told in found.verdict.words) == (state == DOUBTFUL)
 
 
+@pytest.mark.long
 def test_the_doctor_can_be_left_out(sound):
     robot = toy.arm(N)
     problem = Problem(robot, prepare(damaged(sound, Mending(sign={"tau": -1.0})), 10.0))

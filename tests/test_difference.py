@@ -184,6 +184,7 @@ def inside(place, monkeypatch):
 RESULTS = ["A/result.json", "B/result.json"]
 
 
+@pytest.mark.long
 def test_the_command_takes_results_and_measures_both_on_a_log(inside, capfd):
     document = ask(capfd, ["diff", *RESULTS, "--log", "run2.csv"])
     assert document["schema"] == "dynident.difference/1"

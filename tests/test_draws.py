@@ -120,6 +120,7 @@ def test_normal_numbers_between_bounds_follow_the_tail():
     np.testing.assert_allclose(draw_truncated_normal(-high, -low, rng).max(), -30.0, atol=1e-3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", first(["pc-idim-ls", "wls"]))
 def test_draws_are_consistent_and_vary_as_the_covariance_says(method):
     fit, _ = identified(method=method)
@@ -223,6 +224,7 @@ def test_the_command_writes_draws_and_their_ranges(result, tmp_path, capsys):
     assert "certified   all; smallest pseudo-inertia eigenvalue" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_a_stored_result_draws_as_the_fit_does(result):
     from dynident.study.run import run_study
 

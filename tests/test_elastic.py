@@ -116,6 +116,7 @@ def test_intervals_cover_in_a_few_runs():
     assert 0.88 < np.mean(inside) <= 1.0
 
 
+@pytest.mark.long
 def test_the_verdict_tells_springs_from_stiff_joints():
     idim = build_idim(elastic_arm((1, 2)))
     log, _ = twin(idim)
@@ -168,6 +169,7 @@ def test_a_cubic_stiffness_is_one_more_column():
     assert abs(values["K2"] - 3000.0) < 4.0 * std["K2"] + 15.0
 
 
+@pytest.mark.long
 def test_a_torque_sensor_tells_a_spring_by_where_links_are():
     """Without an encoder of the link; both, and what bodies are, within their intervals."""
     idim = build_idim(elastic_arm((1, 2), ("torque",), ("stiffness",)))

@@ -162,6 +162,7 @@ def test_the_implicit_law_agrees_with_small_explicit_steps(tmp_path):
     np.testing.assert_allclose(near.q, fine.q, atol=2e-5)
 
 
+@pytest.mark.long
 def test_the_twins_drives_delay_and_biases_are_found(tmp_path):
     _, values = fitted(tmp_path, loop="delay,bias", constraints=(Fixed("bias1", 0.0),))
     for j in range(3):
@@ -500,6 +501,7 @@ def test_options_are_said_once():
     assert Fitting(loop=["delay", "bias"]).loop == "delay,bias"  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 def test_friction_under_load_is_fitted_to_positions(tmp_path):
     robot, loop, _ = twin(tmp_path)
     idim = build_idim(robot, "load")

@@ -97,6 +97,7 @@ def identify(robot: di.Robot, log: Recording, held: Recording | None = None, **m
     return di.identify(problem, "cloe", validation=beside, simulation=simulation, **more)
 
 
+@pytest.mark.long
 def test_a_flipped_encoder_is_refuted_by_the_size_of_its_errors(tmp_path):
     robot, loop, theta = twin(tmp_path, 6.0)
     log = log_of(loop, theta)
@@ -267,6 +268,7 @@ def test_laws_with_states_and_logs_without_targets_are_not_looked_at(sound):
     assert not follows_law(idim, pd(KP, KD), [replace(ready, qref=None)])
 
 
+@pytest.mark.long
 def test_a_result_is_refuted_by_what_is_found(tmp_path, sound):
     robot, log, _ = sound
     found = identify(robot, damaged(log, set_order))

@@ -314,6 +314,7 @@ def test_a_base_that_bears_little_is_spared():
         excite(ROBOT, base_wrench=(1.0, 2.0), **QUICK)
 
 
+@pytest.mark.long
 def test_a_random_motion_leads_the_hand_along_a_smooth_curve_within_the_limits(panda):
     given = {"trajectory": "cartesian", "points": 4, "duration": 4.0, "acceleration": 10.0}
     import pinocchio as pin
@@ -587,6 +588,7 @@ def test_obstacles_far_away_flat_or_around_the_robot(panda, tmp_path):
 # ------------------------------------------------------------------------ the floor
 
 
+@pytest.mark.long
 def test_no_robot_goes_through_the_plane_of_its_base():
     robot = load_robot(urdf("ur5"))
     given = {**QUICK, "harmonics": 3, "iterations": 12, "starts": 1, "duration": 3.0}
@@ -636,6 +638,7 @@ def test_a_turn_about_the_normal_changes_no_height(panda):
         build_clearance(robot, [build_floor(0.9)], self_collision=False)
 
 
+@pytest.mark.long
 def test_a_floor_is_named_once_and_a_robot_without_shapes_is_told():
     drawn = Obstacle("floor", OBSTACLES["plane"]((0.0, 0.0, 1.0), -0.3))
     robot = load_robot(urdf("ur5"))
@@ -759,6 +762,7 @@ def test_every_family_leads_to_a_trajectory_that_is_proved_to_keep_its_limits(ki
     assert design.value < task.value(Trajectory(task.family, start)) - 1.0
 
 
+@pytest.mark.long
 def test_a_start_that_finds_no_place_costs_nothing(monkeypatch, panda):
     calls = []
 
@@ -838,6 +842,7 @@ def test_a_task_is_predicted_best_by_its_own_criterion():
         excite(limited(arm(3)), criterion="torque", task=reference, **QUICK)
 
 
+@pytest.mark.long
 def test_a_task_is_read_from_a_log_or_a_trajectory(tmp_path, capfd):
 
     urdf_ = str(urdf("ur5"))

@@ -135,6 +135,7 @@ def test_frames_say_what_they_lack(monkeypatch):
         fit.to_frame()
 
 
+@pytest.mark.long
 def test_identifying_loads_neither_pandas_nor_matplotlib_and_no_plot_pyplot():
     code = (
         "import sys; sys.path.insert(0, 'tests')\n"
@@ -351,6 +352,7 @@ def test_diagnostics_have_four_views_a_joint():
         np.testing.assert_allclose([end[1, 1] for end in sticks], fit.residuals[j].correlation)
 
 
+@pytest.mark.long
 def test_encoder_fits_draw_positions_and_no_torques(tmp_path):
     fit, _ = fitted(tmp_path)
     (series,) = fit.simulate_positions()
@@ -440,6 +442,7 @@ def test_cards_take_colours_from_what_is_around_them():
     assert {*re.findall(r"#[0-9A-F]{6}", identified()._repr_html_())} <= {*LEVELS.values()}
 
 
+@pytest.mark.long
 def test_encoder_fits_and_base_parameters_alone_fold_too(tmp_path):
     encoder, _ = fitted(tmp_path)
     text = encoder._repr_html_()

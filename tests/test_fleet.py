@@ -230,6 +230,7 @@ def list_changes(robot: dict[str, Any]) -> list[dict[str, Any]]:
     return [course for course in robot["courses"] if course["kind"]]
 
 
+@pytest.mark.long
 def test_odd_robots_and_changes_are_named(made: Path):
     told = json.loads((made / "out" / "fleet.json").read_text())
     robots = {robot["name"]: robot for robot in told["robots"]}
@@ -315,6 +316,7 @@ def test_a_torque_constant_that_is_off_is_named(made: Path):
     assert share == pytest.approx(10.0, abs=1.0)
 
 
+@pytest.mark.long
 def test_friction_over_temperature_is_no_scatter_of_sessions():
     robot, rng = di.load_robot(ARM), np.random.default_rng(7)
     warm, plain = "coulomb-viscous + temperature(T0=30.0)", "coulomb-viscous"

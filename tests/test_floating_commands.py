@@ -274,6 +274,7 @@ FOOT_PULLS = ("wrench of FL has", "sign = -1")
 FEET = ("the wrenches of FL and HR are in each other's columns", "wrench_FL as those of HR")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("which", "damage", "what", "mend"),
     [
@@ -384,6 +385,7 @@ def test_a_study_is_mended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "FR_hip_pitch has the other sign" in " ".join(out.split())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("turned", "kind"), [pytest.param(0.6, "findings", marks=pytest.mark.long), (1.45, "signs")]
 )

@@ -94,6 +94,7 @@ def test_the_mirror_is_that_of_the_robot_file():
     assert np.max(np.abs(images - idim.nominal)[: idim.inertial]) < 5e-6
 
 
+@pytest.mark.long
 def test_sides_that_are_alike_come_out_alike_with_smaller_error_bars():
     free, alike = fitted(), fitted(*SIDES)
     again = mirrored(made().idim, alike.theta)

@@ -302,6 +302,7 @@ def test_a_contact_may_be_logged_in_many_ways(
     assert off(found, made) < EXACT
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", ["npz", "parquet"])
 def test_other_files_have_the_same_columns(
     tmp_path: Path, made: Made, whole: Columns, ending: str
@@ -626,6 +627,7 @@ def test_feet_that_slide_are_noted(tmp_path: Path, whole: Columns) -> None:
     assert not any("slide under load at up to" in note for note in calm.warnings)
 
 
+@pytest.mark.long
 def test_a_base_that_never_turns_is_noted(tmp_path: Path, made: Made) -> None:
     n = 1000
     t = np.arange(n) / 250.0
@@ -747,6 +749,7 @@ def test_results_of_floating_robots_are_stored(
     assert abs(sum(masses) / np.sum(made.theta[:130:10]) - 1.0) < 1e-6
 
 
+@pytest.mark.long
 def test_the_report_has_the_wrench_of_the_base(stored: Path) -> None:
     text = (stored / "out" / "report.html").read_text()
     for part in ("fx", "fy", "fz", "mx", "my", "mz"):
@@ -781,6 +784,7 @@ def test_the_load_of_the_example_is_found(stepping: tuple[Path, Fit]) -> None:
     assert result.verdict.state == "trusted"
 
 
+@pytest.mark.long
 def test_a_set_of_contacts_has_one_line(stepping: tuple[Path, Fit]) -> None:
     _, result = stepping
     lines = [line for line in result.summary().splitlines() if line.startswith("free of ")]
@@ -852,6 +856,7 @@ def of_the_example(folder: Path, change: Callable[[str], str]) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_feet_whose_forces_cancel_in_the_wrong_axes_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

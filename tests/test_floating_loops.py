@@ -101,6 +101,7 @@ def test_sensitivities_are_those_of_differences(made):
         assert_slope(along, np.stack([by_q[:, :, k], by_tau[:, :, k]]), 1e-5, within=1e-4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "method",
     [
@@ -119,6 +120,7 @@ def test_methods_that_simulate_find_the_robot_and_its_base(made, method):
     assert figure.position_rms.max() < 1e-5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["cloe", pytest.param("clie", marks=LONG)])
 def test_outputs_of_the_joints_are_fitted_where_the_base_is_led(made, method):
     problem = pose(made, equations="joints")

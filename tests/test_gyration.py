@@ -47,6 +47,7 @@ def made_body(radii, mass=2.0):
     return from_com(mass, RNG.normal(size=3), inertia)
 
 
+@pytest.mark.long
 def test_the_cone_is_what_points_of_mass_say():
     """Against the second moments of many points, along many directions."""
     points = RNG.normal(size=(40, 3)) * (0.2, 0.05, 0.02) + RNG.normal(size=3)

@@ -37,6 +37,7 @@ def desk(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.long
 def test_a_first_study_is_repaired_and_runs(desk, capsys):
     out, err = tell(capsys, ["init", "--robot", "arm.toml", "--log", "run.csv", "-o", "mine.toml"])
     assert "run.csv: 3000 samples at 200 Hz" in out

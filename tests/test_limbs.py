@@ -379,6 +379,7 @@ def files(folder: Path) -> tuple[str, ...]:
     return tuple(str(folder / f"{name}{k}.csv") for name in ("run", "tool") for k in range(2))
 
 
+@pytest.mark.long
 def test_a_robot_with_its_limb_from_the_command_line(folder, capsys):
     one, two, _, _ = files(folder)
     out = folder / "out"

@@ -115,6 +115,7 @@ def test_every_command_is_asked():
     assert asked | OF_OTHERS == set(COMMANDS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "line",
     [

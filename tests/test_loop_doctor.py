@@ -77,6 +77,7 @@ DAMAGE = {
 LONG = ("absolute encoder", "position sign", "torque order", "position order")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "damage", [pytest.param(d, marks=pytest.mark.long) if d in LONG else d for d in DAMAGE]
 )
@@ -113,6 +114,7 @@ def test_orders_leave_passive_joints_where_they_are(robot):
         assert sorted(order[j] - 1 for j in robot.driven) == robot.driven
 
 
+@pytest.mark.long
 def test_a_reading_that_no_chain_has_leaves_no_row(tmp_path):
     """Cranks of a five-bar that would turn four times as far: its rods do not reach."""
     robot = load_linkage("five_bar.xml", tmp_path)

@@ -336,6 +336,7 @@ def test_locked_joints_leave_the_rest_of_a_loop(tmp_path):
 # simulation
 
 
+@pytest.mark.long
 def test_simulated_chains_obey_their_equations(palletiser):
     """Torques are those of the model along the motion, and steps are of fourth order."""
     idim = di.build_idim(palletiser, "viscous")

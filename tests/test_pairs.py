@@ -74,12 +74,14 @@ def test_facts_of_elements_are_known_to_the_filter(element: str, friction: str) 
         np.testing.assert_array_equal(np.isnan(found.std), known)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("friction", first(["bompos", "lugre", "stribeck-exponent"]))
 @pytest.mark.parametrize("consistency", ["base", "none"])
 def test_shapes_that_are_held_need_no_links(friction: str, consistency: str) -> None:
     check(di.identify(problem(friction), consistency=consistency, doctor=False, bootstrap=0))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("friction", "element"),
     [
@@ -96,6 +98,7 @@ def test_drives_are_fitted_to_positions_with_shapes(friction: str, element: str)
         assert each.bounds.lower <= value <= each.bounds.upper
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["rls", "kf"])
 def test_what_bristles_do_by_their_shapes_has_a_size(method: str) -> None:
     check(di.identify(problem("dahl", "ripple"), method, doctor=False))

@@ -185,6 +185,7 @@ def test_what_is_said_of_a_log_without_a_load():
             told()
 
 
+@pytest.mark.long
 def test_a_known_mass_tells_the_gain_of_the_drives():
     own = loads.arm("ur10")
     first, second = own.logs(0, gain=1.06)
@@ -269,6 +270,7 @@ def test_a_load_about_its_centre_is_that_of_the_ten_parameters():
     np.testing.assert_allclose(to_central_inertia(np.array([KILOGRAM]))[0], TRUE, atol=1e-15)
 
 
+@pytest.mark.long
 def test_the_command_prints_and_writes_json(tmp_path, capsys):
     own = loads.arm("ur10")
     for log in own.logs(0):
@@ -340,6 +342,7 @@ def test_poses_that_are_held_weigh_a_load(tmp_path, capsys):
     assert "hold poses longer" in tell(capsys, [*call[:-1], "5"], 2).err
 
 
+@pytest.mark.long
 def test_what_gains_do_to_the_mass_is_in_its_interval():
     """By the robot file, of a UR10 whose drives give 14 % more than they say."""
     own = loads.arm("ur10")

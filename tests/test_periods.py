@@ -486,6 +486,7 @@ def test_weights_are_those_of_the_scatter_where_nothing_else_is_left():
     assert "scatter between 8 periods" in consistent.estimate.covariance.name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["ols", "wls", "pc-idim-ls"])
 def test_methods_can_be_told_to_take_the_scatter(method, monkeypatch):
     recording, robot, _ = clean(friction="viscous-offset")
@@ -510,6 +511,7 @@ def test_methods_can_be_told_to_take_the_scatter(method, monkeypatch):
     np.testing.assert_allclose(bars("scatter").std, scatter.std, rtol=1e-6)
 
 
+@pytest.mark.long
 def test_the_bootstrap_redraws_the_scatter():
     """Of an equality alone, which is linear, it is the covariance on the face."""
     recording, robot, _ = clean(friction="viscous-offset")

@@ -423,6 +423,7 @@ def test_a_file_without_inertials_has_no_prior():
         Knowledge(metric="entropic").of(bare)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("factor", [3.0, 1.0 / 4.0])
 def test_links_that_the_log_disbelieves_are_named(factor):
     robot = toy.arm(4)

@@ -91,6 +91,7 @@ def assert_as_predicted(errors, std):
     assert np.all(total < high), total
 
 
+@pytest.mark.long
 def test_errors_of_drives_and_bodies_are_as_predicted():
     base = base_parameters(build_idim(ROBOT))
     truth = base.matrix @ toy.true_parameters(base.idim, ROBOT.nominal)

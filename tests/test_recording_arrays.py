@@ -340,6 +340,7 @@ def test_a_frame_is_read_as_the_file_that_it_was(tmp_path):
     assert len(twice.segments) == 2
 
 
+@pytest.mark.long
 def test_what_takes_a_log_takes_a_file_or_a_frame(tmp_path):
     fit = fitted()
     log = toy.measure(fit.robot, 4.0)

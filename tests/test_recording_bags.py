@@ -54,6 +54,7 @@ def test_joint_states(tmp_path, form):
         assert log.size == read_log(path / "metadata.yaml", ROBOT).size == every
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", FORMS)
 def test_topics_on_their_own_clocks(tmp_path, form):
     slow = np.arange(4, 90) / 50.0 + 0.004

@@ -52,6 +52,7 @@ def noisy(kind: str, run: int, seconds: float = 2.0) -> tuple[Problem, Array]:
     return problem(replace(log, q=q, dq=None, ddq=None), bandwidth=10.0, position_hz=50.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["full", "null-space"])
 def test_a_floating_robot_is_recovered_without_noise(kind):
     rows, truth = problem(walked(kind), bandwidth=25.0, position_hz=1e4, derivatives="measured")

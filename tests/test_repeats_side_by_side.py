@@ -76,6 +76,7 @@ def search(engine: Engine, **options: Any) -> di.Excitation:
     return di.excite(ROBOT, **{**QUICK, "starts": 3, "iterations": 10, **options}, engine=engine)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("given", [{}, {"trajectory": "spline", "free_knots": True}])
 def test_starts_of_a_search_are_the_same_on_any_engine(backwards, given):
     here, there = search(HERE, **given), search(backwards, **given)

@@ -333,6 +333,7 @@ def test_the_page_needs_nothing_else():
     assert "default-src 'none'" in page()
 
 
+@pytest.mark.long
 def test_the_page_is_small_and_the_same_each_time():
     assert len(page()) < 1_000_000
     assert render_replay_page(ur5()) == page()

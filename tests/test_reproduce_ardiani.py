@@ -103,6 +103,7 @@ def held_out(found, scenario, method):
 # ---- what the paper says
 
 
+@pytest.mark.long
 def test_the_wrong_controller_misleads_didim_and_not_instruments():
     """The shortest form, of one scenario: a reduced and a full one follow."""
     robot = build_bench(2000.0, integrator="ode1")

@@ -83,6 +83,7 @@ def values(found, kind, method):
 # ---- what the paper says
 
 
+@pytest.mark.long
 def test_positions_hold_far_less_than_torques_and_all_find_the_same(twin):
     """The shortest form, of one log: a reduced and a full one follow."""
     case = simulate_case(twin, estimated.MAIN, estimated.REDUCED)

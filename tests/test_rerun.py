@@ -39,6 +39,7 @@ def read_recording(path: Path) -> dict[str, list[tuple[float, object]]]:
     return {entity: sorted(each, key=lambda own: own[0]) for entity, each in found.items()}
 
 
+@pytest.mark.long
 def test_the_recording_says_what_the_lines_say(desk, capsys):
     test_track.start_from("out")
     capsys.readouterr()
@@ -133,6 +134,7 @@ for task in Path("/proc/self/task").glob("*/children"):
 """
 
 
+@pytest.mark.long
 def test_nothing_is_told_to_anyone_and_nothing_is_started(tmp_path):
     """No address is looked up, no process started, nothing kept as for a viewer's analytics."""
     home = tmp_path / "home"

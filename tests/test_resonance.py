@@ -24,6 +24,7 @@ def found(seed: int, joint: int, top: float = 60.0, band: float = 55.0, **values
     return di.find_resonance(replace(log, q=log.q + noise), joint, (2.0, band), 2.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("joint", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_the_motor_alone_tells_a_spring_by_its_resonance(joint: int):
     bodies, unit = build_idim(IDIM.robot.bare, "none"), np.eye(3)[[joint]]

@@ -270,6 +270,7 @@ def rubbing(seconds=3.0):
     return Problem(robot, samples, "stribeck")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["ga", "pf"])
 @pytest.mark.parametrize(
     "rubs", [False, pytest.param(True, marks=pytest.mark.long)], ids=["linear", "shapes"]
@@ -295,6 +296,7 @@ def test_a_search_goes_on_from_its_state(method, rubs, tmp_path):
     np.testing.assert_array_equal(found(more, search_state=file).beta, straight.beta)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["ga", "pf"])
 def test_an_interrupted_search_keeps_its_last_whole_step(method, tmp_path, monkeypatch):
     file, rows = tmp_path / "s.npz", problem(2)

@@ -402,6 +402,7 @@ def study(tmp_path):
     return path
 
 
+@pytest.mark.long
 def test_a_study_is_written_that_fits_the_chosen_rows(study, capsys):
     fixed = study.parent / "selected.toml"
     shown = tell(capsys, ["select", str(study), "--fix", str(fixed)])

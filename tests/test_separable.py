@@ -44,6 +44,7 @@ def test_friction_with_a_sign_or_a_curve_is_evaluated_along_the_other_motion():
                 np.testing.assert_allclose(rows[0].X[g][:, k], expected, atol=1e-12)
 
 
+@pytest.mark.long
 def test_the_shape_is_found_where_noisy_signs_mislead_instruments():
     found = estimate_all(4, 2e-4, ("wls", "separable"))
     static, speed = -2, -1

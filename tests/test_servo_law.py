@@ -29,6 +29,7 @@ def servo_loop(tmp_path, seconds=2.0, **changes):
     return replace(loop, controller=servo(KP, **options)), theta
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("integrator", ["sdirk2", "ode3"])
 def test_a_motion_is_differentiated_by_all_that_servos_have(tmp_path, integrator):
     loop, theta = servo_loop(tmp_path)
@@ -119,6 +120,7 @@ def fit_servo(tmp_path, loop, true, **told):
     return values, found.estimate.message, found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "key", "value"),
     [
@@ -138,12 +140,14 @@ def test_the_part_that_a_servo_has_is_chosen_and_found(tmp_path, kind, key, valu
         assert abs(found - value) < 5.0 * std + 1e-3 * value
 
 
+@pytest.mark.long
 def test_a_servo_that_has_no_parts_is_given_none(tmp_path):
     values, words, _ = fit_servo(tmp_path, "delay,bias,servo", {})
     assert "no part lowers the error" in words
     assert "deadband1" not in values
 
 
+@pytest.mark.long
 def test_a_limit_is_found_where_it_is_reached(tmp_path):
     values, _, found = fit_servo(tmp_path, "delay,bias,limit", {"limit": 14.0}, limit=11.0)
     for j in range(2):

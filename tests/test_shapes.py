@@ -54,6 +54,7 @@ def deviations(fit, theta):
     return (fit.estimate.beta - fit.base.matrix @ theta) / fit.estimate.covariance.std
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", first(["wls", "pc-idim-ls"]))
 @pytest.mark.parametrize("name", first(["stribeck", "dahl", "sigmoid"], 2))
 def test_shapes_and_linear_parameters_of_a_log_are_found(name, method):
@@ -295,6 +296,7 @@ def loop():
     return Problem(robot, prepare(log, bandwidth=15.0), "stribeck"), simulation, model, theta
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", first(["idim-iv", "cloe", "clie", "pc-didim"]))
 def test_simulating_methods_find_shapes(loop, method):
     problem, simulation, model, theta = loop
@@ -335,6 +337,7 @@ def test_every_model_of_the_library_is_identified():
         assert fit.consistent
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["load", "dahl"])
 def test_the_doctor_looks_at_logs_of_friction_that_depends_on_more(name):
     problem, _, _ = scene(name, seconds=8.0, coupled=False)

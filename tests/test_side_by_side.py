@@ -40,6 +40,7 @@ def gather(work, tasks, engine):
     return [result for _, result in sorted(found, key=lambda each: each[0])]
 
 
+@pytest.mark.long
 def test_a_process_that_ends_takes_nothing_with_it(tmp_path):
     # after the first ones several at a time, of which one has the third
     found = gather(square, [(k, str(tmp_path)) for k in range(40)], Engine(workers=2))

@@ -183,6 +183,7 @@ def slow():
     return problem, found, found.motions[0], truth
 
 
+@pytest.mark.long
 def test_slow_quantised_jittered_logs_show_noise_motion_and_parameters():
     problem, found, motion, truth = slow()
     assert found.certificate is not None
@@ -294,6 +295,7 @@ def test_what_it_cannot_do_is_refused(prepared, friction, message):
         estimate(problem, "smooth")
 
 
+@pytest.mark.long
 def test_friction_that_remembers_is_followed_on_the_clock():
     problem, _ = slow_log.problem(1, seconds=8.0, jitter=0.05, lost=0.0, step=1e-6)
     found = estimate(problem.with_drives("dahl-spectrum"), "smooth", bootstrap=0)

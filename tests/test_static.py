@@ -197,6 +197,7 @@ def test_rests_are_of_fixed_robots_alone():
         average_rests(replace(samples, torque="none"))
 
 
+@pytest.mark.long
 def test_a_study_of_rests_from_the_command_line(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     robot = toy.arm(3)

@@ -241,6 +241,7 @@ def write(path, q, tau, start=0):
         file.write("time,q_one,q_two,tau_one,tau_two\n" + rows)
 
 
+@pytest.mark.long
 def test_python_follows_a_fit_as_the_command_does(desk, capfd):
     fit = di.run_study(read_study("study.toml"))
     fit.save("out", report=False)

@@ -158,6 +158,7 @@ def lines_of(capsys, *argv: str) -> list[dict]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
+@pytest.mark.long
 def test_a_pipe_a_state_and_a_start_are_as_of_fixed_bases(desk, capsys, monkeypatch):
     whole = lines_of(capsys, "log.csv", "--start", "out/result.json", "--every", "2")
     assert whole[-1]["samples"] == 2000
@@ -197,6 +198,7 @@ def test_a_pipe_a_state_and_a_start_are_as_of_fixed_bases(desk, capsys, monkeypa
     )
 
 
+@pytest.mark.long
 def test_consistent_links_are_followed_and_a_load_on_the_base_is_weighed(desk, capsys):
     before, after = columns_of(made()), columns_of(made(1.0))
     joined = {name: np.concatenate([own, after[name]]) for name, own in before.items()}
@@ -246,6 +248,7 @@ def test_what_cannot_be_followed_is_refused_in_one_line(
     assert words in err.splitlines()[-1]
 
 
+@pytest.mark.long
 def test_a_result_that_determines_less_than_the_log_states_is_no_start(desk, capsys):
     study(
         desk,

@@ -133,6 +133,7 @@ def test_instruments_remove_the_bias_by_noise_of_the_motion():
     assert bias[True] < 0.4 * bias[False]
 
 
+@pytest.mark.long
 def test_instruments_are_consistent_and_resumed_and_a_load_is_taken_back():
     base, sigma, theta, samples, reference = referenced(noise=0.002, seconds=10.0)
     q, dq, ddq, tau = samples

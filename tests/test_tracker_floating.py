@@ -62,6 +62,7 @@ def assert_is_least_squares(tracker, A, b):
     np.testing.assert_allclose(tracker.std, std, rtol=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("equations", ["full", "joints", "base"])
 def test_sample_by_sample_it_is_least_squares_of_the_equations_that_are_stated(equations):
     idim, (samples, sigma) = made().idim, stream()
@@ -84,6 +85,7 @@ def null_space():
     return base_parameters(made().idim, observed=[Observed("null-space", free=STANCES)])
 
 
+@pytest.mark.long
 def test_what_nothing_measures_is_projected_out_sample_by_sample():
     """Whatever the feet do, and however many of them bear."""
     idim, (samples, sigma) = made().idim, stream()
@@ -173,6 +175,7 @@ def test_a_load_on_the_base_is_noticed_and_weighed(unmeasured):
     assert abs(tracker.load.mass - 1.0) < max(0.1, 4.0 * tracker.load.std[0])
 
 
+@pytest.mark.long
 def test_a_state_goes_on_on_a_floating_base_too():
     (samples, sigma), base = stream(), null_space()
     whole, first, second = (Tracker(base, sigma, 500.0) for _ in range(3))

@@ -60,6 +60,7 @@ def off(found: Problem, beta: Array, theta: Array) -> float:
     return float(np.max(np.abs(beta - truth) / np.maximum(np.abs(truth), 0.1)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("contacts", [(TIP,), (TIP, ELBOW)], ids=["alone", "beside a measured one"])
 def test_a_fixed_arm_is_identified_and_judged(contacts):
     rows, theta = problem(*contacts)
@@ -109,6 +110,7 @@ def away(rows: Problem, theta: Array) -> float:
     return float(np.sqrt(np.mean((errors / fit.estimate.covariance.std) ** 2)))
 
 
+@pytest.mark.long
 def test_contacts_that_repeat_are_averaged_over_periods(repeated):
     recording, robot, theta, period = repeated
     samples = di.prepare(recording, 5.0, position_hz=4.0, period=period)

@@ -171,6 +171,7 @@ def noisy() -> tuple[Recording, Robot]:
     return replace(recording, wrenches=wrenches, tau=tau), with_unknowns(("bias",), *NAMES)
 
 
+@pytest.mark.long
 def test_error_bars_of_biases_hold_and_every_form_tells_them(noisy):
     recording, robot = noisy
     cut = len(recording.q) // 2
@@ -202,6 +203,7 @@ def test_error_bars_of_biases_hold_and_every_form_tells_them(noisy):
     assert fit.model_urdf()[0].startswith(b"<?xml")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", first(["pc-idim-ls", "wls"]))
 def test_a_stored_result_takes_biases_from_other_logs(tmp_path, capsys, method):
     recording = biased(made().recording, BIAS)
