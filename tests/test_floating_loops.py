@@ -157,7 +157,7 @@ def test_what_cannot_be_simulated_is_refused_in_a_line(made):
         Loop(fixed, LAW, asked, base=np.zeros((5, 19)))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_quadruped_is_simulated_identified_and_replayed_by_commands(
     tmp_path, monkeypatch, capsys
 ):

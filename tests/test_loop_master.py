@@ -115,7 +115,7 @@ def test_motors_and_currents_become_joints_and_torques(folder):
     np.testing.assert_allclose(log.q[:, 4], log.q[:, 1] - log.q[:, 3], atol=1e-9)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_study_of_a_master_arm_does_all_that_one_of_a_tree_does(folder, capsys):
     robot = load_robot(folder / "master.toml")
     for name, seconds, seed in (("run.csv", 20.0, 1), ("held.csv", 10.0, 2)):
