@@ -84,7 +84,8 @@ def test_too_long_steps_and_wrong_gains_are_told_of_chains_too(robot):
     "method",
     [
         pytest.param("idim-iv", marks=pytest.mark.long),
-        *(pytest.param(each, marks=pytest.mark.slow) for each in ("didim", "pc-idim-iv", "pc-didim")),
+        pytest.param("didim", marks=pytest.mark.slow),
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("pc-idim-iv", "pc-didim")),
     ],
 )
 def test_methods_that_simulate_find_what_mujoco_was_made_with(method, robot):
