@@ -844,7 +844,7 @@ def test_a_log_without_torque_is_a_failure(refused, method):
 
 
 def test_running_out_of_memory_is_a_failure(refused, monkeypatch):
-    def greedy(*_):
+    def greedy(*_, **__):
         raise MemoryError
 
     monkeypatch.setattr(facade, "run_study", greedy)
@@ -852,7 +852,7 @@ def test_running_out_of_memory_is_a_failure(refused, monkeypatch):
 
 
 def test_an_interrupted_run_says_so_and_writes_nothing(refused, monkeypatch):
-    def interrupt(*_):
+    def interrupt(*_, **__):
         os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr(facade, "run_study", interrupt)

@@ -178,12 +178,12 @@ def test_settings_name_all_that_shaped_the_result():
     assert document(nominal=False)["fit"]["nominal"] == []
 
 
-def test_timings_are_seconds_that_add_up():
+def test_timings_are_seconds_of_stages_within_the_total():
     timings = document()["timings"]
-    total = timings["total"]
-    stages = [seconds for stage, seconds in timings.items() if stage != "total"]
-    assert all(seconds >= 0.0 for seconds in stages)
-    assert sum(stages) == pytest.approx(total, rel=0.05, abs=0.01)
+    stages = {stage: seconds for stage, seconds in timings.items() if stage != "total"}
+    assert {"rows", "estimate", "validation"} <= set(stages)
+    assert all(seconds >= 0.0 for seconds in stages.values())
+    assert sum(stages.values()) <= timings["total"]
 
 
 def strict(text: str) -> Any:
