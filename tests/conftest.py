@@ -50,13 +50,24 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 LONGEST = (
-    *("reproduce_ardiani", "cli", "diagnosis", "floating_logs", "excitation", "shapes"),
-    *("floating_commands", "floating", "constrained", "truth", "estimators", "search"),
-    *("simulation", "encoder", "replay_engines", "report", "payload", "reproduce_zhang"),
-    *("reproduce_brunot", "periods", "friction", "regions", "conic", "c_code", "recursive"),
-    *("draws", "routes", "track", "montecarlo", "selection", "reference", "legged", "gains"),
+    *(
+        "pages",
+        "zoo",
+        "every_result",
+        "floating_commands",
+        "pairs",
+        "cli",
+        "loop_simulation",
+        "diagnosis",
+    ),
+    *("reproduce_ardiani", "estimators", "floating_logs", "collect", "repeats_side_by_side"),
+    *("side_by_side", "floating", "excitation", "simulation", "floating_loops", "faults"),
+    *("loops", "reproduce_brunot", "truth", "reproduce_zhang", "constrained", "decide"),
+    *("loop_commands", "loop_master", "shapes", "loop_doctor", "architecture"),
+    *("replay_engines", "sensitivities", "track_floating", "encoder", "elastic", "track"),
+    *("search", "payload", "hostile", "limbs", "compiled", "closed_loop", "friction"),
 )
-"""Modules that take the longest, in that order."""
+"""Modules that take the longest, by day or with the long ones, in that order."""
 
 
 def pytest_collection_finish() -> None:

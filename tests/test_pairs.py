@@ -153,6 +153,7 @@ PAIRS = [
     for element in ("", *ELEMENTS)
     if not element or friction in ("coulomb-viscous", "stribeck")
 ]
+NAMES = (ESTIMATORS, FRICTIONS, ("", *ELEMENTS))
 ALWAYS = {
     *(("ekf", friction, "") for friction in FRICTIONS),
     *(("wls", "coulomb-viscous", element) for element in ELEMENTS),
@@ -176,10 +177,11 @@ SLOW = {
 
 
 def mark(pair: tuple[str, str, str]) -> tuple[pytest.MarkDecorator, ...]:
-    """When a pair is run."""
-    if pair in SLOW:
-        return (pytest.mark.slow,)
-    return () if pair in ALWAYS else (pytest.mark.long,)
+    """When a pair is run: with the long ones a third of the laws of each method."""
+    if pair in ALWAYS:
+        return ()
+    place = sum([*names].index(each) for names, each in zip(NAMES, pair, strict=True))
+    return (pytest.mark.slow if pair in SLOW or place % 3 else pytest.mark.long,)
 
 
 @pytest.mark.parametrize(

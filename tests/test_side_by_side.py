@@ -119,7 +119,7 @@ def test_a_client_of_a_cluster_does_the_same(monkeypatch):
         assert here.run_on_scheduler(lambda: 1) == 1  # it is not ours to close
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_workers_that_end_take_nothing_with_them(tmp_path):
     tasks = [(k, str(tmp_path)) for k in range(6)]
     with start_processes() as cluster:

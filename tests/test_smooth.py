@@ -303,7 +303,7 @@ def test_friction_that_remembers_is_followed_on_the_clock():
     assert "own instants" not in found.message
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_intervals_cover_on_slow_logs():
     inside = []
     for seed in range(12):
