@@ -127,7 +127,8 @@ def fill_values(  # type: ignore[no-untyped-def]
     for t in range(len(speed)):
         at = At(speed[t], position[t], sign[t], slope[t], load[t], temperature[t], 0.0)
         consult_law(law, at, shape, z[t], table)
-        out[:, t] = table[:, VALUE]
+        for row in range(len(out)):  # a slice takes a second to compile
+            out[row, t] = table[row, VALUE]
 
 
 @jit
