@@ -1583,6 +1583,7 @@ def test_restriction_is_in_the_result_and_in_the_report(place, capfd):
     assert json.loads(Path("out-pc-idim-ls/result.json").read_text())["restriction"] is None
 
 
+@pytest.mark.long
 def test_the_seed_of_a_study_is_the_bootstraps(place, capfd):
     bound = 'kind = "bounds"\nparameters = "fv2"\nlower = 2.02'
     documents = []
@@ -1677,6 +1678,7 @@ def test_base_consistency_writes_no_model_and_says_how_to_get_one(place, capfd, 
     assert smallest_of(f"{folder}/m.urdf") > 0.0
 
 
+@pytest.mark.long
 def test_an_impossible_link_is_not_written(place, capfd):
     """Consistency "inertia" admits links that break the triangle inequality."""
     robot = toy.arm(2)

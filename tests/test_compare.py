@@ -378,6 +378,7 @@ def test_a_robot_at_rest_has_a_figure_too(place):
     assert "nan" not in drawn
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_the_engine_changes_no_number(place, workers):
     asked = (read_study(place / "cube-root.toml"), ["wls"], ["viscous", "coulomb-viscous"], 2)

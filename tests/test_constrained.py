@@ -330,6 +330,7 @@ def truth_of(**values):
     return theta
 
 
+@pytest.mark.long
 def test_inertia_admits_what_the_triangle_inequality_forbids():
     """A second link with Izz > Ixx + Iyy + Ia, which no mass distribution has."""
     theta = truth_of(Ia2=0.02)
@@ -420,6 +421,7 @@ def test_the_weight_of_every_metric_draws_towards_the_file(loop, metric):
     assert all(estimate.certificate.worst < 1e-7 for estimate in found.values())
 
 
+@pytest.mark.long
 def test_kappa_counts_slow_errors_where_the_motion_is():
     """Errors of 0.3 s along motions up to 2 Hz: as least squares errs, not as an average does."""
     robot = toy.arm(3)

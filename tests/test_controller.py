@@ -221,6 +221,7 @@ def test_transfer_functions_of_several_joints_are_padded():
     assert transfer_function([1.0], [1.0, 2.0], n=3).n == 3
 
 
+@pytest.mark.long
 def test_state_space_is_taken_as_it_is():
     A, B = [[0.0, 1.0], [-4.0, -0.5]], np.zeros((2, 5))
     B[1, 0] = 4.0

@@ -284,6 +284,7 @@ def unlike_motions(count=10, seconds=24.0):
     return found, base.matrix @ theta, rigid
 
 
+@pytest.mark.long
 def test_errors_that_repeat_in_like_states_are_counted():
     """What a model lacks adds up whenever a joint is in the same state, whatever the time."""
     found, truth, rigid = unlike_motions()

@@ -270,6 +270,7 @@ def held_out(fit) -> float:
     return fit.validation[0].entries[1].overall_percent
 
 
+@pytest.mark.long
 def test_the_usual_friction_stays_where_it_is_the_true_one(place):
     fit, given = identified(place / "usual.toml"), identified(place / "usual.toml", decide=NOTHING)
     assert fit.idim.friction == "coulomb-viscous"
@@ -278,6 +279,7 @@ def test_the_usual_friction_stays_where_it_is_the_true_one(place):
     np.testing.assert_array_equal(fit.theta, given.theta)
 
 
+@pytest.mark.long
 def test_the_prior_is_trusted_less_where_the_file_is_wrong(place, tmp_path):
     robot = toy.arm(2)
     wrong = robot.nominal * np.array([[4.0], [0.2]])
@@ -348,6 +350,7 @@ def sprung(place, tmp_path_factory) -> Path:
     return own
 
 
+@pytest.mark.long
 def test_a_spring_that_the_file_lacks_is_added(sprung):
     fit = identified(sprung / "usual.toml", doctor=False)
     (decision,) = (d for d in fit.settings["decided"] if d["what"] == "elements")
@@ -404,6 +407,7 @@ def test_elements_that_a_study_states_are_not_decided(sprung, tmp_path):
     assert [each.joint for each in fit.study.element] == ["joint_1"]
 
 
+@pytest.mark.long
 def test_a_study_that_states_everything_decides_nothing(place, tmp_path):
     text = (place / "root.toml").read_text().replace('"arm.urdf"', f'"{place / "arm.urdf"}"')
     text = text.replace('"root-', f'"{place}/root-').replace(
@@ -452,6 +456,7 @@ def test_the_command_says_what_was_decided_and_writes_it(place, tmp_path, capfd)
     assert given["settings"]["friction"] == "coulomb-viscous"
 
 
+@pytest.mark.long
 def test_the_usual_friction_is_written_where_it_was_decided(place, tmp_path, capfd):
     written = tmp_path / "decided.toml"
     argv = ["identify", str(place / "usual.toml"), "--write-study", str(written)]
@@ -568,6 +573,7 @@ def test_the_verdict_does_not_advise_against_what_was_decided():
     assert not any("leave them out" in reason.words for reason in decided)
 
 
+@pytest.mark.long
 def test_logs_are_examined_with_the_usual_friction_whatever_was_decided(place):
     """A decision says nothing of what is wrong with a log."""
     robot = toy.arm(2)
@@ -601,6 +607,7 @@ def test_what_cannot_be_decided_is_refused(place, capfd):
     assert "'frictoin' is not known; did you mean 'friction'" in capfd.readouterr().err
 
 
+@pytest.mark.long
 def test_what_could_not_be_decided_is_said(place, monkeypatch):
     def fail(*given):
         raise ComputationError("sigmas did not settle")

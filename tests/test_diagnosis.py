@@ -301,6 +301,7 @@ def test_small_torques_of_large_drives_count_little(sound):
         assert np.all(scene.blur[1:] < 0.05)
 
 
+@pytest.mark.long
 def test_what_is_wrong_with_a_log_is_said_where_no_model_comes_out(sound, monkeypatch):
     def fail(*_, **__):
         raise ComputationError("the groups' sigmas did not settle")
@@ -440,6 +441,7 @@ def test_the_torque_of_one_joint_may_be_late_alone(base, sound):
     np.testing.assert_allclose(found[0].mending.delay, [0.0, 0.06, 0.0, 0.0], atol=5e-4)
 
 
+@pytest.mark.long
 def test_sizes_have_standard_errors(base, sound):
     samples = 12
     hurt = replace(sound, tau=np.roll(sound.tau, samples, axis=0)).rows(20, len(sound.q))
@@ -598,6 +600,7 @@ def test_torques_far_from_the_file_and_of_another_run(sound):
     assert verdict_of(replace(sound, tau=other.tau)).verdict.state == REFUTED
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("joint", [1, 3])
 def test_the_torque_of_one_joint_may_be_that_of_another_run(base, sound, joint):
     other, _ = toy.log(toy.arm(N), seconds=10.0, noise=0.3, seed=3)
@@ -733,6 +736,7 @@ def test_a_torque_that_is_next_to_nothing_counts_for_no_more_than_others(base, s
     assert not np.any(rows.reshape(columns.shape)[:, 2])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("slow", first([10.0, 1000.0]))
 def test_a_clock_is_too_slow_whatever_that_makes_of_the_filters(base, sound, other, slow):
     hurt = replace(sound, rate=sound.rate / slow)
@@ -980,6 +984,7 @@ def test_a_held_out_log_of_another_sign_refutes(sound):
     assert any("other" in reason.words for reason in found.verdict.reasons)
 
 
+@pytest.mark.long
 def test_drives_that_give_energy_away_are_doubtful(sound):
     found = verdict_of(replace(sound, tau=-sound.tau), method="wls")
     assert any("fv1" in r.words and "clearly negative" in r.words for r in found.verdict.reasons)
@@ -1041,6 +1046,7 @@ def test_hardly_more_rows_than_parameters_are_doubtful(sound):
     assert f"there are only {rows} rows for {found.base.count}" in found.verdict.words
 
 
+@pytest.mark.long
 def test_what_is_known_wrongly_is_doubtful(sound):
     problem = Problem(toy.arm(N), prepare(sound, 10.0))
     link = problem.robot.links[-1]
@@ -1050,6 +1056,7 @@ def test_what_is_known_wrongly_is_doubtful(sound):
     assert any("contradict the log" in r.words for r in found.verdict.reasons)
 
 
+@pytest.mark.long
 def test_rough_positions_are_not_taken_for_a_slow_clock(sound):
     """Without a filter, time that runs slower would make their noise less."""
     rough = prepare(sound, 150.0)
@@ -1130,11 +1137,13 @@ def test_without_a_limit_or_a_drive_at_work_no_joint_is_quiet():
     assert wristy(effort=(4e5, 4e5, 4e5, 9e5)).verdict.state == REFUTED
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("order", first([(0, 1, 3, 2), (3, 1, 2, 0), (2, 1, 0, 3)]), ids=str)
 def test_torques_in_other_columns_are_never_trusted(order):
     assert wristy(lambda tau: tau[:, order]).verdict.state == REFUTED
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("joint", first(range(N)))
 def test_torques_of_the_other_sign_are_never_trusted(joint):
     state = wristy(lambda tau: tau * np.where(np.arange(N) == joint, -1.0, 1.0)).verdict.state

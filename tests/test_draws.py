@@ -138,6 +138,7 @@ def test_draws_are_consistent_and_vary_as_the_covariance_says(method):
     np.testing.assert_allclose(np.corrcoef(draws.beta.T), told, atol=0.25)
 
 
+@pytest.mark.long
 def test_what_the_log_does_not_tell_is_spread_by_the_prior():
     fit, _ = identified()
     draws = di.sample(fit, 300)
@@ -145,6 +146,7 @@ def test_what_the_log_does_not_tell_is_spread_by_the_prior():
     assert 0.5 < mass.std() / fit.theta[0] < 2.0
 
 
+@pytest.mark.long
 def test_draws_keep_what_is_known():
     total = 6.0
     fit, _ = identified(constraints=(TotalMass(total), Bounds("fc2", upper=2.9)))

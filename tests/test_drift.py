@@ -228,6 +228,7 @@ def test_friction_that_follows_a_temperature_is_no_drift():
     assert plain.walk > 0.05 > told.walk
 
 
+@pytest.mark.long
 def test_short_sessions_count_less_and_few_sessions_are_not_followed():
     times = np.arange(1.0, 7.0)
     errors = np.full((6, 6), 1e-3)

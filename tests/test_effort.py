@@ -86,6 +86,7 @@ def test_external_torque_is_a_finding_before_all_others(sound, base):
     assert found.what.endswith("if the robot file's inertials are right")
 
 
+@pytest.mark.long
 def test_torques_of_the_motors_are_named_by_the_gears_that_the_file_has(sound):
     reduction = np.diag([120.0, 100.0, -80.0, 50.0])
     robot = replace(toy.arm(N), drives=Drives(np.eye(N), reduction, np.zeros(N), np.ones(N)))

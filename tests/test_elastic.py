@@ -199,6 +199,7 @@ def test_a_torque_sensor_does_not_tell_a_spring_that_nothing_shakes():
     assert any("do not tell its spring from a stiff joint" in r.words for r in fit.verdict.reasons)
 
 
+@pytest.mark.long
 def test_a_log_without_the_encoder_is_of_a_stiff_joint():
     robot = elastic_arm((1,))
     log, _ = twin(build_idim(robot))

@@ -383,6 +383,7 @@ def test_methods_that_fit_torque_refuse_logs_without(tmp_path):
         di.identify(problem, "cloe", simulation=di.Simulation(pid(9.0, 1.0, 1.0, n=3)))
 
 
+@pytest.mark.long
 def test_clie_fits_the_torque_of_the_law_where_none_is_measured(tmp_path):
     """Of targets that come late by no whole number of samples; base parameters, links free."""
     robot, loop, theta = twin(tmp_path, 5.0, bias=None)

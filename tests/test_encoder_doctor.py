@@ -111,6 +111,7 @@ def test_a_flipped_encoder_is_refuted_by_the_size_of_its_errors(tmp_path):
     assert found.findings == ()
 
 
+@pytest.mark.long
 def test_a_push_is_told_by_one_stretch_of_a_log(tmp_path):
     robot, loop, theta = twin(tmp_path, 6.0)
     log = log_of(loop, theta)

@@ -383,6 +383,7 @@ def test_a_limit_that_is_broken_between_the_points_is_found():
     assert certify_trajectory(trajectory, wider, None, None, robot.joint_names, 0.1).ok
 
 
+@pytest.mark.long
 def test_torques_and_distances_are_proved_at_instants_that_no_grid_has(panda):
     idim = build_idim(panda)
     nominal = Nominal(idim, idim.nominal)
@@ -937,6 +938,7 @@ def test_what_is_best_so_far_is_kept_when_it_is_stopped(monkeypatch):
         excite(ROBOT, **QUICK)
 
 
+@pytest.mark.long
 def test_the_time_ends_searches_and_proofs(monkeypatch):
     from dynident.excitation import design
 

@@ -378,6 +378,7 @@ def test_a_notebook_shows_figures_that_pyplot_does_not():
     assert repr(identified().plot).startswith("<Plots: torque(), residuals(), friction()")
 
 
+@pytest.mark.long
 def test_names_are_not_read_as_formulas():
     hostile = ("$x^2", "a joint with spaces and a name that goes on and on")
     plot = identified(joints=hostile, doctor=False).plot

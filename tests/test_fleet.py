@@ -126,6 +126,7 @@ def test_slopes_are_those_of_the_restricted_likelihood_and_of_the_errors():
     assert np.all(np.diag(information) < np.diag(told))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("robots", [6, 30])
 def test_intervals_know_that_spreads_are_estimated(robots):
     spread = np.array([0.5, 2.0, 0.05])
@@ -361,6 +362,7 @@ def test_friction_over_temperature_is_no_scatter_of_sessions():
     assert np.all(scatter[warm] < 0.25 * scatter[plain])
 
 
+@pytest.mark.long
 def test_a_robot_with_few_rows_is_told_by_the_others(made: Path, tmp_path: Path):
     folders = [made / "out" / "factors" / f"arm{k}" for k in range(8)]
     short = tmp_path / "new"
@@ -383,6 +385,7 @@ def test_a_robot_with_few_rows_is_told_by_the_others(made: Path, tmp_path: Path)
     assert left[1].overall_percent < 0.7 * left[0].overall_percent
 
 
+@pytest.mark.long
 def test_what_is_no_fleet_is_refused_in_one_line(
     made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):

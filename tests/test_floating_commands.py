@@ -152,6 +152,7 @@ def test_the_chosen_rows_alone_are_fitted(tmp_path: Path) -> None:
     assert fitted(read_study(path)).factors.rows == found.rows
 
 
+@pytest.mark.long
 def test_the_base_carries_the_whole_robot() -> None:
     found = chosen()
     assert found.chains[0].joint == "trunk"

@@ -318,6 +318,7 @@ def test_other_files_have_the_same_columns(
     assert off(found, made) < EXACT
 
 
+@pytest.mark.long
 def test_a_log_without_torques_states_the_base_alone_and_says_so(
     tmp_path: Path, made: Made, whole: Columns
 ) -> None:

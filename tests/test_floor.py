@@ -185,6 +185,7 @@ def test_a_model_that_lacks_something_is_told_what(extra, named):
     assert "lacks" not in fit.verdict.words
 
 
+@pytest.mark.long
 def test_a_whole_model_lacks_nothing_and_is_read_back(tmp_path):
     logs = [prepare(record(f"log {k}", wave(), k)[0], 5.0) for k in range(2)]
     fit = identify(Problem(ROBOT, logs[0]), validation=logs[1:], lowpass_hz=LOWPASS, doctor=False)

@@ -125,6 +125,7 @@ def test_cascade_with_saturation_and_a_quantised_encoder(lag):
     assert np.all(identify_gains(qref, q, u, RATE).relative_error > 0.05)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shift", [-1, 1])
 def test_an_output_logged_early_or_late_is_aligned(shift):
     qref, _, q, _, u = (signal[:3000] for signal in plain())
@@ -170,6 +171,7 @@ def test_pd_with_and_without_its_velocity_reference():
         np.testing.assert_array_equal(found.lag, 0)
 
 
+@pytest.mark.long
 def test_feedforward_of_a_cascade():
     law = p_p(KP, KV, 0.8, rate=RATE, velocity="differences", lag=2)
     qref, dqref, q, _, u = simulate(law, samples=3000)

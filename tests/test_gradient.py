@@ -54,6 +54,7 @@ def test_it_converges_after_as_many_iterations_as_are_foretold():
     assert found.iterations > 1.7 * descend_by_gradient(task, Descent(1.9)).iterations
 
 
+@pytest.mark.long
 def test_ranges_hold_at_every_step():
     given = make_task().given
     inside = given.system.solve()

@@ -356,6 +356,7 @@ def list_places(value: object, place: tuple = ()) -> Iterator[tuple]:
             yield from list_places(inner, (*place, key))
 
 
+@pytest.mark.long
 def test_a_state_of_any_other_content_is_read_or_refused_in_one_line(place):
     document = json.loads(Path("out/result.json").read_text())
     rng = np.random.default_rng(0)

@@ -45,6 +45,7 @@ def test_logs_satisfy_the_equations_of_motion(case):
     assert residual(log) < 1e-9
 
 
+@pytest.mark.long
 def test_the_gripper_of_a_sensor_and_all_that_it_holds():
     log = make("talos", "sway", 0.3, seed=3)
     model = pin.buildModelFromUrdf(str(log.urdf), pin.JointModelFreeFlyer())

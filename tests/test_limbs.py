@@ -410,6 +410,7 @@ def test_a_robot_with_its_limb_from_the_command_line(folder, capsys):
     np.testing.assert_allclose(exported.nominal, fit.phi, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.long
 def test_factors_are_collected_with_a_sensor_in_the_chain(folder, capsys, monkeypatch):
     one, two, tool, _ = files(folder)
     monkeypatch.chdir(folder)

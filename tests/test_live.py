@@ -140,6 +140,7 @@ def read_mcap(path):
     return found, summary
 
 
+@pytest.mark.long
 def test_signals_are_lines_and_an_mcap_file_and_change_nothing_else(desk, capsys):
     """The same estimates, the same state; torques are predicted before their samples are seen."""
     test_track.start_from("out")

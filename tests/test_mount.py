@@ -41,6 +41,7 @@ def log(loop: Loop, theta: np.ndarray) -> di.Recording:
     return found.rows(BEFORE, len(found.q))
 
 
+@pytest.mark.long
 def test_a_motion_is_differentiated_by_the_mount_beside_all_else(tmp_path):
     _, loop, theta = twin(tmp_path, 1.5)
     mount = Mount(("x", "pitch"), np.array([[8.0, 20.0, 1e4], [0.5, 3.0, 2e3]]))

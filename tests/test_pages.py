@@ -200,6 +200,7 @@ def walked() -> di.Fit:
     return di.identify(problem_of(stepping()), "wls", doctor=False)
 
 
+@pytest.mark.long
 def test_a_page_of_a_legged_robot_shows_feet_and_forces():
     root = lxml.html.document_fromstring(walked().render_page().decode())
     labels = root.xpath("//section[@id='ground']//figure/@aria-label")

@@ -650,6 +650,7 @@ period = "found"
     return path
 
 
+@pytest.mark.long
 def test_a_study_averages_and_a_log_may_say_otherwise(study, capsys):
     out = study.parent / "out"
     assert run(["identify", str(study), "--no-report", "-o", str(out)]) == 0

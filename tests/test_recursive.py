@@ -269,6 +269,7 @@ def test_sigma_can_be_given():
     assert np.max(np.abs(unequal - ols)) > 1e-4
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("registered")
 @pytest.mark.parametrize("coupled", first([True, False]))
 def test_the_extended_filter_finds_shapes_and_keeps_their_bounds(coupled):

@@ -87,6 +87,7 @@ def test_a_reference_that_tells_little_of_a_combination_is_said_to():
     assert not ESTIMATORS["ref-iv"](noisy("null-space", 0, 4.0)[0]).warnings
 
 
+@pytest.mark.long
 def test_constrained_instruments_are_certified_for_a_floating_robot():
     rows, truth = noisy("full", 0)
     found = ESTIMATORS["pc-ref-iv"](rows, bootstrap=Bootstrap(0))

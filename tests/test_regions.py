@@ -488,6 +488,7 @@ def test_meshes_of_a_humanoid_are_found():
     same_points(left * [1.0, -1.0, 1.0], right)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "margin"), [("ur5", 0.005), ("panda", 0.0)])
 def test_a_robots_own_hull_holds_bodies_in_it(name, margin):
     robot = load_robot(urdf(name))

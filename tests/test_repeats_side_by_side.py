@@ -85,6 +85,7 @@ def test_starts_of_a_search_are_the_same_on_any_engine(backwards, given):
     assert here.design.stopped == there.design.stopped == "all 3 starts were searched"
 
 
+@pytest.mark.long
 def test_the_first_start_is_that_of_a_search_with_fewer():
     values = [search(HERE, starts=k).design.value for k in (1, 3)]
     assert values[1] <= values[0]
@@ -92,6 +93,7 @@ def test_the_first_start_is_that_of_a_search_with_fewer():
     assert one == values[0]
 
 
+@pytest.mark.long
 def test_starts_that_lead_nowhere_leave_what_others_found(backwards, monkeypatch):
     once = design.search_trajectory
 

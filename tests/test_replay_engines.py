@@ -52,6 +52,7 @@ def simulated(run_in, model: Model, loop: Loop) -> EngineMotion:
     return run_in(model, build_drive(loop), model)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ENGINES)
 def test_engines_have_the_parts_of_a_servo_but_its_integral(name, tmp_path):
     _, loop, theta = twin(tmp_path, 1.0, width=WIDTH)

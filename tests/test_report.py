@@ -463,6 +463,7 @@ def test_a_contradiction_is_a_warning_of_the_verdict():
     assert "restriction  the data contradict" in summarise_result(only_base, full=True)
 
 
+@pytest.mark.long
 def test_active_constraints_with_hostile_names_fit_80_columns():
     robot = toy.arm(4)
     joints = [

@@ -132,6 +132,7 @@ def test_every_key_is_there_with_its_type():
     check(document(), DOCUMENT, "result")
 
 
+@pytest.mark.long
 def test_a_method_without_standard_parameters_has_nulls_there():
     expected = {**DOCUMENT, "standard": type(None), "certificate": type(None)}
     check(document("wls"), expected, "result")

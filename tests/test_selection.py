@@ -263,6 +263,7 @@ def test_blocks_that_the_controller_lags_in_come_first():
         select_blocks(missed(lambda log, third: log), Selecting(by="tracking"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pause", first([0.37, 0.0]))
 def test_repeats_are_left_out_whatever_their_phase(pause):
     task = swell(3, 8.0, [0, 1, 2, 3])

@@ -41,6 +41,7 @@ def test_each_joint_is_fitted_with_what_is_known_held():
     assert found.message.endswith("10 of joint_2, 4 of joint_1")
 
 
+@pytest.mark.long
 def test_error_bars_carry_those_of_earlier_steps():
     robot = toy.arm(2)
     clean, theta = toy.log(robot)

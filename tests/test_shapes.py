@@ -157,6 +157,7 @@ def test_a_gain_of_the_load_is_told_beside_joints_that_have_none():
         di.identify(every, "wls", doctor=False)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "rotor"),
     [
@@ -368,6 +369,7 @@ def warm_log(tmp_path, columns, unit=0.0):
     return path, robot, idim, theta
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unit", first(["degC", "K"]))
 @pytest.mark.parametrize(
     "columns", [["temp_joint_1", "temp_joint_2"], ["temp"], ["warm_a", "warm_b"]]

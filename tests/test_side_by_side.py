@@ -69,6 +69,7 @@ def test_short_tasks_go_several_at_a_time_and_long_ones_alone():
     assert done.seconds < BATCH
 
 
+@pytest.mark.long
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the setting is of glibc's malloc")
 def test_a_worker_reuses_memory_though_it_was_told_not_to(monkeypatch):
     """By pages that arrays of 3 MB take anew, with what Dask sets in each worker's environment."""

@@ -91,6 +91,7 @@ def test_the_truth_lies_within_the_intervals():
     assert "poses held, by side of approach)" in found.summary()
 
 
+@pytest.mark.long
 def test_rests_are_averaged_by_pose_and_side():
     recording, _ = held(noise=0.0)
     samples = prepare(recording, 8.0, rests=0.5)
@@ -178,6 +179,7 @@ def test_what_is_refused(method, options, words):
         di.identify(Problem(toy.arm(3), prepared(**options)[0]), method, **simulation)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("friction", ["stribeck", "load", "dahl"])
 def test_friction_that_rests_say_nothing_of_is_refused(friction):
     with pytest.raises(InputError, match="static takes coulomb-viscous"):

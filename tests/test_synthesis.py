@@ -73,6 +73,7 @@ def test_a_simulated_log_gives_its_parameters_back(folder, capsys, method):
     assert found["settings"]["simulation"]["control_rate_hz"] == 1000.0
 
 
+@pytest.mark.long
 def test_gains_are_identified_from_the_log(folder, capsys):
     controller = '[controller]\nkind = "pd"\ngains = "identify"\n'
     (study,) = simulate(folder, "[controller]", WITH_IV, controller)
@@ -151,6 +152,7 @@ def test_a_stiff_joint_is_named_with_what_to_do(folder):
         simulate_study(read_study(path, use=None))
 
 
+@pytest.mark.long
 def test_a_stored_result_can_be_simulated(folder, capsys):
     study = folder / "arm_loop.toml"
     assert run(["simulate", str(study), "-o", str(folder / "loop.csv")]) == 0
@@ -185,6 +187,7 @@ def test_reproduce_hands_its_flags_on(capsys, monkeypatch):
     assert "As it was" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_reproduce_draws_the_papers_figures(tmp_path, monkeypatch):
     x = np.linspace(0.0, 1.0, 5)
     panel = Panel("a figure", "x", "y", x, {"one": x, "two": x**2}, band=0.5)

@@ -551,6 +551,7 @@ def test_the_end_of_a_log_is_written(desk):
     np.testing.assert_array_equal(last.beta, tracked()[1].tracker.beta)
 
 
+@pytest.mark.long
 def test_the_reference_of_a_stream_gives_instruments(desk, capsys, piped):
     robot = di.load_robot("arm.toml")
     idim = build_idim(robot)

@@ -124,6 +124,7 @@ def error_percent_of_combinations(follower: Follower) -> float:
     return 100.0 * float(np.linalg.norm(found - known) / np.linalg.norm(known))
 
 
+@pytest.mark.long
 def test_an_inertial_unit_is_enough(tmp_path):
     columns = columns_of(made())
     base = made().recording.base
@@ -262,6 +263,7 @@ def test_a_result_that_determines_less_than_the_log_states_is_no_start(desk, cap
     assert "the logs of the result do not all determine" in tell(capsys, argv, code=2).err
 
 
+@pytest.mark.long
 def test_a_line_of_a_stream_that_is_no_orientation_is_named(desk, capsys, monkeypatch):
     head, *rows = Path("log.csv").read_text().splitlines()
     place = head.split(",").index("base_qw")

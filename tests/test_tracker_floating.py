@@ -147,6 +147,7 @@ def test_feet_that_hold_each_other_are_projected_out_once():
     np.testing.assert_allclose(found[0].beta, found[1].beta, atol=1e-6 * found[0].std.max())
 
 
+@pytest.mark.long
 def test_consistent_links_of_a_floating_robot_are_followed():
     (samples, sigma), base = stream(), base_parameters(made().idim)
     tracker = Tracker(base, sigma, 500.0, knowledge=Knowledge())

@@ -148,6 +148,7 @@ def test_methods_of_rows_find_the_same(method):
     assert np.all(np.isfinite(found.covariance.std))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["wls", "irls"])
 def test_combinations_of_one_set_have_one_sigma(method):
     rows, _ = problem(TIP)
