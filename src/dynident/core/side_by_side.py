@@ -146,7 +146,7 @@ def gather_side_by_side(
     ComputationError
         Where a task was begun again and again, and ended its process each time.
     """
-    return put_in_order(run_side_by_side(work, tasks, engine, progress, stage), stage)
+    return put_in_order(run_side_by_side(work, tasks, engine, progress, stage), len(tasks), stage)
 
 
 @contextmanager
@@ -156,17 +156,17 @@ def gather_repeatedly(work: Callable[[T], R], engine: Engine, stage: str) -> Ite
     Workers begin once, and have the work once, which so may be large.
     """
     with ENGINES[engine.name](work, engine) as run:
-        yield lambda tasks: put_in_order(run(tasks), stage)
+        yield lambda tasks: put_in_order(run(tasks), len(tasks), stage)
 
 
-def put_in_order(results: Results[R], stage: str) -> list[R]:
+def put_in_order(results: Results[R], count: int, stage: str) -> list[R]:
     """Results in the order of their tasks, none of them lost."""
     found: dict[int, R] = {}
     for k, result in results:
         if isinstance(result, Lost):
             raise ComputationError(f"{stage}: {result.reason}")
         found[k] = result
-    return [found[k] for k in range(len(found))]
+    return [found[k] for k in range(count)]
 
 
 # ------------------------------------------------------------------------------ batches
