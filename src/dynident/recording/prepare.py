@@ -539,6 +539,11 @@ class Cutoffs:
     slow: tuple[float, ...]
 
 
+def describe_assumed_bandwidth(name: str, hz: float) -> str:
+    """What is said where a log's preparation states no bandwidth."""
+    return f"{name}: no joint bandwidth was given; {hz:g} Hz is assumed (set bandwidth)"
+
+
 def choose_cutoffs(recording: Recording, wanted: Preparation) -> tuple[Cutoffs, list[str]]:
     """Cutoffs of a recording, and what is to be said of them."""
     name, n, rate = recording.name, recording.q.shape[1], recording.rate
@@ -546,9 +551,7 @@ def choose_cutoffs(recording: Recording, wanted: Preparation) -> tuple[Cutoffs, 
     bandwidth, notes = wanted.bandwidth, []
     if bandwidth is None:
         bandwidth = min(BANDWIDTH, nyquist / (2.0 * POSITION_FACTOR))
-        notes.append(
-            f"{name}: no joint bandwidth was given; {bandwidth:g} Hz is assumed (set bandwidth)"
-        )
+        notes.append(describe_assumed_bandwidth(name, bandwidth))
 
     def each(key: str, values: float | tuple[float, ...]) -> tuple[float, ...]:
         return broadcast_to_joints(values, n, f"{name}: {key}")
