@@ -298,12 +298,7 @@ class MotionRows(RowSource):
         # the same for all columns of a robot, which are joined stretch by stretch
         entries = 10 * int(np.sum(idim.tree.path_length))
         chunk = min(CHUNK, max(SHORTEST_CHUNK, CHUNK_BYTES // (8 * entries)))
-        # columns of drives come one by one, those of bodies sample by sample
-        wide = bool(packing.bent) or any(
-            np.any(each >= 0) for each in (packing.slot, *packing.felts)
-        )
-        packed = np.empty((chunk, packing.width) if wide else (packing.width, chunk))
-        packed = packed if wide else packed.T
+        packed = np.empty((chunk, packing.width))
         least = min(FEW, chunk) * len(self.groups)
         for segment, (start, stop) in enumerate(log.segments):
             combined = find_segment_null_space(self.base.idim, log, segment)
