@@ -15,7 +15,6 @@ from dynident.recording.prepare import prepare
 from dynident.recording.read import read_log
 from dynident.recording.recording import SIGNALS, Recording
 
-
 LOGGED = [label for label in SIGNALS if label != "unsigned"]
 """What columns are named of; sizes are what becomes of a current without a sign."""
 
