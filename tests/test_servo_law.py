@@ -215,7 +215,7 @@ def test_a_fit_says_what_a_count_is(tmp_path):
     problem = di.Problem(robot, di.prepare(log, bandwidth=10.0))
     simulation = di.Simulation(servo(KP, 0.4), width=0.03)
     fit = di.identify(problem, "cloe", simulation=simulation, loop="delay,bias,gain")
-    told = re.search(r"a count of current is (\S+) \+- (\S+) at j1", fit.estimate.message)
+    told = re.search(r"a count of current is (\S+) \+- (\S+) Nm at j1", fit.estimate.message)
     value, wide = map(float, told.groups())
     assert abs(value - 0.05) < 2.0 * wide
     assert "a count of current" in fit.summary(full=True).replace("\n            ", " ")

@@ -56,10 +56,10 @@ class CurrentScale:
 def describe_scales(scales: Sequence[CurrentScale]) -> str:
     """Which joints tell what a count is worth, and which do not."""
     told = ", ".join(
-        f"{own.value:.3g} +- {NORMAL * own.std:.2g} at {own.joint}" for own in scales if own.told
+        f"{own.value:.3g} +- {NORMAL * own.std:.2g} Nm at {own.joint}" for own in scales if own.told
     )
     left = ", ".join(own.joint for own in scales if not own.told)
-    words = [f"a count of current is {told} Nm"] * bool(told)
+    words = [f"a count of current is {told}"] * bool(told)
     words += [f"what a count of current is at {left} is not told"] * bool(left)
     return "; ".join(words)
 
