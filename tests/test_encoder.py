@@ -546,7 +546,7 @@ def test_hobby_servos_are_fitted_and_hold_still(measured, tmp_path):
         '[identify]\nmethod = "cloe"\nloop = ["delay", "gain"]\ndecide = "nothing"\n'
     )
     fit = di.run_study(di.read_study(path))
-    assert any("currents left out: none is negative" in warning for warning in fit.warnings)
+    assert any("currents without a sign are taken as sizes" in warning for warning in fit.warnings)
     assert fit.findings == ()  # joints that friction holds are neither stuck nor pushed
     assert fit.verdict.state == "doubtful"
     # half of what MuJoCo with the published servo leaves (docs/figures/servo.md)

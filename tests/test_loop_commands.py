@@ -62,6 +62,7 @@ REFUSE = (
     "replay loop.toml made.csv --engine pinocchio",
     "excite palletiser.xml -o new",
     "protocol palletiser.xml -o new --acceleration 9",
+    "resonance study.toml --joint 1 --band 1 20",
     "track track.toml",
     "identify study.toml --method ml -o new",
     "identify study.toml --method static -o new",
