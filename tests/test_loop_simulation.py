@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from linkage_logs import follow_in_mujoco, make_log, plan_motion, state_truth
 from linkages import load_linkage
+from loops import next_state, output
 
 import dynident as di
-from dynident.control.controller import pd
+from dynident.control.controller import pd, pid
 from dynident.control.reference import Reference
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, RolloutError
+from dynident.dynamics.whole import Model
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
+from dynident.export.controller import ControllerModel
 from dynident.robot.closure import Closure
+from dynident.simulation.rollout import sensitive_rollout
 from dynident.simulation.stability import check_integration, check_loop
 
 RATE, STEPS = 200.0, 5
@@ -40,7 +45,8 @@ def make_problem(robot, seconds, noise=0.05):
 
 
 def build_simulation(robot, substeps=STEPS):
-    return Simulation(pd(kp=[KP] * robot.n, kd=[KD] * robot.n), substeps=substeps)
+    law = pd(kp=[KP] * robot.n, kd=[KD] * robot.n)
+    return Simulation(law, integrator="ode4", substeps=substeps)
 
 
 @pytest.mark.long
@@ -78,6 +84,169 @@ def test_too_long_steps_and_wrong_gains_are_told_of_chains_too(robot):
         check_integration(replace(loop, substeps=1, controller=law.scaled(np.full(5, 50.0))), theta)
     with pytest.raises(InputError, match="is unstable"):
         check_loop(replace(loop, controller=law.scaled(np.full(5, -1.0))), theta)
+
+
+def build_loop(name, folder, **options):
+    """A motion of 0.3 s under a law, with friction in all joints."""
+    robot = load_linkage(name, folder)
+    idim = di.build_idim(robot, options.pop("friction", "coulomb-viscous"))
+    _, motion = plan_motion(robot, 0.3, RATE, 1)
+    values = {"Ia": 0.05, "fv": 0.3, "fc": 0.2, "off": 0.01}
+    theta = idim.join(robot.nominal, [values.get(each.symbol, 5.0) for each in idim.drives])
+    law = options.pop("law", pd([400.0] * robot.n, [20.0] * robot.n, rate=RATE))
+    given = {"width": np.full(robot.n, 0.05), "substeps": 2, "integrator": "ode4", **options}
+    return di.Loop(idim, law, Reference(RATE, *motion), **given), theta
+
+
+def roll_out_in_python(loop, theta):
+    """Held torques, classical Runge-Kutta steps of the driven joints, and loops closed again."""
+    closure = Closure(loop.idim.robot)
+    control, a, h = loop.controller, closure.driven, 1.0 / (loop.rate * loop.substeps)
+    hold, delay = loop.steps
+    q, dq = loop.reference.q[0], loop.reference.dq[0]
+    z, late, found = np.zeros((len(q), control.states)), None, []
+
+    def respond(q, speed, u):
+        dq = closure.find_null_space(q[None])[0][:, a] @ speed
+        # states of a stage are open by the order of the step
+        G, gamma = closure.find_null_space(q[None])[0][:, a], closure.find_drift(q[None], dq[None])
+        at, still = np.repeat(q[None], len(a) + 1, axis=0), np.repeat(dq[None], len(a) + 1, axis=0)
+        rise = np.vstack([gamma, gamma + G.T])
+        tau = loop.idim.torque(theta, at, still, rise, loop.width)[:, a]
+        change = np.linalg.solve((tau[1:] - tau[0]).T, u[a] - tau[0])
+        return dq, G @ change + gamma[0]
+
+    for step in range(loop.samples * loop.substeps):
+        k, sub = divmod(step, loop.substeps)
+        if step % hold == 0:
+            asked = (loop.reference.q[k], loop.reference.dq[k], loop.reference.ddq[k])
+            w = np.stack([*asked, q, dq], axis=1)
+            decided = loop.gain * output(control, z, w)
+            z = next_state(control, z, w)
+        late = deque([decided] * delay) if late is None else late
+        late.append(decided)
+        u = late.popleft()
+        moved = changed = v = rise = np.zeros_like(q)
+        for when, weight in ((0.0, 1.0), (0.5, 2.0), (0.5, 2.0), (1.0, 1.0)):
+            v, rise = respond(q + when * h * v, dq[a] + when * h * rise[a], u)
+            if sub == 0 and not when:
+                found.append((q, dq, rise, u))
+            moved, changed = moved + weight * v, changed + weight * rise
+        (q,), gap = closure.correct((q + h / 6.0 * moved)[None])
+        assert gap[0] < 1e-12
+        dq = closure.find_null_space(q[None])[0] @ (dq + h / 6.0 * changed)
+    return tuple(np.array(column) for column in zip(*found, strict=True))
+
+
+LAWS = {
+    "plain": lambda n: pd([400.0] * n, [20.0] * n, rate=RATE),
+    "states and delay": lambda n: pid(
+        [400.0] * n, [900.0] * n, [20.0] * n, rate=RATE, delay=1.0 / RATE, limit=30.0
+    ),
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "five_bar.xml",
+        *(pytest.param(e, marks=pytest.mark.long) for e in ("leg.urdf", "delta.urdf")),
+    ],
+)
+def test_compiled_rollouts_are_those_of_plain_python(name, law, tmp_path):
+    n = load_linkage(name, tmp_path).n
+    loop, theta = build_loop(name, tmp_path, law=LAWS[law](n))
+    motion = di.rollout(loop, theta)
+    for ours, theirs in zip(
+        (motion.q, motion.dq, motion.ddq, motion.tau), roll_out_in_python(loop, theta), strict=True
+    ):
+        assert np.abs(ours - theirs).max() < 1e-9 * max(1.0, np.abs(theirs).max())
+    assert not motion.tau[:, loop.idim.robot.passive].any()
+
+
+def test_orders_of_integrators_are_those_of_trees(tmp_path):
+    errors = {}
+    for name, order in (("ode2", 2), ("ode3", 3), ("ode4", 4)):
+        law = pd([400.0] * 4, [20.0] * 4)
+        ends = []
+        for substeps in (2, 4, 32):
+            loop, theta = build_loop(
+                "five_bar.xml", tmp_path, law=law, substeps=substeps, integrator=name
+            )
+            ends.append(di.rollout(replace(loop, width=np.full(4, 1.0)), theta).q[-1])
+        errors[name] = np.log2(np.abs(ends[0] - ends[2]).max() / np.abs(ends[1] - ends[2]).max())
+        assert errors[name] > order - 0.5, errors
+    paced, theta = build_loop("five_bar.xml", tmp_path, law=law, integrator="ode45")
+    same = di.rollout(replace(paced, width=np.full(4, 1.0)), theta).q[-1]
+    np.testing.assert_allclose(same, ends[2], atol=1e-7)
+
+
+def test_compensated_chains_follow_their_targets(tmp_path):
+    """With the model that moves them: what is left is the width of the sign and the clock."""
+    for kind, most in (("computed-torque", 2e-4), ("feed-forward", 2e-4), ("none", np.inf)):
+        law = pd([100.0] * 4, [10.0] * 4)
+        loop, theta = build_loop("five_bar.xml", tmp_path, law=law, friction="none", substeps=8)
+        law = pd([100.0] * 4, [10.0] * 4, compensation=kind)
+        loop = replace(loop, model=theta, controller=law)
+        motion = di.rollout(loop, theta)
+        error = np.abs(motion.q - loop.reference.q).max()
+        assert error < most
+    assert error > 1e-2  # of the last, without
+
+
+def test_torques_from_outside_and_elements_work_through_the_loops(tmp_path):
+    """What acts on a passive joint is what drives feel of it: as much as drives that act so."""
+    loop, theta = build_loop("five_bar.xml", tmp_path)
+    closure, model = Closure(loop.idim.robot), Model(loop.idim, theta)
+    push = np.zeros((loop.samples, 4))
+    push[:, 1] = 0.7
+    motion = di.rollout(replace(loop, external=push), theta)
+    G = closure.find_null_space(motion.q)
+    felt = motion.tau + np.einsum("tji,tj->ti", G, push)
+    for k in (0, 20, 59):
+        ddq = model.forward_dynamics(motion.q[k], motion.dq[k], felt[k], loop.width)
+        np.testing.assert_allclose(motion.ddq[k], ddq, rtol=1e-9, atol=1e-9)
+    assert np.abs(motion.q - di.rollout(loop, theta).q).max() > 1e-3
+
+
+@pytest.mark.parametrize("push", [7.0, 10.0, 15.0])
+def test_a_rollout_into_a_singularity_ends_in_words(push, tmp_path):
+    robot = load_linkage("five_bar.xml", tmp_path)
+    idim = di.build_idim(robot, "none")
+    q = np.repeat(np.array(robot.assembled)[None], 600, axis=0)
+    outside = np.zeros((600, 4))
+    outside[:, [0, 2]] = [-push, push]  # until rods are stretched
+    still = np.zeros_like(q)
+    loop = di.Loop(
+        idim, pd([0.0] * 4, [15.0] * 4), Reference(RATE, q, still, still), external=outside
+    )
+    with pytest.raises(
+        RolloutError, match=r"a loop cannot be closed, or is singular, at t = 0\.\d+ s"
+    ):
+        di.rollout(loop, idim.join(robot.nominal, [0.05] * len(idim.drives)))
+
+
+def test_what_is_not_simulated_on_chains_is_refused(tmp_path):
+    with pytest.raises(InputError, match="sdirk2' needs a tree on a fixed base"):
+        build_loop("five_bar.xml", tmp_path, integrator="sdirk2")
+    loop, theta = build_loop("five_bar.xml", tmp_path, law=pd([4.0] * 4, [1.0] * 4))
+    with pytest.raises(InputError, match="a derivative of the simulated motion takes trees alone"):
+        next(sensitive_rollout(loop, theta, [0]))
+
+
+def test_a_controllers_model_of_a_chain_is_the_model(tmp_path):
+    loop, theta = build_loop("five_bar.xml", tmp_path)
+    model, closure = Model(loop.idim, theta), Closure(loop.idim.robot)
+    one, rng = ControllerModel(model), np.random.default_rng(0)
+    for q in closure.draw(6, rng):
+        dq, other = rng.normal(size=(2, 4))
+        tau = model.inverse_dynamics(q, dq, other)
+        np.testing.assert_allclose(one.inverse_dynamics(q, dq, other), tau, atol=1e-10)
+        np.testing.assert_allclose(one.gravity(q), model.gravity(q), atol=1e-10)
+        np.testing.assert_allclose(one.mass_matrix(q), model.mass_matrix(q), atol=1e-10)
+        found = one.forward_dynamics(q, dq, other)
+        np.testing.assert_allclose(found, model.forward_dynamics(q, dq, other), atol=1e-9)
 
 
 @pytest.mark.parametrize(
