@@ -52,13 +52,13 @@ TAKE = (
     "select study.toml",
     "payload out/result.json --log other.csv --link fore",
     "simulate loop.toml -o again.csv",
+    "simulate heavy.toml -o new.csv",
     "replay loop.toml made.csv",
 )
 REFUSE = (
     "export out/result.json --urdf model.urdf",
     "export out/result.json --c model.c",
     "export out/result.json --sdf model.sdf",
-    "simulate heavy.toml -o new.csv",
     "replay loop.toml made.csv --engine pinocchio",
     "excite palletiser.xml -o new",
     "protocol palletiser.xml -o new --acceleration 9",

@@ -222,7 +222,7 @@ def test_a_rollout_into_a_singularity_ends_in_words(push, tmp_path):
         idim, pd([0.0] * 4, [15.0] * 4), Reference(RATE, q, still, still), external=outside
     )
     with pytest.raises(
-        RolloutError, match=r"a loop cannot be closed, or is singular, at t = 0\.\d+ s"
+        RolloutError, match=r"a loop cannot be closed, or is singular, at t = [01]\.\d+ s"
     ):
         di.rollout(loop, idim.join(robot.nominal, [0.05] * len(idim.drives)))
 

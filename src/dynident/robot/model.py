@@ -179,7 +179,7 @@ class Loop:
     ----------
     name : str
     kind : str
-        Name in `KINDS` of `robot/closure.py`: what of the frames meets; ``joint``, a coupling.
+        Name in `KINDS` of `robot/linkage.py`: what of the frames meets; ``joint``, a coupling.
     passive : tuple of str
         Joints without a drive, whose positions the loop gives.
     bodies : tuple of (int, int)

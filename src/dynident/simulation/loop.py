@@ -139,7 +139,8 @@ class Loop:
         ):
             raise InputError(
                 f"integrator {self.integrator!r} needs a tree on a fixed base, and a sampled "
-                "controller (give it a rate) or one without states but integrals; ode1 to ode5 do not"
+                "controller (give it a rate) or one without states but integrals; ode1 to ode5 do "
+                "not"
             )
         if np.any(np.isfinite(self.controller.speed_limit)) and not self.held:
             raise InputError("a speed_limit needs targets that are held (targets = 'held')")
