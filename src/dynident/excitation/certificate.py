@@ -189,8 +189,16 @@ def _certify_torques(
         shown = np.abs(orders[order]).max(axis=0) + rest
         bounds[order - 1] = np.minimum(bounds[order - 1], shown)
     far = np.abs(orders[0]).max(axis=0)
-    second = bound_torques(nominal.idim, nominal.phi, bounds, far)[: len(steady), 2]
-    second[: len(far)] += nominal.viscous * bounds[2] + np.abs(nominal.rotors) @ bounds[3]
+    whole, n = bound_torques(nominal.idim, nominal.phi, bounds, far)[: len(steady)], len(far)
+    for k in range(3):
+        whole[:n, k] += nominal.viscous * bounds[k] + np.abs(nominal.rotors) @ bounds[k + 1]
+    second = whole[:, 2].copy()
+    if trajectory.closure is not None:  # what drives feel of passive joints
+        held, levers = (
+            np.linalg.norm(whole[trajectory.closure.passive], axis=0),
+            trajectory.passive[1],
+        )
+        second[:n] += levers[0] * held[2] + 2.0 * levers[1] * held[1] + levers[2] * held[0]
     tau = np.abs(nominal.torque(*orders[:3])) + steady
     seen = tau.max(axis=0)
     length = np.diff(times)

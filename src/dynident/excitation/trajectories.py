@@ -23,6 +23,8 @@ from dynident.control.reference import MOST_SAMPLES, Reference, check_sample_cou
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.makers import Vector
+from dynident.excitation.majorants import bound_passive
+from dynident.robot.closure import Closure
 
 if TYPE_CHECKING:
     from scipy.interpolate import PPoly
@@ -33,8 +35,8 @@ PER_MOVE = 5
 """Intervals of the joints' splines between two points of the hand."""
 CRUISE, HOLD = 0.8, 0.5
 """Share of a sweep at a constant speed; share of the time in which poses are held."""
-STEEPEST = 5
-"""Derivatives of positions up to this order are bounded."""
+STEEPEST, GRID = 5, 0.03
+"""Derivatives of positions up to this order are bounded; a grid over what is quickest."""
 
 
 class Part(ABC):
@@ -445,19 +447,49 @@ class Trajectory:
     family : Family
     C : ndarray, shape (functions, n)
         [rad or m], times the scale of the functions.
+    closure : Closure, optional
+        What gives the motion of passive joints, whose coefficients say nothing then.
     """
 
     family: Family
     C: Array
+    closure: Closure | None = None
 
     def at(self, times: Array, order: int = 0) -> Array:
-        """Derivatives of the positions, shape (times, n)."""
-        return np.asarray(self.family.values(times, order) @ self.C)
+        """Derivatives of the positions, shape (times, n); jerks of passive joints are left out."""
+        if self.closure is None or order > 2:
+            return np.asarray(self.family.values(times, order) @ self.C)
+        ahead = np.argsort(times, kind="stable")
+        q, dq, ddq = (self.family.values(times[ahead], k) @ self.C for k in range(3))
+        found = np.empty_like(q)
+        q[:, self.closure.passive] = self.closure.start[self.closure.passive]
+        found[ahead] = self.closure.follow(q, dq, ddq, "the trajectory")[order]
+        return found
 
     def bound(self, order: int) -> Array:
         """What no instant of any part exceeds in magnitude, shape (n,)."""
         bounds = [part.bound(self.C, order) for part in self.family.parts]
-        return np.asarray(np.max(bounds, axis=0))
+        found = np.asarray(np.max(bounds, axis=0))
+        if self.closure is not None:
+            passive = self.closure.passive
+            found[passive] = self.passive[0][order - 1, passive] if order else np.inf
+        return found
+
+    @cached_property
+    def passive(self) -> tuple[Array, Array]:
+        """See `bound_passive`, of a closed chain."""
+        family = self.family
+        assert self.closure is not None
+        driven = [
+            np.max([part.bound(self.C, order) for part in family.parts], axis=0)
+            for order in range(1, STEEPEST + 1)
+        ]
+
+        def sample(step: float) -> tuple[Array, ...]:
+            times = family.grid(step)
+            return tuple(self.at(times, order) for order in range(3))
+
+        return bound_passive(self.closure, np.array(driven), sample, GRID * family.quickest)
 
     def reference(self, rate: float, periods: int = 1) -> Reference:
         """The motion on a uniform clock, its main part repeated.

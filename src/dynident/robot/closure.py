@@ -26,6 +26,7 @@ from dynident.robot.linkage import (
     linearise_states,
     move_states,
     place_state,
+    vary_states,
 )
 from dynident.robot.model import Loop, Robot
 
@@ -151,6 +152,11 @@ class Closure:
         """How far from singular closed chains are: 0 is singular."""
         return self._follow(q)[1]
 
+    def measure_stiffness(self, q: Array) -> Array:
+        """Least singular values of the passive joints' Jacobian, shape (samples,) [m]."""
+        J = self.linearise(q)[1][:, :, self.passive]
+        return np.asarray(np.linalg.svd(J, compute_uv=False)[:, -1])
+
     def settle(self, q: Array, name: str = "") -> Array:
         """A closed chain at one sample, shape (n,).
 
@@ -189,6 +195,11 @@ class Closure:
     def find_drift(self, q: Array, dq: Array) -> Array:
         """gamma, the accelerations where driven joints have none, shape (samples, n)."""
         return self.move(q, dq, np.zeros_like(q))[1]
+
+    def vary(self, q: Array, dq: Array, ddq: Array) -> tuple[Array, ...]:
+        """Slopes of closed motions by those of the driven joints: see `vary_states`."""
+        found: tuple[Array, ...] = vary_states(self.room, *to_kernel_arrays(q, dq, ddq))
+        return found
 
     def correct(self, q: Array) -> tuple[Array, Array]:
         """Newton's steps of the passive joints, sample by sample, and the gaps that are left."""

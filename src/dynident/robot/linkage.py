@@ -67,6 +67,10 @@ class Linkage(NamedTuple):
         joints, their lengths; what a right-hand side makes of the joints.
     G, gamma : ndarray, shapes (passive, driven) and (passive,)
         ``dq_p = G dq_a``, ``ddq_p = G ddq_a + gamma``.
+    ddq, Vo, Ao, So, Sw, x : ndarray
+        Accelerations of the joints, motions of bodies and screws about the origin, vectors.
+    Hq, Cq, Cv, right : ndarray, shape (constraints, n) and (constraints, 1)
+        Slopes of ``J dq`` by q, and of ``J ddq + dJ/dt dq`` by q and dq; a right-hand side.
     """
 
     parent: Integers
@@ -108,6 +112,16 @@ class Linkage(NamedTuple):
     step: Array
     G: Array
     gamma: Array
+    ddq: Array
+    Vo: Array
+    Ao: Array
+    So: Array
+    Sw: Array
+    x: Array
+    Hq: Array
+    Cq: Array
+    Cv: Array
+    right: Array
 
 
 def build_linkage(robot: Robot) -> Linkage:
@@ -134,6 +148,7 @@ def build_linkage(robot: Robot) -> Linkage:
     shapes = (
         (3, 3), (3, 3), (3,), (2, 3), (3, 3),
         (m, 1), (m, n), (m, 1), (m, p), (p, p), (p,), (p,), (p, a), (p,),
+        (n,), (n + 1, 3), (n + 1, 3), (n, 3), (n, 3), (20, 3), (m, n), (m, n), (m, n), (m, 1),
     )  # fmt: skip
     return Linkage(
         np.array([joint.parent for joint in robot.joints], dtype=np.int64),
@@ -210,7 +225,7 @@ def place_joints(c):  # type: ignore[no-untyped-def]
 
 @inner
 def move_joints(c):  # type: ignore[no-untyped-def]
-    """How the bodies move at c.dq where no joint accelerates, after `place_joints`."""
+    """How the bodies move at c.dq and c.ddq, after `place_joints`."""
     for k in range(len(c.q)):
         up, b, turning = c.parent[k], k + 1, c.revolute[k]
         for i in range(3):
@@ -226,11 +241,13 @@ def move_joints(c):  # type: ignore[no-untyped-def]
             add_cross(c.w[up], s, c.al[b])
             for i in range(3):
                 c.w[b, i] += s[i]
+                c.al[b, i] += c.z[k, i] * c.ddq[k]
         else:
             add_cross(c.w[up], s, c.a[b])
             add_cross(c.w[up], s, c.a[b])
             for i in range(3):
                 c.v[b, i] += s[i]
+                c.a[b, i] += c.z[k, i] * c.ddq[k]
 
 
 @inner
@@ -444,7 +461,7 @@ def look_at_loops(c, q):  # type: ignore[no-untyped-def]
 def drift_loops(c, dq):  # type: ignore[no-untyped-def]
     """c.gamma of speeds, after `look_at_loops`."""
     for k in range(len(c.dq)):
-        c.dq[k] = dq[k]
+        c.dq[k], c.ddq[k] = dq[k], 0.0
     move_joints(c)
     bend_loops(c)
     solve_passive(c, c.bend, 0)
@@ -469,10 +486,8 @@ def correct_loops(c):  # type: ignore[no-untyped-def]
             c.q[c.passive[i]] += min(max(c.step[i], -0.5), 0.5)
         if not moved > 1e-12:  # the gap is that before a step that is none
             break
-    for loop in range(len(c.kind)):
-        if (
-            c.kind[loop] == ALONG or c.kind[loop] == TURNED
-        ):  # the other way round the gap is none, too
+    for loop in range(len(c.kind)):  # the other way round the gap is none, too
+        if c.kind[loop] == ALONG or c.kind[loop] == TURNED:
             find_gap(c, loop)
             sense = c.turn[2, 2]
             if c.kind[loop] == TURNED:
@@ -480,6 +495,181 @@ def correct_loops(c):  # type: ignore[no-untyped-def]
             if not sense > 0.0:
                 gap = np.inf
     return gap / c.length
+
+
+# slopes of the motion
+
+
+@inner
+def cross_motions(av, aw, bv, bw, v, w):  # type: ignore[no-untyped-def]
+    """Cross product of motions about one point, into v and w."""
+    for i in range(3):
+        v[i] = w[i] = 0.0
+    add_cross(aw, bv, v)
+    add_cross(av, bw, v)
+    add_cross(aw, bw, w)
+
+
+@inner
+def move_about_origin(c):  # type: ignore[no-untyped-def]
+    """Motions of bodies, and joints' screws, about the base's origin, after `move_joints`."""
+    for b in range(len(c.p)):
+        for i in range(3):
+            c.Vo[b, i], c.Ao[b, i] = c.v[b, i], c.a[b, i]
+        add_cross(c.p[b], c.w[b], c.Vo[b])
+        add_cross(c.p[b], c.al[b], c.Ao[b])
+        add_cross(c.v[b], c.w[b], c.Ao[b])
+    for k in range(len(c.q)):
+        for i in range(3):
+            c.So[k, i] = 0.0 if c.revolute[k] else c.z[k, i]
+            c.Sw[k, i] = c.z[k, i] if c.revolute[k] else 0.0
+        add_cross(c.p[k + 1], c.Sw[k], c.So[k])
+
+
+@inner
+def vary_motion(c, k, b):  # type: ignore[no-untyped-def]
+    """How the motion of a body varies with that of a joint that moves it.
+
+    c.x[0:2] and c.x[2:4] of its velocity and acceleration by q, c.x[4:6] of the latter by dq
+    (Carpentier and Mansard 2018): what is beyond the joint turns with it as a whole.
+    """
+    x, up, Sv, Sw = c.x, c.parent[k], c.So[k], c.Sw[k]
+    for i in range(3):
+        x[6, i], x[7, i] = c.Vo[b, i] - c.Vo[up, i], c.w[b, i] - c.w[up, i]
+    cross_motions(Sv, Sw, x[6], x[7], x[0], x[1])
+    cross_motions(c.Vo[up], c.w[up], x[6], x[7], x[4], x[5])
+    for i in range(3):
+        x[6, i] = c.Ao[b, i] - c.Ao[up, i] - x[4, i]
+        x[7, i] = c.al[b, i] - c.al[up, i] - x[5, i]
+    cross_motions(Sv, Sw, x[6], x[7], x[2], x[3])
+    cross_motions(c.Vo[up], c.w[up], x[0], x[1], x[4], x[5])
+    for i in range(3):
+        x[2, i] += x[4, i]
+        x[3, i] += x[5, i]
+    cross_motions(c.Vo[up], c.w[up], Sv, Sw, x[4], x[5])
+    for i in range(3):
+        x[4, i] += x[0, i]
+        x[5, i] += x[1, i]
+
+
+@inner
+def vary_coupling(c, loop):  # type: ignore[no-untyped-def]
+    """Slopes of a coupling's motion."""
+    row, leads, unit = c.row[loop, 0], c.bodies[loop, 1] - 1, weigh_coupling(c, loop)
+    v, a, second = c.dq[leads], c.ddq[leads], follow_polynomial(c, loop, 2)
+    c.Hq[row, leads] = -unit * second * v
+    c.Cq[row, leads] = -unit * (second * a + follow_polynomial(c, loop, 3) * v * v)
+    c.Cv[row, leads] = -2.0 * unit * second * v
+
+
+@inner
+def vary_loops(c):  # type: ignore[no-untyped-def]
+    """c.Hq, c.Cq and c.Cv at c.q, c.dq and c.ddq, after `look_at_loops`."""
+    for i in range(c.Hq.shape[0]):
+        for k in range(c.Hq.shape[1]):
+            c.Hq[i, k] = c.Cq[i, k] = c.Cv[i, k] = 0.0
+    move_joints(c)
+    move_about_origin(c)
+    x = c.x
+    end, speed, y, rate, w, turn, change = x[8], x[9], x[10], x[11], x[12], x[13], x[14]
+    for loop in range(len(c.kind)):
+        if c.kind[loop] == FOLLOWS:
+            vary_coupling(c, loop)
+            continue
+        find_gap(c, loop)
+        one, other = c.bodies[loop, 0], c.bodies[loop, 1]
+        for i in range(3):
+            end[i] = c.p[other, i] + c.ends[1, i]
+            speed[i] = c.Vo[other, i]
+            y[i], rate[i] = c.Vo[other, i] - c.Vo[one, i], c.Ao[other, i] - c.Ao[one, i]
+            w[i], turn[i] = c.w[other, i] - c.w[one, i], c.al[other, i] - c.al[one, i]
+            change[i] = turn[i]
+        add_cross(c.w[other], end, speed)
+        add_cross(w, end, y)
+        add_cross(turn, end, rate)
+        add_cross(w, speed, rate)
+        add_cross(y, c.w[one], rate)  # in the first frame
+        add_cross(w, c.w[one], turn)
+        for k in range(len(c.q)):
+            sense = 1.0 * (c.moves[other, k] - c.moves[one, k])
+            if sense != 0.0:
+                vary_motion(c, k, other if sense > 0.0 else one)
+                vary_gap(c, loop, k, sense, True)
+                write_parts(c, loop, x[16], x[17], c.Hq, k)
+                write_parts(c, loop, x[18], x[19], c.Cq, k)
+                for i in range(3):
+                    x[0, i], x[1, i] = c.So[k, i], c.Sw[k, i]
+                    x[2, i], x[3, i] = x[4, i], x[5, i]
+                vary_gap(c, loop, k, sense, False)
+                write_parts(c, loop, x[18], x[19], c.Cv, k)
+
+
+@inner
+def vary_gap(c, loop, k, sense, placed):  # type: ignore[no-untyped-def]
+    """How a loop's relative motion varies with that of one side, c.x[0:4], into c.x[16:20].
+
+    By a joint's position (`placed`), or by its speed.
+    """
+    x, one, other = c.x, c.bodies[loop, 0], c.bodies[loop, 1]
+    end, speed, y, rate, w, turn, change = x[8], x[9], x[10], x[11], x[12], x[13], x[14]
+    by_y, by_w, by_rate, by_turn, by_end, by_speed = x[16], x[17], x[18], x[19], x[6], x[7]
+    far = sense > 0.0
+    for i in range(3):
+        by_y[i], by_w[i] = sense * x[0, i], sense * x[1, i]
+        by_rate[i], by_turn[i] = sense * x[2, i], sense * x[3, i]
+        by_end[i] = c.So[k, i] if placed and far else 0.0
+        by_speed[i] = x[0, i] if far else 0.0
+    if placed and far:
+        add_cross(c.Sw[k], end, by_end)
+    if far:
+        add_cross(x[1], end, by_speed)
+        add_cross(c.w[other], by_end, by_speed)
+    add_cross(by_w, end, by_y)
+    add_cross(w, by_end, by_y)
+    add_cross(by_turn, end, by_rate)
+    add_cross(change, by_end, by_rate)
+    add_cross(by_w, speed, by_rate)
+    add_cross(w, by_speed, by_rate)
+    add_cross(by_y, c.w[one], by_rate)
+    add_cross(by_w, c.w[one], by_turn)
+    if not far:
+        add_cross(y, x[1], by_rate)
+        add_cross(w, x[1], by_turn)
+        if placed:  # the frame turns
+            add_cross(y, c.Sw[k], by_y)
+            add_cross(w, c.Sw[k], by_w)
+            add_cross(rate, c.Sw[k], by_rate)
+            add_cross(turn, c.Sw[k], by_turn)
+
+
+@inner
+def pull_slopes(c, H, G, out):  # type: ignore[no-untyped-def]
+    """Add ``-J_p^+ H G`` to the rows of passive joints, in columns of driven ones."""
+    m, n = H.shape
+    for k in range(len(c.driven)):
+        j = c.driven[k]
+        for i in range(m):
+            c.right[i, 0] = 0.0
+            for r in range(n):
+                c.right[i, 0] += H[i, r] * G[r, j]
+        solve_passive(c, c.right, 0)
+        for i in range(len(c.passive)):
+            out[c.passive[i], j] += c.step[i]
+
+
+@inner
+def vary_extreme(c, which, factor, G, out):  # type: ignore[no-untyped-def]
+    """Add a factor times the slope of a singular value of the passive joints' Jacobian to `out`."""
+    for k in range(len(c.q)):
+        c.dq[k] = c.ddq[k] = 0.0
+    for i in range(len(c.passive)):
+        c.dq[c.passive[i]] = c.V[i, which]
+    vary_loops(c)
+    for j in range(len(c.driven)):
+        for i in range(len(c.e)):
+            for k in range(len(c.q)):
+                by = c.U[i, which] / c.s[which] * c.Hq[i, k]
+                out[c.driven[j]] += factor * by * G[k, c.driven[j]]
 
 
 # what rollouts call: of a robot without loops nothing
@@ -615,6 +805,43 @@ def move_states(c, q, dq, ddq):  # type: ignore[no-untyped-def]
         drift_loops(c, v[t])
         accelerate_passive(c, a[t])
     return v, a
+
+
+@jit
+def vary_states(c, q, dq, ddq):  # type: ignore[no-untyped-def]
+    """Slopes of closed motions by those of driven joints, state by state.
+
+    Of positions by positions G, of speeds and accelerations by positions D and E, of accelerations
+    by speeds B, shape (samples, n, n) each; of column j of G by positions, ``bent[:, j]``; and how
+    far from singular states are, with its slope. Columns of passive joints are zero.
+    """
+    n, a, samples = len(c.q), len(c.driven), len(q)
+    shape = (samples, n, n)
+    G, D, E, B = np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    bent, share, lean = np.zeros((samples, n, n, n)), np.empty(samples), np.zeros((samples, n))
+    for t in range(samples):
+        share[t] = look_at_loops(c, q[t])
+        for j in range(a):
+            G[t, c.driven[j], c.driven[j]] = 1.0
+            for i in range(len(c.passive)):
+                G[t, c.passive[i], c.driven[j]] = c.G[i, j]
+        least, most = np.argmin(c.s), np.argmax(c.s)
+        size = c.s[most]
+        vary_extreme(c, least, 1.0 / size, G[t], lean[t])
+        vary_extreme(c, most, -share[t] / size, G[t], lean[t])
+        for j in c.driven:
+            for k in range(n):
+                c.dq[k], c.ddq[k] = G[t, k, j], 0.0
+            vary_loops(c)
+            pull_slopes(c, c.Hq, G[t], bent[t, j])
+        for k in range(n):
+            c.dq[k], c.ddq[k] = dq[t, k], ddq[t, k]
+        vary_loops(c)
+        pull_slopes(c, c.Hq, G[t], D[t])
+        pull_slopes(c, c.Cv, G[t], B[t])
+        pull_slopes(c, c.Cq, G[t], E[t])
+        pull_slopes(c, c.Cv, D[t], E[t])
+    return G, D, E, B, bent, share, lean
 
 
 @jit

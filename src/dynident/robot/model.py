@@ -362,6 +362,10 @@ class Robot:
         first = int(not self.floating)
         return tuple(range(first, first + len(self.links)))
 
+    def list_carriers(self, body: int) -> list[int]:
+        """The joint of a body, from 0, and those that carry it, down to the base; of -1 none."""
+        return [] if body < 0 else [body, *self.list_carriers(self.joints[body].parent - 1)]
+
     def body_index(self, number: int) -> int:
         """Place among the bodies of the one that joint `number` moves, or of a floating base."""
         return number if self.floating else number - 1

@@ -117,14 +117,14 @@ class Scratch(NamedTuple):
     motion is given: rise, else empty. Of the joint space: M, tau, the derivatives K, D, the
     regressor W, accelerations' sensitivities X, torques' U. Of an implicit stage: where its
     iteration starts (guess), a trial, its step and the way there. Of the controllers: inputs w,
-    outputs v, unlimited raw, torques u, the targets' derivatives by their delay (late), feed-forward
-    torques (push), what encoders read beside the position (offset), slopes of the outputs
-    by positions (lean), the bent error and its sign's slope by the dead band (bent, sharp), targets
-    by their speed's limit (hurry), sensitivities of what is read and of targets (Sread, Saim). Of
-    the drives: speed, sign, the elements' tables, sensitivities of a state after its step (fresh),
-    and where friction depends on loads: these (load), torques at zero acceleration without friction
-    (bias), how friction passes loads on (L), Jacobian (J), a row. Of the stages: states (qs, dqs,
-    zs), rates (kq, kv, kz), sensitivities of both (Qs, Vs, Zs, KQ, KV, KZ).
+    outputs v, unlimited raw, torques u, the targets' derivatives by their delay (late),
+    feed-forward torques (push), what encoders read beside the position (offset), slopes of the
+    outputs by positions (lean), the bent error and its sign's slope by the dead band (bent, sharp),
+    targets by their speed's limit (hurry), sensitivities of what is read and of targets (Sread,
+    Saim). Of the drives: speed, sign, the elements' tables, sensitivities of a state after its step
+    (fresh), and where friction depends on loads: these (load), torques at zero acceleration without
+    friction (bias), how friction passes loads on (L), Jacobian (J), a row. Of the stages: states
+    (qs, dqs, zs), rates (kq, kv, kz), sensitivities of both (Qs, Vs, Zs, KQ, KV, KZ).
     """
 
     bodies: Bodies
