@@ -40,6 +40,9 @@ smoothing = 0.5
 [noise]
 torque = 0.02
 """
+LIMITS = (
+    "--acceleration 9 --speed 2 --torque 60 --sigma 1 --no-collision --starts 1 --iterations 5"
+)
 TAKE = (
     "validate out/result.json other.csv",
     "base palletiser.xml",
@@ -54,14 +57,15 @@ TAKE = (
     "simulate loop.toml -o again.csv",
     "simulate heavy.toml -o new.csv",
     "replay loop.toml made.csv",
+    f"excite palletiser.xml -o new {LIMITS}",
+    f"protocol palletiser.xml -o new {LIMITS} --sweeping 10 --period 4 --questions drives",
 )
 REFUSE = (
     "export out/result.json --urdf model.urdf",
     "export out/result.json --c model.c",
     "export out/result.json --sdf model.sdf",
     "replay loop.toml made.csv --engine pinocchio",
-    "excite palletiser.xml -o new",
-    "protocol palletiser.xml -o new --acceleration 9",
+    "excite palletiser.xml -o new --trajectory cartesian --acceleration 9 --no-collision",
     "track track.toml",
     "identify study.toml --method ml -o new",
     "identify study.toml --method static -o new",

@@ -49,7 +49,8 @@ PROVABLE = 1e-3
 NEARLY = 0.02
 """A share of the limit within which an instant is looked at in the next round."""
 NARROWER = 0.85
-"""Share of its points' distances that a motion that is drawn is tried with next."""
+"""Share of its points' distances that a motion that is drawn is tried with next, and of its limits
+that one is searched in next whose chain may end on the way."""
 ROUNDS = 8
 """Of proof and further search, after which a trajectory is shrunk."""
 LONGER, LEAST = 0.5, 5.0
@@ -101,6 +102,16 @@ class Task:
     def driven(self) -> Integers:
         """Joints whose coefficients are searched."""
         return np.arange(len(self.names)) if self.closure is None else self.closure.driven
+
+    def hold_passive(self, place: Array) -> Limits:
+        """The limits, with passive joints where they are."""
+        limits, held = self.limits, self.experiment.base.idim.robot.passive
+        return replace(
+            limits,
+            lower=np.where(held, place, limits.lower),
+            upper=np.where(held, place, limits.upper),
+            speed=np.where(held, 1.0, limits.speed),
+        )
 
     def along(self, C: Array) -> Trajectory:
         """The trajectory of some coefficients."""
@@ -368,9 +379,12 @@ def search_trajectory(
             return slight
         if clock.left < 0.0:
             break
-        found = certificate.shares(task.names)[:4]
-        shares /= np.where(found > 1.0, 1.001 * found, 1.0)
-        times = np.union1d(times, find_worst_instants(task, trajectory))
+        if certificate.kept[0].what == "loop":
+            shares *= NARROWER
+        else:
+            found = certificate.shares(task.names)[:4]
+            shares /= np.where(found > 1.0, 1.001 * np.minimum(found, 2.0), 1.0)
+            times = np.union1d(times, find_worst_instants(task, trajectory))
         barrier = 0.01
         program = build_program(task, task.limits.within(shares), times)
         inside = shrink_into_constraints(program, C, fit_standstill(task, C))
@@ -388,7 +402,7 @@ def draw_motion(
     for place in draw_places(task, rng):
         if not can_stand(task, place):
             continue
-        away = drawn.draw(rng, place, task.limits)
+        away = drawn.draw(rng, place, task.hold_passive(place))
         for share in NARROWER ** np.arange(24):
             if clock.left < 0.0:
                 return None
@@ -417,7 +431,7 @@ def shrink_slightly(
 def find_worst_instants(task: Task, trajectory: Trajectory) -> Array:
     """Instants between those of the search at which torques or distances are the worst."""
     times = task.family.grid(task.step / FINER)
-    orders = [trajectory.at(times, order) for order in range(3)]
+    orders = trajectory.follow(times)
     found = []
     if task.nominal is not None:
         tau = np.abs(task.nominal.torque(*orders)) + task.nominal.steady

@@ -286,6 +286,8 @@ def refuse_contradictions(
         raise InputError(
             f"trajectory {family.kind!r} is made once; periods are of a fourier series"
         )
+    if family.kind == "cartesian":
+        robot.refuse_loops("a trajectory of the hand")
     if polish and family.kind in ("cartesian", "sweeps", "rests"):
         raise InputError(
             f"trajectory {family.kind!r} is drawn, the best of all starts; polish would leave it"

@@ -45,7 +45,7 @@ def sample_motion(trajectory: Trajectory, step: float) -> WeightedMotion:
     Those at which nothing moves are left out: friction holds there, and no model says how much.
     """
     times, duration = build_quadrature(trajectory.family, step)
-    q, dq, ddq = (trajectory.at(times, order) for order in range(3))
+    q, dq, ddq = trajectory.follow(times)
     return WeightedMotion(q, dq, ddq, duration * np.any(dq != 0.0, axis=1))
 
 
@@ -196,11 +196,11 @@ class Experiment:
         G, D, E, B, bent, _, _ = closure.vary(motion.q, motion.dq, motion.ddq)
         (inner, whole), by_G = np.zeros((2, len(V), tree.width)), np.zeros(G.shape)
         self.base.idim.fill(tree, motion.q, motion.dq, motion.ddq, whole, self.width)
-        for to, of, here, there in chain(*self.packing.mixed):  # `combine_rows`
+        for to, of, here, there in chain(*self.packing.mixed):
             inner[:, there] += G[:, of, to, None] * V[:, here]
             by_G[:, to, of] += np.sum(V[:, here] * whole[:, there], axis=1)
-        p, v, a = (each[:, None] for each in self._pull_rows(motion, tree, inner))
-        along = (p @ G + v @ D + a @ E)[:, 0] + np.einsum("tji,tjik->tk", by_G, bent, optimize=True)
+        x, v, a = (each[:, None] for each in self._pull_rows(motion, tree, inner))
+        along = (x @ G + v @ D + a @ E)[:, 0] + np.einsum("tji,tjik->tk", by_G, bent, optimize=True)
         return along, (v @ G + a @ B)[:, 0], (a @ G)[:, 0]
 
     def _pull_rows(

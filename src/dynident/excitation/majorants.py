@@ -15,6 +15,7 @@ from math import comb
 import numpy as np
 
 from dynident.core.arrays import Array
+from dynident.core.errors import InputError
 from dynident.dynamics.idim import Idim
 from dynident.robot.closure import Closure
 from dynident.robot.linkage import COUPLING, KINDS
@@ -111,7 +112,7 @@ def bound_torques(idim: Idim, phi: Array, speeds: Array, far: Array) -> Array:
 STEADY, HASTE = 0.8, 1.3
 """What is supposed between the instants of a grid, and then shown: a loop's least singular value
 over the grid's, and the passive joints' speeds over the grid's."""
-GRIDS, PASSES = 6, 5
+GRIDS, PASSES = 4, 5
 """Halvings of that grid, and passes on each."""
 BETWEEN = 0.1
 """By which no joint moves between its instants [rad or m]."""
@@ -135,7 +136,7 @@ def bound_passive(
     driven : ndarray, shape (5, n)
         Bounds of the driven joints' speeds and their derivatives.
     sample : callable
-        Positions, speeds and accelerations of all joints on a grid of some step.
+        Positions of all joints and three derivatives on a grid of some step.
     step : float
         With which to begin [s].
 
@@ -149,13 +150,17 @@ def bound_passive(
     n, a, p = closure.robot.n, closure.driven, closure.passive
     speeds = driven.copy()
     for _ in range(GRIDS + 1):
-        q, *seen = sample(step)
+        try:
+            q, *seen = sample(step)
+        except InputError:  # no chain closes there
+            speeds[:, p] = UNKNOWN
+            return speeds, np.full((3, n), UNKNOWN)
         stiff = float(closure.measure_stiffness(q).min())
         far, least = np.abs(q).max(axis=0) + BETWEEN, STEADY * stiff
         shown = np.array([np.abs(each).max(axis=0) for each in seen])
         speeds[1:, p] = np.inf
         speeds[0, p] = HASTE * (shown[0, p] + 1e-3 * shown[0, a].max())
-        for _ in range(PASSES):  # again with what the grid shows of accelerations
+        for _ in range(PASSES):  # again with what the grid shows of accelerations and jerks
             for k in range(1, 5):
                 known = speeds.copy()
                 known[k:, p] = 0.0
@@ -164,8 +169,8 @@ def bound_passive(
                 moved = sum((bound_product(J[:, j], speeds[:, j])[k] for j in a), 0.0)
                 rest = sum(comb(k, i) * own[i] * sized[k - i] for i in range(1, k + 1))
                 speeds[k, p] = np.minimum(speeds[k, p], (rest + moved) / least)
-            between = shown + step**2 / 8.0 * speeds[2:4]
-            speeds[1, p] = np.minimum(speeds[1, p], between[1, p])
+            between = shown + step**2 / 8.0 * speeds[2:]
+            speeds[1:3, p] = np.minimum(speeds[1:3], between[1:])[:, p]
         near = shown[0, p] + step * speeds[1, p] <= speeds[0, p]
         if least + step * own[1] <= stiff and np.all(near) and np.all(step * speeds[0] <= BETWEEN):
             speeds[0, p] = np.minimum(speeds[0, p], between[0, p])

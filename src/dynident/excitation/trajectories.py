@@ -456,15 +456,35 @@ class Trajectory:
     closure: Closure | None = None
 
     def at(self, times: Array, order: int = 0) -> Array:
-        """Derivatives of the positions, shape (times, n); jerks of passive joints are left out."""
-        if self.closure is None or order > 2:
-            return np.asarray(self.family.values(times, order) @ self.C)
-        ahead = np.argsort(times, kind="stable")
-        q, dq, ddq = (self.family.values(times[ahead], k) @ self.C for k in range(3))
-        found = np.empty_like(q)
-        q[:, self.closure.passive] = self.closure.start[self.closure.passive]
-        found[ahead] = self.closure.follow(q, dq, ddq, "the trajectory")[order]
-        return found
+        """Derivatives of the positions, shape (times, n), of a closed chain up to the third."""
+        own = np.asarray(self.family.values(times, order) @ self.C)
+        if self.closure is None:
+            return own
+        motion = self.follow(times)
+        if order < 3:
+            return motion[order]
+        G, _, E, B, *_ = self.closure.vary(*motion, whole=False)
+        slopes = ((E, motion[1]), (B, motion[2]), (G, own))
+        return np.asarray(sum(np.einsum("tij,tj->ti", by, change) for by, change in slopes))
+
+    def follow(self, times: Array) -> tuple[Array, Array, Array]:
+        """Positions, speeds and accelerations, shape (times, n) each."""
+        if self.closure is None:
+            return self.at(times), self.at(times, 1), self.at(times, 2)
+        grid, closed = self.track
+        places = np.clip(np.searchsorted(grid, times), 1, len(grid) - 1)
+        places -= times - grid[places - 1] < grid[places] - times
+        q, dq, ddq = (self.family.values(times, k) @ self.C for k in range(3))
+        q = self.closure.close_beside(q, closed[places], "the trajectory")
+        return (q, *self.closure.move(q, dq, ddq))
+
+    @cached_property
+    def track(self) -> tuple[Array, Array]:
+        """Instants, and where a closed chain is there, from where it is assembled on."""
+        assert self.closure is not None
+        times = self.family.grid(GRID * self.family.quickest)
+        q = self.family.values(times, 0) @ self.C
+        return times, self.closure.close(q, "the trajectory", 1.0 / (times[1] - times[0]))
 
     def bound(self, order: int) -> Array:
         """What no instant of any part exceeds in magnitude, shape (n,)."""
@@ -485,11 +505,12 @@ class Trajectory:
             for order in range(1, STEEPEST + 1)
         ]
 
-        def sample(step: float) -> tuple[Array, ...]:
-            times = family.grid(step)
-            return tuple(self.at(times, order) for order in range(3))
-
-        return bound_passive(self.closure, np.array(driven), sample, GRID * family.quickest)
+        return bound_passive(
+            self.closure,
+            np.array(driven),
+            lambda step: (*self.follow(family.grid(step)), self.at(family.grid(step), 3)),
+            GRID * family.quickest,
+        )
 
     def reference(self, rate: float, periods: int = 1) -> Reference:
         """The motion on a uniform clock, its main part repeated.
@@ -516,5 +537,5 @@ class Trajectory:
             late = times - again
             inside = np.mod(times - part.start, family.period) + part.start
             times = np.where(times < part.start, times, np.where(late >= part.stop, late, inside))
-        q, dq, ddq = (self.at(times, order) for order in range(3))
+        q, dq, ddq = self.follow(times)
         return Reference(rate, q, dq, ddq)

@@ -196,9 +196,9 @@ class Closure:
         """gamma, the accelerations where driven joints have none, shape (samples, n)."""
         return self.move(q, dq, np.zeros_like(q))[1]
 
-    def vary(self, q: Array, dq: Array, ddq: Array) -> tuple[Array, ...]:
+    def vary(self, q: Array, dq: Array, ddq: Array, whole: bool = True) -> tuple[Array, ...]:
         """Slopes of closed motions by those of the driven joints: see `vary_states`."""
-        found: tuple[Array, ...] = vary_states(self.room, *to_kernel_arrays(q, dq, ddq))
+        found: tuple[Array, ...] = vary_states(self.room, *to_kernel_arrays(q, dq, ddq), whole)
         return found
 
     def correct(self, q: Array) -> tuple[Array, Array]:
@@ -257,6 +257,28 @@ class Closure:
         good = (gap < CLOSED) & (share[1:] > SINGULAR) & (jump < STEP)
         return (len(q) if good.all() else int(np.argmin(good))), closed
 
+    def close_beside(self, q: Array, near: Array, name: str = "") -> Array:
+        """Positions closed as other closed chains near them are, shape (samples, n) both.
+
+        Raises
+        ------
+        InputError
+            As of `close`.
+        """
+        a, p = self.driven, self.passive
+        change, found = q[:, a] - near[:, a], q.copy()
+        before, _ = self._follow(near)
+        found[:, p] = near[:, p] + np.einsum("tij,tj->ti", before, change)
+        found, gap = self.correct(found)
+        after, share = self._follow(found)
+        ahead = np.einsum("tij,tj->ti", 0.5 * (before + after), change)
+        jump = np.max(np.abs(found[:, p] - near[:, p] - ahead), axis=1)
+        good = (gap < CLOSED) & (share > SINGULAR) & (jump < STEP)
+        if not np.all(good):
+            worst = int(np.argmin(good))
+            self._refuse(near[worst], q[worst], name, np.nan)
+        return found
+
     def _reach(self, last: Array, targets: Array, halvings: int) -> tuple[Array, np.ndarray]:
         """Closed chains as near to targets of driven joints as straight ways to them lead.
 
@@ -290,8 +312,9 @@ class Closure:
         where = ", ".join(f"{names[k]} = {target[k]:.4g}" for k in self.driven)
         why = "is singular near there" if share[0] < 10.0 * SINGULAR else "cannot be closed"
         loops = ", ".join(loop.name for loop in self.robot.loops)
+        when = "" if np.isnan(time) else f"at {time:.4g} s "
         raise InputError(
-            f"{name or self.robot.name}: at {time:.4g} s ({where}) the loop {loops} {why}; check "
+            f"{name or self.robot.name}: {when}({where}) the loop {loops} {why}; check "
             "its frames, the units and zeros of the joints, and how it is assembled"
         )
 

@@ -808,12 +808,13 @@ def move_states(c, q, dq, ddq):  # type: ignore[no-untyped-def]
 
 
 @jit
-def vary_states(c, q, dq, ddq):  # type: ignore[no-untyped-def]
+def vary_states(c, q, dq, ddq, whole):  # type: ignore[no-untyped-def]
     """Slopes of closed motions by those of driven joints, state by state.
 
     Of positions by positions G, of speeds and accelerations by positions D and E, of accelerations
     by speeds B, shape (samples, n, n) each; of column j of G by positions, ``bent[:, j]``; and how
-    far from singular states are, with its slope. Columns of passive joints are zero.
+    far from singular states are, with its slope; these last where the `whole` is asked for. Columns
+    of passive joints are zero.
     """
     n, a, samples = len(c.q), len(c.driven), len(q)
     shape = (samples, n, n)
@@ -827,13 +828,14 @@ def vary_states(c, q, dq, ddq):  # type: ignore[no-untyped-def]
                 G[t, c.passive[i], c.driven[j]] = c.G[i, j]
         least, most = np.argmin(c.s), np.argmax(c.s)
         size = c.s[most]
-        vary_extreme(c, least, 1.0 / size, G[t], lean[t])
-        vary_extreme(c, most, -share[t] / size, G[t], lean[t])
-        for j in c.driven:
-            for k in range(n):
-                c.dq[k], c.ddq[k] = G[t, k, j], 0.0
-            vary_loops(c)
-            pull_slopes(c, c.Hq, G[t], bent[t, j])
+        if whole:
+            vary_extreme(c, least, 1.0 / size, G[t], lean[t])
+            vary_extreme(c, most, -share[t] / size, G[t], lean[t])
+            for j in c.driven:
+                for k in range(n):
+                    c.dq[k], c.ddq[k] = G[t, k, j], 0.0
+                vary_loops(c)
+                pull_slopes(c, c.Hq, G[t], bent[t, j])
         for k in range(n):
             c.dq[k], c.ddq[k] = dq[t, k], ddq[t, k]
         vary_loops(c)
