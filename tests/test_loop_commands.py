@@ -40,9 +40,7 @@ smoothing = 0.5
 [noise]
 torque = 0.02
 """
-LIMITS = (
-    "--acceleration 9 --speed 2 --torque 60 --sigma 1 --no-collision --starts 1 --iterations 5"
-)
+LIMITS = "--acceleration 9 --speed 2 --torque 60 --sigma 1 --no-collision --starts 1 --iterations 5"
 TAKE = (
     "validate out/result.json other.csv",
     "base palletiser.xml",

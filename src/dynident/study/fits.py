@@ -135,7 +135,9 @@ def read_zoo(name: str) -> Fit:
 
 def build_study_loop(study: Study, robot: Robot, logs: Sequence[Samples]) -> Simulation:
     """The loop of a study along logs without torque."""
-    return build_study_simulation(study, robot, logs).of_encoders(robot.floating or bool(robot.loops))
+    return build_study_simulation(study, robot, logs).of_encoders(
+        robot.floating or bool(robot.loops)
+    )
 
 
 def find_study(fit: Fit) -> Study | None:
