@@ -54,6 +54,7 @@ TAKE = (
     "payload out/result.json --log other.csv --link fore",
     "simulate loop.toml -o again.csv",
     "simulate heavy.toml -o new.csv",
+    "identify study.toml --friction load -o new",
     "replay loop.toml made.csv",
     f"excite palletiser.xml -o new {LIMITS}",
     f"protocol palletiser.xml -o new {LIMITS} --sweeping 10 --period 4 --questions drives",
@@ -68,7 +69,6 @@ REFUSE = (
     "identify study.toml --method ml -o new",
     "identify study.toml --method static -o new",
     "identify study.toml --method smooth -o new",
-    "identify study.toml --friction load -o new",
 )
 OF_OTHERS = {"diff", "fleet", "repair", "report", "reproduce", "sample", "sweep", "zoo"}
 """Commands of results, or of several studies: they do nothing else with a robot."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from differences import assert_slope
-from linkage_logs import plan_motion
+from linkage_logs import make_log, plan_motion
 from linkages import LINKAGES, load_linkage
 
 import dynident as di
@@ -83,44 +83,32 @@ def test_rollouts_have_the_torques_of_the_columns(robot):
     assert np.abs(free.q - moved.q).max() > 1e-6
 
 
-@pytest.mark.parametrize("bodies", ["alone", "beside"])
-def test_a_log_tells_friction_under_load(bodies, tmp_path):
-    robot = load_linkage("palletiser.xml", tmp_path)
-    idim, rng = di.build_idim(robot, "load"), np.random.default_rng(0)
-    t, motion = plan_motion(robot, 12.0, RATE, 2)
+@pytest.mark.parametrize("name", ["palletiser.xml", "five_bar.xml"])
+def test_a_log_tells_friction_under_load(name, tmp_path):
+    """By the default method, whose prior parts rotors, which are no load, from cranks."""
+    robot = load_linkage(name, tmp_path)
+    idim = di.build_idim(robot, "load")
+    _, motion = plan_motion(robot, 12.0, RATE, 2)
     truth = fill(idim)
-    tau = idim.torque(truth, *motion)
-    noise = 0.01 * rng.normal(size=tau.shape)
-    own = ~robot.passive
-    log = di.Recording("made", RATE, np.where(own, motion[0], 0.0), np.where(own, tau + noise, 0.0))
+    log = make_log(robot, motion[0], idim.torque(truth, *motion), RATE, 0.005, 1, "made")
     samples = di.prepare(log, bandwidth=8.0)
     problem = di.Problem(robot, samples, "load")
-    if bodies == "beside":  # models of the same log share the columns of bodies
-        problem = di.Problem(robot, samples, "coulomb-viscous").under(problem.base)
-    fit = di.identify(problem, "wls", doctor=False)
+    fit = di.identify(problem, doctor=False)
     value = dict(zip(fit.base.names, fit.estimate.beta, strict=True))
-    shares = [value[name] for name in value if name.startswith("fl")]
-    assert len(shares) == 3
-    np.testing.assert_allclose(shares, SHARE, atol=0.02)
-    z = (fit.estimate.beta - problem.base.matrix @ truth) / fit.estimate.covariance.std
-    assert np.mean(np.abs(z) < 2.5) > 0.8
-
-
-def test_decisions_find_it(tmp_path):
-    """Which a fit without it cannot: its errors are several times the noise."""
-    robot = load_linkage("five_bar.xml", tmp_path)
-    idim, rng = di.build_idim(robot, "load"), np.random.default_rng(0)
-    _, motion = plan_motion(robot, 12.0, RATE, 2)
-    tau = idim.torque(fill(idim, fl=0.3), *motion)
+    std = dict(zip(fit.base.names, fit.estimate.covariance.std, strict=True))
+    shares = [each for each in value if each.startswith("fl")]
+    assert len(shares) == np.sum(~robot.passive)  # of drives alone
+    for each in shares:
+        assert abs(value[each] - SHARE) < max(4.0 * std[each], 0.01)
+    assert min(std[each] for each in shares) < 0.1 * SHARE
+    # models of the same log share the columns of bodies: the same rows
+    other = di.Problem(robot, samples, "coulomb-viscous").under(problem.base)
+    same = di.identify(other, doctor=False)
+    np.testing.assert_allclose(same.estimate.beta, fit.estimate.beta, atol=1e-6)
+    # without it errors are several times the noise
+    plain = di.identify(di.Problem(robot, samples, "coulomb-viscous"), doctor=False)
     own = ~robot.passive
-    noisy = np.where(own, tau + 0.02 * rng.normal(size=tau.shape), 0.0)
-    log = di.Recording("made", RATE, np.where(own, motion[0], 0.0), noisy)
-    samples = di.prepare(log, bandwidth=8.0)
-    errors = {}
-    for friction in ("coulomb-viscous", "load"):
-        fit = di.identify(di.Problem(robot, samples, friction), "wls", doctor=False)
-        errors[friction] = np.max(fit.estimate.sigma[own])
-    assert errors["coulomb-viscous"] > 3.0 * errors["load"]
+    assert np.max(plain.estimate.sigma[own]) > 1.5 * np.max(fit.estimate.sigma[own])
 
 
 def test_elements_under_load_act_on_drives_too(tmp_path):

@@ -10,7 +10,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.excitation.design import Clock, Design, Task, prove_trajectory
 from dynident.excitation.excite import Excitation
-from dynident.excitation.trajectories import Family, Harmonics, Trajectory, build_ramp
+from dynident.excitation.trajectories import Family, Harmonics, build_ramp
 
 RAMP = 1.0
 """From rest and to rest, where the trajectory that was designed has no ramps [s]."""
