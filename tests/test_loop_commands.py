@@ -45,6 +45,7 @@ TAKE = (
     "validate out/result.json other.csv",
     "base palletiser.xml",
     "export out/result.json --mjcf again.xml",
+    "export out/result.json --c model.c",
     "compare study.toml",
     "identify study.toml --method rls -o new",
     "init --robot palletiser.xml --log run.csv -o first.toml",
@@ -61,7 +62,6 @@ TAKE = (
 )
 REFUSE = (
     "export out/result.json --urdf model.urdf",
-    "export out/result.json --c model.c",
     "export out/result.json --sdf model.sdf",
     "replay loop.toml made.csv --engine pinocchio",
     "excite palletiser.xml -o new --trajectory cartesian --acceleration 9 --no-collision",
