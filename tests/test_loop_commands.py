@@ -57,6 +57,7 @@ TAKE = (
     "simulate heavy.toml -o new.csv",
     "identify study.toml --friction load -o new",
     "replay loop.toml made.csv",
+    "track track.toml",
     f"excite palletiser.xml -o new {LIMITS}",
     f"protocol palletiser.xml -o new {LIMITS} --sweeping 10 --period 4 --questions drives",
 )
@@ -65,7 +66,6 @@ REFUSE = (
     "export out/result.json --sdf model.sdf",
     "replay loop.toml made.csv --engine pinocchio",
     "excite palletiser.xml -o new --trajectory cartesian --acceleration 9 --no-collision",
-    "track track.toml",
     "identify study.toml --method ml -o new",
     "identify study.toml --method static -o new",
     "identify study.toml --method smooth -o new",
