@@ -279,7 +279,8 @@ class Tracker:
             refuse_without_instruments(base, forgetting, drift)
         self.base, self.rate = base, float(rate)
         self.sigma = np.array(sigma, dtype=float)
-        self.sigma[base.idim.robot.passive] = np.inf  # which have no torque
+        if base.idim.robot.loops:  # passive joints have no torque
+            self.sigma[base.idim.robot.passive] = np.inf
         self.options = {**asdict(forgetting), **asdict(drift), **asdict(alarm)}
         slow = broadcast_to_joints(drop_below, base.idim.robot.n, "drop_below")
         turn = Turnover(0.0, np.zeros(TURN_POINTS)) if turnover is None else turnover
