@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from differences import assert_slope
@@ -233,6 +235,13 @@ def test_a_search_has_the_slope_of_its_criterion(plan, monkeypatch):
     along = rng.normal(size=z.shape)
     gradient = program.evaluate(z)[1]
     assert_slope(lambda t: program.evaluate(z + t * along)[0], gradient @ along, 1e-5, 1e-4)
+
+
+def test_friction_that_no_torque_has_is_said(five_bar):
+    joints = tuple(replace(j, friction=0.1 * k) for j, k in zip(five_bar.joints, five_bar.passive))
+    rubbing = replace(five_bar, joints=joints)
+    plan = di.excite(rubbing, "viscous", **{**QUICK, "iterations": 1}, **BOUNDS)
+    assert any("Coulomb friction of rod_l, rod_r" in each for each in plan.warnings)
 
 
 def test_what_no_chain_is_designed_for_is_refused(five_bar):

@@ -252,6 +252,15 @@ def choose_nominal(
     if not (idim.robot.has_nominal and np.any(np.isfinite(limits.torque))):
         warnings.append("the file has no inertials or no efforts: torques are not limited")
         return None
+    rubs = [
+        j.name
+        for j, own in zip(idim.robot.joints, idim.robot.passive, strict=True)
+        if own and j.friction
+    ]
+    if rubs:
+        warnings.append(
+            f"torques leave out the Coulomb friction of {', '.join(rubs)}: no drive is there"
+        )
     return Nominal(idim, join_nominal_parameters(idim), bounds.base_wrench is not None)
 
 

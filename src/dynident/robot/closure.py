@@ -3,7 +3,8 @@
 The loops of a robot are cut, so that a tree is left, and closed by constraints ``e(q) = 0`` between
 two frames. With the passive joints p and the driven ones a, ``J_p dq_p + J_a dq_a = 0`` gives
 ``dq = G dq_a`` and ``ddq = G ddq_a + gamma`` (Featherstone 2008, section 8.3; Khalil and Dombre
-2002, chapter 7). All functions take arrays of many samples.
+2002, chapter 7). All functions take arrays of many samples; what they do with one is compiled in
+`dynident.robot.linkage`, which rollouts call, too.
 """
 
 from __future__ import annotations
