@@ -20,9 +20,15 @@ import pinocchio as pin
 from common import FIGURES, markdown
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from linkage_logs import build_pinocchio, make_twin, plan_motion, state_truth
+from linkage_logs import (
+    build_loop,
+    build_pinocchio,
+    make_twin,
+    plan_motion,
+    roll_out_in_python,
+    state_truth,
+)
 from linkages import LINKAGES, load_linkage
-from test_loop_simulation import build_loop, roll_out_in_python
 
 import dynident as di
 from dynident.dynamics.whole import Model
@@ -44,7 +50,7 @@ machine was busy.
 MOVED = """
 Rollouts of 0.3 s at 200 Hz in two steps of `ode4` a sample, friction in all joints:
 processor time a second of motion, and that of the same steps in plain Python over arrays
-(`tests/test_loop_simulation.py`), with the largest difference of positions.
+(`tests/linkage_logs.py`), with the largest difference of positions.
 
 """
 COVERED = """
