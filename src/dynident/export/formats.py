@@ -135,7 +135,7 @@ EXPORTS = {
 
 
 def find_format(name: str, robot: Robot | None = None) -> Format:
-    """The one of a name; refused where it cannot hold the robot's loops, as C and its own MJCF do."""
+    """The one of a name; refused where it cannot hold loops that the robot has."""
     if name not in EXPORTS:
         raise InputError(f"format {name!r} is not known{suggest_nearest(name, EXPORTS)}")
     if robot is not None and name not in (choose_own_format(robot), "c"):
