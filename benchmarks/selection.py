@@ -17,8 +17,8 @@ from logs import LWR4, LWR4_MISSING, lwr4_logs, tx40_halves
 
 import dynident as di
 from dynident.core.errors import ComputationError
+from dynident.decide.selection import Selecting, Selection
 from dynident.dynamics.parameters import Attached
-from dynident.excitation.selection import Selecting, Selection
 from dynident.friction.elements import gas_spring
 from dynident.recording.prepare import Samples
 from dynident.regression.weighted import solve_wls

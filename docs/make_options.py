@@ -16,11 +16,11 @@ from dynident.control.controller import CONTROLLERS
 from dynident.core.makers import Maker, list_arguments
 from dynident.core.options import Option, collect_options
 from dynident.decide.decision import Deciding
+from dynident.decide.selection import Selecting
 from dynident.estimators.closed_loop import Simulation
 from dynident.excitation.criteria import CRITERIA
 from dynident.excitation.obstacles import OBSTACLES
 from dynident.excitation.options import FAMILIES as EXCITATION
-from dynident.excitation.selection import Selecting
 from dynident.experiments.planning import PLANNING, Planning
 from dynident.export.formats import EXPORTS
 from dynident.filters.clock import Clocking

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections import deque
 from pathlib import Path
 from typing import Any
 
 import mujoco
 import numpy as np
-import pandas as pd
+import pandas
 import pinocchio as pin
+from linkages import load_linkage
+from loops import next_state, output
 
 import dynident as di
+from dynident.control.controller import pd
+from dynident.control.reference import Reference
 from dynident.core.arrays import Array
 from dynident.dynamics.idim import Idim
 from dynident.robot.closure import Closure
@@ -82,7 +87,7 @@ def make_log(
     joints = [n for n, own in zip(robot.joint_names, driven, strict=True) if own]
     columns = {f"q_{n}": q[:, robot.joint_names.index(n)] for n in joints}
     columns |= {f"tau_{n}": noisy[:, robot.joint_names.index(n)] for n in joints}
-    return di.read_log(pd.DataFrame(columns), robot, rate=rate, name=name)
+    return di.read_log(pandas.DataFrame(columns), robot, rate=rate, name=name)
 
 
 def make_twin(
@@ -126,3 +131,56 @@ def build_pinocchio(robot: Robot) -> tuple[Any, Any, Any]:
         loops.append(pin.RigidConstraintModel(pin.ContactType.CONTACT_3D, model, *ends, pin.LOCAL))
         found.append(loops[-1].createData())
     return model, loops, found
+
+
+def build_loop(name: str, folder: Path, **options: Any) -> tuple[di.Loop, Array]:
+    """A motion of 0.3 s under a law, with friction in all joints."""
+    robot = load_linkage(name, folder)
+    idim = di.build_idim(robot, options.pop("friction", "coulomb-viscous"))
+    _, motion = plan_motion(robot, 0.3, 200.0, 1)
+    values = {"Ia": 0.05, "fv": 0.3, "fc": 0.2, "off": 0.01}
+    drives = np.array([values.get(each.symbol, 5.0) for each in idim.drives])
+    theta = idim.join(robot.nominal, drives)
+    law = options.pop("law", pd([400.0] * robot.n, [20.0] * robot.n, rate=200.0))
+    given = {"width": np.full(robot.n, 0.05), "substeps": 2, "integrator": "ode4", **options}
+    return di.Loop(idim, law, Reference(200.0, *motion), **given), theta
+
+
+def roll_out_in_python(loop: di.Loop, theta: Array) -> tuple[Array, ...]:
+    """Held torques, classical Runge-Kutta steps of the driven joints, and loops closed again."""
+    closure = Closure(loop.idim.robot)
+    control, a, h = loop.controller, closure.driven, 1.0 / (loop.rate * loop.substeps)
+    hold, delay = loop.steps
+    q, dq = loop.reference.q[0], loop.reference.dq[0]
+    z, late, found = np.zeros((len(q), control.states)), None, []
+
+    def respond(q: Array, speed: Array, u: Array) -> tuple[Array, Array]:
+        dq = closure.find_null_space(q[None])[0][:, a] @ speed
+        # states of a stage are open by the order of the step
+        G, gamma = closure.find_null_space(q[None])[0][:, a], closure.find_drift(q[None], dq[None])
+        at, still = np.repeat(q[None], len(a) + 1, axis=0), np.repeat(dq[None], len(a) + 1, axis=0)
+        rise = np.vstack([gamma, gamma + G.T])
+        tau = loop.idim.torque(theta, at, still, rise, loop.width)[:, a]
+        change = np.linalg.solve((tau[1:] - tau[0]).T, u[a] - tau[0])
+        return dq, G @ change + gamma[0]
+
+    for step in range(loop.samples * loop.substeps):
+        k, sub = divmod(step, loop.substeps)
+        if step % hold == 0:
+            asked = (loop.reference.q[k], loop.reference.dq[k], loop.reference.ddq[k])
+            w = np.stack([*asked, q, dq], axis=1)
+            decided = loop.gain * output(control, z, w)
+            z = next_state(control, z, w)
+        late = deque([decided] * delay) if late is None else late
+        late.append(decided)
+        u = late.popleft()
+        moved = changed = v = rise = np.zeros_like(q)
+        for when, weight in ((0.0, 1.0), (0.5, 2.0), (0.5, 2.0), (1.0, 1.0)):
+            v, rise = respond(q + when * h * v, dq[a] + when * h * rise[a], u)
+            if sub == 0 and not when:
+                found.append((q, dq, rise, u))
+            moved, changed = moved + weight * v, changed + weight * rise
+        (q,), gap = closure.correct((q + h / 6.0 * moved)[None])
+        assert gap[0] < 1e-12
+        dq = closure.find_null_space(q[None])[0] @ (dq + h / 6.0 * changed)
+    return tuple(np.array(column) for column in zip(*found, strict=True))

@@ -12,6 +12,7 @@ import pytest
 import toy
 from commands import tell
 from frictions import VALUES, registered  # noqa: F401
+from linkages import LINKAGES, load_linkage, write_spatial
 from robots import relative, states
 from test_dynamics import CASES, load
 from test_result import result as identified
@@ -28,6 +29,10 @@ from dynident.dynamics.whole import Model
 from dynident.export.c_code import C_LAWS, Arithmetic, c_code
 from dynident.friction.elements import ELEMENTS
 from dynident.friction.models import FRICTIONS
+from dynident.robot.closure import Closure
+from dynident.robot.linkage import CLOSED
+from dynident.robot.load import load_robot
+from dynident.robot.spec import LoopSpec
 
 FILES = Path(__file__).parents[1] / "docs" / "files"
 COMPILER = shutil.which("cc")
@@ -71,6 +76,43 @@ def test_c_is_our_own_inverse_dynamics(case, tmp_path):
     robot, _ = load(case, tmp_path)
     idim = build_idim(robot)
     assert compare(idim, consistent(idim), tmp_path) < 1e-12
+
+
+@compiled
+@pytest.mark.parametrize("name", [*LINKAGES, "coupling"])
+def test_closed_chains_are_our_own_inverse_dynamics(name, tmp_path):
+    """Passive joints in C from near where they are; what is given of their speeds is not read."""
+    if name == "coupling":
+        law = LoopSpec(kind="joint", joints=("c2", "lever"), polynomial=(0.1, 0.5, 0.2, -0.1))
+        path = tmp_path / "tree.urdf"
+        path.write_text(write_spatial())
+        robot = load_robot(path, loops=[law])
+    else:
+        robot = load_linkage(name, tmp_path)
+    idim, rng, closure = (
+        build_idim(robot, "coulomb-viscous"),
+        np.random.default_rng(0),
+        Closure(robot),
+    )
+    values = {"Ia": 0.05, "fv": 0.3, "fc": 0.2, "off": 0.1}
+    theta = idim.join(robot.nominal, [values[each.symbol] for each in idim.drives])
+    q = closure.draw(40, rng)[:20]
+    q = q[closure.measure_distance(q) > 0.01]
+    dq, ddq = rng.normal(size=(2, *q.shape))
+    text = c_code(Model(idim, theta), "robot", 0.1)
+    found = torques(text, "robot", q, dq, ddq, tmp_path)
+    assert relative(found, Model(idim, theta).inverse_dynamics(q, dq, ddq, 0.1)) < 1e-9
+    assert not found[:, robot.passive].any()
+    library = ctypes.CDLL(str(tmp_path / "robot.so"))
+    for each in q:
+        near = each + np.where(robot.passive, 0.005 * rng.normal(size=len(each)), 0.0)
+        assert library.robot_close(near.ctypes.data_as(DOUBLES)) == 1
+        np.testing.assert_allclose(near, each, atol=1e-9)
+    if name != "coupling":
+        far = np.array(robot.assembled)
+        far[closure.driven] += 40.0 * np.arange(1, len(closure.driven) + 1)
+        closed = closure.correct(far[None])[1][0] < CLOSED
+        assert library.robot_close(far.ctypes.data_as(DOUBLES)) == int(closed)
 
 
 @compiled

@@ -20,12 +20,12 @@ from dynident.cli import run
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import format_one_line
+from dynident.decide.selection import Selecting, Selection, select_blocks, stack_motion
 from dynident.diagnosis.diagnoses import find_equal_limbs, list_column_orders
 from dynident.diagnosis.examine import examine
 from dynident.diagnosis.wrenches import compute_lever_acceleration, list_right_angled_turns
 from dynident.dynamics.contacts import follow_contact, map_wrench_to_joints
 from dynident.dynamics.tree import Tree, build_tree
-from dynident.excitation.selection import Selecting, Selection, select_blocks, stack_motion
 from dynident.fit.comparison import Comparison, serialise_comparison
 from dynident.instants.null_spaces import find_null_spaces
 from dynident.recording.prepare import Samples, prepare

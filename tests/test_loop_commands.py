@@ -40,10 +40,12 @@ smoothing = 0.5
 [noise]
 torque = 0.02
 """
+LIMITS = "--acceleration 9 --speed 2 --torque 60 --sigma 1 --no-collision --starts 1 --iterations 5"
 TAKE = (
     "validate out/result.json other.csv",
     "base palletiser.xml",
     "export out/result.json --mjcf again.xml",
+    "export out/result.json --c model.c",
     "compare study.toml",
     "identify study.toml --method rls -o new",
     "init --robot palletiser.xml --log run.csv -o first.toml",
@@ -52,22 +54,22 @@ TAKE = (
     "select study.toml",
     "payload out/result.json --log other.csv --link fore",
     "simulate loop.toml -o again.csv",
+    "simulate heavy.toml -o new.csv",
+    "identify study.toml --friction load -o new",
     "replay loop.toml made.csv",
+    "track track.toml",
+    f"excite palletiser.xml -o new {LIMITS}",
+    f"protocol palletiser.xml -o new {LIMITS} --sweeping 10 --period 4 --questions drives",
 )
 REFUSE = (
     "export out/result.json --urdf model.urdf",
-    "export out/result.json --c model.c",
     "export out/result.json --sdf model.sdf",
-    "simulate heavy.toml -o new.csv",
     "replay loop.toml made.csv --engine pinocchio",
-    "excite palletiser.xml -o new",
-    "protocol palletiser.xml -o new --acceleration 9",
     "resonance study.toml --joint 1 --band 1 20",
-    "track track.toml",
+    "excite palletiser.xml -o new --trajectory cartesian --acceleration 9 --no-collision",
     "identify study.toml --method ml -o new",
     "identify study.toml --method static -o new",
     "identify study.toml --method smooth -o new",
-    "identify study.toml --friction load -o new",
 )
 OF_OTHERS = {"diff", "fleet", "repair", "report", "reproduce", "sample", "sweep", "zoo"}
 """Commands of results, or of several studies: they do nothing else with a robot."""

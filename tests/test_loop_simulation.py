@@ -6,15 +6,25 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from linkage_logs import follow_in_mujoco, make_log, plan_motion, state_truth
+from linkage_logs import (
+    build_loop,
+    follow_in_mujoco,
+    make_log,
+    plan_motion,
+    roll_out_in_python,
+    state_truth,
+)
 from linkages import load_linkage
 
 import dynident as di
-from dynident.control.controller import pd
+from dynident.control.controller import pd, pid
 from dynident.control.reference import Reference
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, RolloutError
+from dynident.dynamics.whole import Model
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
+from dynident.export.controller import ControllerModel
 from dynident.robot.closure import Closure
+from dynident.simulation.rollout import sensitive_rollout
 from dynident.simulation.stability import check_integration, check_loop
 
 RATE, STEPS = 200.0, 5
@@ -40,7 +50,8 @@ def make_problem(robot, seconds, noise=0.05):
 
 
 def build_simulation(robot, substeps=STEPS):
-    return Simulation(pd(kp=[KP] * robot.n, kd=[KD] * robot.n), substeps=substeps)
+    law = pd(kp=[KP] * robot.n, kd=[KD] * robot.n)
+    return Simulation(law, integrator="ode4", substeps=substeps)
 
 
 @pytest.mark.long
@@ -78,6 +89,117 @@ def test_too_long_steps_and_wrong_gains_are_told_of_chains_too(robot):
         check_integration(replace(loop, substeps=1, controller=law.scaled(np.full(5, 50.0))), theta)
     with pytest.raises(InputError, match="is unstable"):
         check_loop(replace(loop, controller=law.scaled(np.full(5, -1.0))), theta)
+
+
+LAWS = {
+    "plain": lambda n: pd([400.0] * n, [20.0] * n, rate=RATE),
+    "states and delay": lambda n: pid(
+        [400.0] * n, [900.0] * n, [20.0] * n, rate=RATE, delay=1.0 / RATE, limit=30.0
+    ),
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "five_bar.xml",
+        *(pytest.param(e, marks=pytest.mark.long) for e in ("leg.urdf", "delta.urdf")),
+    ],
+)
+def test_compiled_rollouts_are_those_of_plain_python(name, law, tmp_path):
+    n = load_linkage(name, tmp_path).n
+    loop, theta = build_loop(name, tmp_path, law=LAWS[law](n))
+    motion = di.rollout(loop, theta)
+    for ours, theirs in zip(
+        (motion.q, motion.dq, motion.ddq, motion.tau), roll_out_in_python(loop, theta), strict=True
+    ):
+        assert np.abs(ours - theirs).max() < 1e-9 * max(1.0, np.abs(theirs).max())
+    assert not motion.tau[:, loop.idim.robot.passive].any()
+
+
+def test_orders_of_integrators_are_those_of_trees(tmp_path):
+    errors = {}
+    for name, order in (("ode2", 2), ("ode3", 3), ("ode4", 4)):
+        law = pd([400.0] * 4, [20.0] * 4)
+        ends = []
+        for substeps in (2, 4, 32):
+            loop, theta = build_loop(
+                "five_bar.xml", tmp_path, law=law, substeps=substeps, integrator=name
+            )
+            ends.append(di.rollout(replace(loop, width=np.full(4, 1.0)), theta).q[-1])
+        errors[name] = np.log2(np.abs(ends[0] - ends[2]).max() / np.abs(ends[1] - ends[2]).max())
+        assert errors[name] > order - 0.5, errors
+    paced, theta = build_loop("five_bar.xml", tmp_path, law=law, integrator="ode45")
+    same = di.rollout(replace(paced, width=np.full(4, 1.0)), theta).q[-1]
+    np.testing.assert_allclose(same, ends[2], atol=1e-7)
+
+
+def test_compensated_chains_follow_their_targets(tmp_path):
+    """With the model that moves them: what is left is the width of the sign and the clock."""
+    for kind, most in (("computed-torque", 2e-4), ("feed-forward", 2e-4), ("none", np.inf)):
+        law = pd([100.0] * 4, [10.0] * 4)
+        loop, theta = build_loop("five_bar.xml", tmp_path, law=law, friction="none", substeps=8)
+        law = pd([100.0] * 4, [10.0] * 4, compensation=kind)
+        loop = replace(loop, model=theta, controller=law)
+        motion = di.rollout(loop, theta)
+        error = np.abs(motion.q - loop.reference.q).max()
+        assert error < most
+    assert error > 1e-2  # of the last, without
+
+
+def test_torques_from_outside_and_elements_work_through_the_loops(tmp_path):
+    """What acts on a passive joint is what drives feel of it: as much as drives that act so."""
+    loop, theta = build_loop("five_bar.xml", tmp_path)
+    closure, model = Closure(loop.idim.robot), Model(loop.idim, theta)
+    push = np.zeros((loop.samples, 4))
+    push[:, 1] = 0.7
+    motion = di.rollout(replace(loop, external=push), theta)
+    G = closure.find_null_space(motion.q)
+    felt = motion.tau + np.einsum("tji,tj->ti", G, push)
+    for k in (0, 20, 59):
+        ddq = model.forward_dynamics(motion.q[k], motion.dq[k], felt[k], loop.width)
+        np.testing.assert_allclose(motion.ddq[k], ddq, rtol=1e-9, atol=1e-9)
+    assert np.abs(motion.q - di.rollout(loop, theta).q).max() > 1e-3
+
+
+@pytest.mark.parametrize("push", [7.0, 10.0, 15.0])
+def test_a_rollout_into_a_singularity_ends_in_words(push, tmp_path):
+    robot = load_linkage("five_bar.xml", tmp_path)
+    idim = di.build_idim(robot, "none")
+    q = np.repeat(np.array(robot.assembled)[None], 600, axis=0)
+    outside = np.zeros((600, 4))
+    outside[:, [0, 2]] = [-push, push]  # until rods are stretched
+    still = np.zeros_like(q)
+    loop = di.Loop(
+        idim, pd([0.0] * 4, [15.0] * 4), Reference(RATE, q, still, still), external=outside
+    )
+    with pytest.raises(
+        RolloutError, match=r"a loop cannot be closed, or is singular, at t = [01]\.\d+ s"
+    ):
+        di.rollout(loop, idim.join(robot.nominal, [0.05] * len(idim.drives)))
+
+
+def test_what_is_not_simulated_on_chains_is_refused(tmp_path):
+    with pytest.raises(InputError, match="sdirk2' needs a tree on a fixed base"):
+        build_loop("five_bar.xml", tmp_path, integrator="sdirk2")
+    loop, theta = build_loop("five_bar.xml", tmp_path, law=pd([4.0] * 4, [1.0] * 4))
+    with pytest.raises(InputError, match="a derivative of the simulated motion takes trees alone"):
+        next(sensitive_rollout(loop, theta, [0]))
+
+
+def test_a_controllers_model_of_a_chain_is_the_model(tmp_path):
+    loop, theta = build_loop("five_bar.xml", tmp_path)
+    model, closure = Model(loop.idim, theta), Closure(loop.idim.robot)
+    one, rng = ControllerModel(model), np.random.default_rng(0)
+    for q in closure.draw(6, rng):
+        dq, other = rng.normal(size=(2, 4))
+        tau = model.inverse_dynamics(q, dq, other)
+        np.testing.assert_allclose(one.inverse_dynamics(q, dq, other), tau, atol=1e-10)
+        np.testing.assert_allclose(one.gravity(q), model.gravity(q), atol=1e-10)
+        np.testing.assert_allclose(one.mass_matrix(q), model.mass_matrix(q), atol=1e-10)
+        found = one.forward_dynamics(q, dq, other)
+        np.testing.assert_allclose(found, model.forward_dynamics(q, dq, other), atol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -16,18 +16,18 @@ from thin import first
 
 from dynident.cli import run
 from dynident.core.errors import InputError
-from dynident.dynamics.base import base_parameters
-from dynident.dynamics.idim import build_idim
-from dynident.excitation.selection import (
+from dynident.decide.selection import (
     START,
     Selecting,
     find_carried_joints,
     find_sub_chains,
     select_blocks,
 )
-from dynident.excitation.selection import _collect_offers as offers_of
-from dynident.excitation.selection import _Knowledge as Knowledge
-from dynident.excitation.selection import _measure_errors as measure_errors
+from dynident.decide.selection import _collect_offers as offers_of
+from dynident.decide.selection import _Knowledge as Knowledge
+from dynident.decide.selection import _measure_errors as measure_errors
+from dynident.dynamics.base import base_parameters
+from dynident.dynamics.idim import build_idim
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem

@@ -1116,7 +1116,7 @@ def test_instability_shows_in_the_base_as_well():
         ({"substeps": 0}, "substeps must be from 1 to 10000, got 0"),
         (
             {"integrator": "sdirk2", "controller": transfer_function([1.0], [0.1, 1.0], n=3)},
-            "'sdirk2' needs a fixed base, and a sampled controller",
+            "'sdirk2' needs a tree on a fixed base, and a sampled controller",
         ),
         ({"count": np.full(3, 1e-3)}, "counts need a sampled controller"),
         ({"controller": pd(1.0, 1.0, n=3, delay=0.002)}, "a delay needs a sampled controller"),

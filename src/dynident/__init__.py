@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from dynident.core.errors import InfeasibleError as InfeasibleError
     from dynident.core.errors import InputError as InputError
     from dynident.core.side_by_side import Engine as Engine
+    from dynident.decide.selection import select_blocks as select_blocks
     from dynident.dynamics.base import base_parameters as base_parameters
     from dynident.dynamics.idim import build_idim as build_idim
     from dynident.estimators.closed_loop import Simulation as Simulation
     from dynident.excitation.excite import Excitation as Excitation
     from dynident.excitation.excite import excite as excite
     from dynident.excitation.obstacles import Obstacle as Obstacle
-    from dynident.excitation.selection import select_blocks as select_blocks
     from dynident.experiments.plan import Protocol as Protocol
     from dynident.experiments.protocol import protocol as protocol
     from dynident.loads.identify import payload as payload
@@ -125,7 +125,7 @@ _PUBLIC = {
     "rollout": "dynident.simulation.rollout",
     "run_study": "dynident.study.run",
     "sample": "dynident.study.sample",
-    "select_blocks": "dynident.excitation.selection",
+    "select_blocks": "dynident.decide.selection",
     "shake": "dynident.resonance.multisine",
     "simulate_floating": "dynident.simulation.floating",
     "simulate_study": "dynident.study.simulate",

@@ -309,8 +309,11 @@ def widen(problem: Problem, theta: Array, unknowns: int, what: Collection[str]) 
     """
     base, structure = problem.base, problem.idim.structure
     speeds = find_fastest_speeds(problem) if FRICTION in what else []
-    loads = not problem.robot.loops  # a load through a loop has no columns
-    menus = tuple(build_menu(speed, loads) for speed in speeds)
+    # what passive joints bear is in no row
+    menus = tuple(
+        build_menu(speed, not passive)
+        for speed, passive in zip(speeds, problem.robot.passive, strict=False)
+    )
     joints = list_joints_within_a_turn(problem) if ELEMENTS in what else []
     idim = Idim(
         replace(

@@ -502,10 +502,11 @@ class Idim:
             inner = np.zeros((len(q), packing.tree.width))
             self.fill_drives(packing.tree, q, dq, ddq, inner, width, conditions)
             self._combine(packing.mixed[1], q, inner, out)
-            return
         out[:, packing.empty] = 0.0
-        if conditions.bend is not None:
+        if conditions.bend is not None and packing.bent:
             self.bend_bodies(packing.bent, out.copy(), out, conditions.bend)
+        if packing.tree is not None:
+            return
         first = self.tree.dof - self.robot.n
         see = self.view(q, dq, width, conditions)
         bending = {column.friction for column, _, _ in packing.special if column.shape is not None}
@@ -691,7 +692,8 @@ class Idim:
         bearing = self.bearing or self.about
         if bearing and self.loaded:
             phi, _ = self.split(np.array(bearing))
-            load = self.compute_loads(evaluate_inverse_dynamics(self.tree, phi, q, dq, ddq))
+            rigid = evaluate_inverse_dynamics(self.tree, phi, q, dq, ddq)
+            load = self.compute_loads(self.combine(q, rigid))
         found = self.follow(q, dq, rate, width, replace(around, load=load), previous, some)
         if load is None or not self.free or self.bearing:
             return found
@@ -919,6 +921,4 @@ def build_idim(
     rotors = set(split_friction_names(friction)) != {"none"} if rotor is None else rotor
     values = tuple(float(value) for value in shape)
     structure = Structure(robot, friction, rotors, tuple(elements))
-    if structure.loaded:
-        robot.refuse_loops(f"friction {friction!r}, which depends on the load of its drive,")
     return Idim(structure, values)

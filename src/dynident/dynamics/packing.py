@@ -27,7 +27,10 @@ def build_packing(
     """
     tree, inertial = structure.tree, structure.inertial
     first = tree.dof - structure.robot.n
+    closure = structure.closure
     of_bodies = {first + row for pair in pairs for row in pair}
+    if closure is not None:
+        of_bodies = {each for row in of_bodies for each in closure.acting[row]}
     if not bent_alone:
         of_bodies.update(range(structure.rows))
     position = {c: k for k, c in enumerate(columns)}
@@ -56,7 +59,8 @@ def build_packing(
                         entries[behind].append((position[inertial + d], (d, joint)))
     own = [{c for c, _ in row} for row in entries]
     bodies = [{c for c, where in row if len(where) == 3} for row in entries]
-    for to, of in pairs:
+    here_alone = pairs if closure is None else ()
+    for to, of in here_alone:
         new = bodies[first + of] - own[first + to]
         own[first + to] |= new
         entries[first + to] += [(c, ()) for c in new]
@@ -81,7 +85,7 @@ def build_packing(
         joints.append((slice(start, width), np.array([c for c, _ in row], dtype=np.int64)))
     bent = []
     # first what is bent by its own load alone, to which others are added
-    for to, of in sorted(pairs, key=lambda pair: pair[0] != pair[1]):
+    for to, of in sorted(here_alone, key=lambda pair: pair[0] != pair[1]):
         shared = sorted(bodies[first + of])
         here, there = (
             as_slice(entered.start + np.searchsorted(known, shared))
@@ -97,7 +101,7 @@ def build_packing(
         slot, tuple(drive), plain, special, tuple(joints), width, tuple(bent),
         np.array(empty, dtype=np.int64), tuple(felts),
     )  # fmt: skip
-    return found if structure.closure is None else combine_rows(structure, found, columns)
+    return found if closure is None else combine_rows(structure, found, columns, pairs)
 
 
 def as_slice(places: Integers) -> Integers | slice:
@@ -107,15 +111,30 @@ def as_slice(places: Integers) -> Integers | slice:
     return slice(int(places[0]), int(places[-1]) + 1)
 
 
-def combine_rows(structure: Structure, tree: Packing, columns: Sequence[int]) -> Packing:
-    """The layout of rows ``G^T W`` of a robot with loops, by that of its tree's rows W."""
+def combine_rows(
+    structure: Structure,
+    tree: Packing,
+    columns: Sequence[int],
+    pairs: Collection[tuple[int, int]] = (),
+) -> Packing:
+    """The layout of rows ``G^T W`` of a robot with loops, by that of its tree's rows W.
+
+    `pairs` are rows of drives on which friction acts under the load of another, or of their own.
+    """
     assert structure.closure is not None
     joints: list[tuple[slice, Integers]] = []
     mixed: tuple[list[tuple[int, int, Integers, Integers]], ...] = ([], [])
     width, of_drive = 0, np.array(columns, dtype=np.int64) >= structure.inertial
+    nothing, empty = np.empty(0, dtype=np.int64), [np.empty(0, dtype=np.int64)]
+    every = [
+        np.unique(np.concatenate([nothing, *(tree.joints[of][1] for of in rows)]))
+        for rows in structure.closure.acting
+    ]
+    bodies = [own[~of_drive[own]] for own in every]
     for to, rows in enumerate(structure.closure.acting):
-        own = [tree.joints[of][1] for of in rows]
-        union = np.unique(np.concatenate([*own, np.empty(0, dtype=np.int64)]))
+        borne = [bodies[of] for row, of in pairs if row == to]
+        union = np.unique(np.concatenate([every[to], *borne]))
+        empty.append(width + np.flatnonzero(~np.isin(union, every[to])))
         joints.append((slice(width, width + len(union)), union))
         for of in rows:
             slots, there = tree.joints[of]
@@ -124,7 +143,17 @@ def combine_rows(structure: Structure, tree: Packing, columns: Sequence[int]) ->
                 part.append((to, of, here, slots.start + np.flatnonzero(chosen)))
         width += len(union)
     both = tuple(tuple(part) for part in mixed)
-    return replace(tree, joints=tuple(joints), width=width, tree=tree, mixed=both)
+    bent = []
+    for to, of in sorted(pairs, key=lambda pair: pair[0] != pair[1]):
+        places = [
+            as_slice(joints[row][0].start + np.searchsorted(joints[row][1], bodies[of]))
+            for row in (to, of)
+        ]
+        bent.append((to, of, places[0], places[1]))
+    return replace(
+        tree, joints=tuple(joints), width=width, tree=tree, mixed=both, bent=tuple(bent),
+        empty=np.concatenate(empty),
+    )  # fmt: skip
 
 
 Places = Integers | slice
@@ -143,8 +172,7 @@ def pair_slots(
     for (mine, columns), (theirs, known) in zip(own.joints, other.joints, strict=True):
         where = {int(k): place for place, k in enumerate(others[known], theirs.start)}
         found[mine] = [where.get(k, -1) for k in kept[columns].tolist()]
-    pairs = own.bent if own.tree is None else ()
-    bent = [(to, of, here, as_slice(found[there])) for to, of, here, there in pairs]
+    bent = [(to, of, here, as_slice(found[there])) for to, of, here, there in own.bent]
     left = found >= 0
     for to, of, here, _ in bent:
         left[here] &= to != of

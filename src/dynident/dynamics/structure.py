@@ -109,7 +109,8 @@ class Structure:
             terms = tuple(
                 k
                 for k, p in enumerate(model.parameters)
-                if p.coupled or not (each.coupled or passive[each.number - 1])
+                if (p.coupled or not (each.coupled or passive[each.number - 1]))
+                and not (p.borne and passive[each.number - 1])
             )
             if terms:
                 shape = slice(shapes, shapes + len(model.shape))
@@ -149,7 +150,7 @@ class Structure:
         found = np.zeros((len(self.gears), self.robot.n))  # a cable bears none
         for row, gear in zip(found, self.gears, strict=True):
             j = gear.number - 1
-            if gear.drives:
+            if gear.drives and not self.robot.passive[j]:  # which bear what no drive gives
                 row[:] = own[j] if drives.coupled(j) and not gear.coupled else shares[j]
         return found
 

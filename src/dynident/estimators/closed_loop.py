@@ -150,12 +150,12 @@ class Simulation(Options):
             **more,
         )
 
-    def of_encoders(self, floating: bool = False) -> Simulation:
+    def of_encoders(self, explicit: bool = False) -> Simulation:
         """The same for logs without torque: what was not asked for as suits these.
 
-        Stages of a floating robot are explicit.
+        Stages of a floating robot, and of a closed chain, are `explicit`.
         """
-        usual = "ode3" if floating else "sdirk2"
+        usual = "ode3" if explicit else "sdirk2"
         return replace(self, integrator=self.integrator or usual, targets=self.targets or "held")
 
     def told(self, values: Mapping[str, float]) -> Simulation:

@@ -14,16 +14,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.core.arrays import Array
+from dynident.core.errors import InputError
 from dynident.excitation.clearance import Clearance
 from dynident.excitation.limits import Limits, Nominal
-from dynident.excitation.majorants import bound_torques
+from dynident.excitation.majorants import UNKNOWN, bound_torques
 from dynident.excitation.trajectories import Trajectory
 
 FINER = 10
 """The certificate's grid against the search's."""
 HALVINGS = 12
-MOST_OPEN = 10_000
-"""Intervals beyond which a proof is given up: the motion stays on a limit for long."""
+MOST_OPEN, MOST_LOOSE = 10_000, 50_000
+"""Intervals beyond which a proof of distances, and one of torques, is given up: the motion stays on
+a limit for long, or bounds are wide."""
 WORDS = ("position", "speed", "acceleration", "jerk")
 
 
@@ -34,7 +36,7 @@ class Kept:
     Attributes
     ----------
     what : str
-        "position", "speed", "acceleration", "jerk", "torque" or "clearance".
+        "position", "speed", "acceleration", "jerk", "torque", "clearance" or "loop".
     where : str
         The joint, or the pair of links.
     limit : float
@@ -117,7 +119,26 @@ def certify_trajectory(
     """
     fine = step / FINER
     times = trajectory.family.grid(fine)
-    orders = [trajectory.at(times, order) for order in range(4)]
+    try:
+        if trajectory.closure is not None and np.any(trajectory.bound(1) >= UNKNOWN):
+            raise InputError("nothing is proved of how passive joints follow")
+        return _certify_closed(trajectory, limits, nominal, clearance, names, times, fine, end)
+    except InputError:  # a chain that ends, or may end, on the way
+        return Proof((Kept("loop", "", 0.0, np.inf, np.inf, 0.0, np.inf),), len(times), fine)
+
+
+def _certify_closed(
+    trajectory: Trajectory,
+    limits: Limits,
+    nominal: Nominal | None,
+    clearance: Clearance | None,
+    names: tuple[str, ...],
+    times: Array,
+    fine: float,
+    end: float,
+) -> Proof:
+    """`certify_trajectory` on a grid, of a motion along which chains are closed."""
+    orders = [*trajectory.follow(times), trajectory.at(times, 3)]
     kept = [
         each
         for order in range(4)
@@ -189,8 +210,16 @@ def _certify_torques(
         shown = np.abs(orders[order]).max(axis=0) + rest
         bounds[order - 1] = np.minimum(bounds[order - 1], shown)
     far = np.abs(orders[0]).max(axis=0)
-    second = bound_torques(nominal.idim, nominal.phi, bounds, far)[: len(steady), 2]
-    second[: len(far)] += nominal.viscous * bounds[2] + np.abs(nominal.rotors) @ bounds[3]
+    whole, n = bound_torques(nominal.idim, nominal.phi, bounds, far)[: len(steady)], len(far)
+    for k in range(3):
+        whole[:n, k] += nominal.viscous * bounds[k] + np.abs(nominal.rotors) @ bounds[k + 1]
+    second = whole[:, 2].copy()
+    if trajectory.closure is not None:  # what drives feel of passive joints
+        held, levers = (
+            np.linalg.norm(whole[trajectory.closure.passive], axis=0),
+            trajectory.passive[1],
+        )
+        second[:n] += levers[0] * held[2] + 2.0 * levers[1] * held[1] + levers[2] * held[0]
     tau = np.abs(nominal.torque(*orders[:3])) + steady
     seen = tau.max(axis=0)
     length = np.diff(times)
@@ -204,11 +233,11 @@ def _certify_torques(
     )
     reached = bound_intervals(proved, ends, limits.torque)[~open_].max(axis=0, initial=0.0)
     for _ in range(HALVINGS):
-        if not 0 < open_.sum() <= MOST_OPEN or time.monotonic() > end:
+        if not 0 < open_.sum() <= MOST_LOOSE or time.monotonic() > end:
             break
         a, h, e = start[open_], length[open_], ends[:, open_]
         middle = a + 0.5 * h
-        value = np.abs(nominal.torque(*(trajectory.at(middle, k) for k in range(3)))) + steady
+        value = np.abs(nominal.torque(*trajectory.follow(middle))) + steady
         points += len(middle)
         seen = np.maximum(seen, value.max(axis=0))
         start, length = np.concatenate([a, middle]), np.concatenate([0.5 * h, 0.5 * h])

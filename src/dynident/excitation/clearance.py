@@ -19,6 +19,7 @@ from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
 from dynident.excitation.obstacles import FLOOR, Obstacle
 from dynident.excitation.reach import bound_reach, bound_relative_reach, bound_tilts
+from dynident.robot.closure import Closure
 from dynident.robot.drawing import Drawing, build_drawing, find_unwatched_pairs
 from dynident.robot.geometry import build_locked_configuration
 from dynident.robot.model import Robot
@@ -220,7 +221,10 @@ def build_clearance(
         pairs += add_obstacle(robot, drawing, obstacle, ignored)
     low = np.array([max(joint.lower, -np.pi) for joint in robot.joints])
     high = np.array([min(joint.upper, np.pi) for joint in robot.joints])
-    poses = np.random.default_rng(0).uniform(low, high, (POSES, robot.n))
+    rng = np.random.default_rng(0)
+    poses = (
+        Closure(robot).draw(POSES, rng) if robot.loops else rng.uniform(low, high, (POSES, robot.n))
+    )
     distances = watch_pairs(robot, drawing, pairs).distances(poses)
     own = np.array([pair.shapes[1] < len(drawing.names) for pair in pairs], dtype=bool)
     reach = np.array([pair.reach for pair in pairs]).reshape(len(pairs), robot.n)
@@ -260,12 +264,16 @@ def find_own_pairs(
     """Shapes of a robot that may meet each other: not those of neighbours."""
     names, owner = drawing.names, drawing.owner
     parents = [joint.parent - 1 for joint in robot.joints]
+    meeting = {
+        frozenset(b - 1 for b in loop.bodies) for loop in robot.loops if loop.rotations.any()
+    }
     far = [bound_reach(robot, *each) for each in zip(owner, drawing.radius, strict=True)]
     found = []
     for i in range(len(names)):
         for k in range(i):
             a, b = owner[i], owner[k]
             neighbours = a == b or (a >= 0 and parents[a] == b) or (b >= 0 and parents[b] == a)
+            neighbours = neighbours or frozenset((a, b)) in meeting
             if not neighbours and frozenset((names[i], names[k])) not in ignored:
                 reach = bound_relative_reach(far[i], far[k])
                 found.append(Pair((names[k], names[i]), reach, (k, i)))

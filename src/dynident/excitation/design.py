@@ -31,8 +31,10 @@ from dynident.excitation.information import (
 )
 from dynident.excitation.interior import Program, minimise_program
 from dynident.excitation.limits import Limits, Nominal
+from dynident.excitation.linkage import Linkage
 from dynident.excitation.options import Shape
 from dynident.excitation.trajectories import Family, Trajectory
+from dynident.robot.closure import Closure
 
 PLACE = 1e-4
 """How far a trajectory may begin from where it is asked to [rad or m]."""
@@ -47,7 +49,8 @@ PROVABLE = 1e-3
 NEARLY = 0.02
 """A share of the limit within which an instant is looked at in the next round."""
 NARROWER = 0.85
-"""Share of its points' distances that a motion that is drawn is tried with next."""
+"""Share of its points' distances that a motion that is drawn is tried with next, and of its limits
+that one is searched in next whose chain may end on the way."""
 ROUNDS = 8
 """Of proof and further search, after which a trajectory is shrunk."""
 LONGER, LEAST = 0.5, 5.0
@@ -89,6 +92,30 @@ class Task:
     def names(self) -> tuple[str, ...]:
         """Names of the joints."""
         return self.experiment.base.idim.robot.joint_names
+
+    @property
+    def closure(self) -> Closure | None:
+        """What gives the motion of passive joints."""
+        return self.experiment.base.idim.structure.closure
+
+    @property
+    def driven(self) -> Integers:
+        """Joints whose coefficients are searched."""
+        return np.arange(len(self.names)) if self.closure is None else self.closure.driven
+
+    def hold_passive(self, place: Array) -> Limits:
+        """The limits, with passive joints where they are."""
+        limits, held = self.limits, self.experiment.base.idim.robot.passive
+        return replace(
+            limits,
+            lower=np.where(held, place, limits.lower),
+            upper=np.where(held, place, limits.upper),
+            speed=np.where(held, 1.0, limits.speed),
+        )
+
+    def along(self, C: Array) -> Trajectory:
+        """The trajectory of some coefficients."""
+        return Trajectory(self.family, C, self.closure)
 
     @property
     def step(self) -> float:
@@ -304,7 +331,7 @@ def polish_trajectory(task: Task, best: Found, seed: int, seconds: float) -> Fou
     def worth(z: Array) -> float:
         C = trajectory.C + size * z.reshape(shape)
         over = max(0.0, measure_violation(program, C))
-        return task.value(Trajectory(task.family, C)) + PENALTY * over * (1.0 + over)
+        return task.value(task.along(C)) + PENALTY * over * (1.0 + over)
 
     clock = Clock(time.monotonic(), seconds)
     settings = {"seed": seed + 1, "verbose": -9, "verb_log": 0}
@@ -312,7 +339,7 @@ def polish_trajectory(task: Task, best: Found, seed: int, seconds: float) -> Fou
     while not search.stop() and clock.left > 0.0:
         points = search.ask()
         search.tell(points, [worth(point) for point in points])
-    found = Trajectory(task.family, trajectory.C + size * search.result.xbest.reshape(shape))
+    found = task.along(trajectory.C + size * search.result.xbest.reshape(shape))
     kept = prove_trajectory(task, found, clock)
     slight = None if kept.ok else shrink_slightly(task, found, kept, clock)
     if slight is not None:
@@ -343,7 +370,7 @@ def search_trajectory(
         most = iterations if k == 0 else iterations // 2
         z = minimise_program(program, C.ravel(), most, clock.left, barrier=barrier)
         C = z.reshape(C.shape)
-        trajectory = Trajectory(task.family, C)
+        trajectory = task.along(C)
         certificate = prove_trajectory(task, trajectory, clock)
         if certificate.ok:
             return trajectory, certificate
@@ -352,16 +379,19 @@ def search_trajectory(
             return slight
         if clock.left < 0.0:
             break
-        found = certificate.shares(task.names)[:4]
-        shares /= np.where(found > 1.0, 1.001 * found, 1.0)
-        times = np.union1d(times, find_worst_instants(task, trajectory))
+        if certificate.kept[0].what == "loop":
+            shares *= NARROWER
+        else:
+            found = certificate.shares(task.names)[:4]
+            shares /= np.where(found > 1.0, 1.001 * np.minimum(found, 2.0), 1.0)
+            times = np.union1d(times, find_worst_instants(task, trajectory))
         barrier = 0.01
         program = build_program(task, task.limits.within(shares), times)
         inside = shrink_into_constraints(program, C, fit_standstill(task, C))
         if inside is None:
             break
         C = inside
-    return shrink_trajectory(task, Trajectory(task.family, C), clock)
+    return shrink_trajectory(task, task.along(C), clock)
 
 
 def draw_motion(
@@ -372,14 +402,14 @@ def draw_motion(
     for place in draw_places(task, rng):
         if not can_stand(task, place):
             continue
-        away = drawn.draw(rng, place, task.limits)
+        away = drawn.draw(rng, place, task.hold_passive(place))
         for share in NARROWER ** np.arange(24):
             if clock.left < 0.0:
                 return None
             C = drawn.follow(place + share * away)
             if C is None or measure_violation(program, C) >= 0.0:
                 continue
-            trajectory = Trajectory(task.family, C)
+            trajectory = task.along(C)
             certificate = prove_trajectory(task, trajectory, clock)
             if certificate.ok:
                 return trajectory, certificate
@@ -401,7 +431,7 @@ def shrink_slightly(
 def find_worst_instants(task: Task, trajectory: Trajectory) -> Array:
     """Instants between those of the search at which torques or distances are the worst."""
     times = task.family.grid(task.step / FINER)
-    orders = [trajectory.at(times, order) for order in range(3)]
+    orders = trajectory.follow(times)
     found = []
     if task.nominal is not None:
         tau = np.abs(task.nominal.torque(*orders)) + task.nominal.steady
@@ -454,7 +484,7 @@ def shrink_trajectory(
     C = trajectory.C
     still = fit_standstill(task, C)
     for share in shares:
-        smaller = Trajectory(trajectory.family, still + share * (C - still))
+        smaller = task.along(still + share * (C - still))
         if time.monotonic() > clock.end:
             break
         certificate = prove_trajectory(task, smaller, clock)
@@ -484,9 +514,10 @@ def draw_random_start(
         if not can_stand(task, place):
             continue
         C = rng.normal(size=(family.count, n)) * family.scale[:, None]
+        C[:, np.setdiff1d(np.arange(n), task.driven)] = 0.0
         anchor = Phi[0][0] if task.start is not None else Phi[0].mean(axis=0)
         C -= np.outer(ones, anchor @ C)
-        for j in range(n):
+        for j in task.driven:
             room = [min(limits.upper[j] - place[j], place[j] - limits.lower[j])]
             room += [limits.of_order(order)[1][j] for order in (1, 2, 3)]
             most = [np.abs(each @ C[:, j]).max() for each in Phi]
@@ -513,6 +544,9 @@ def draw_random_start(
 def draw_places(task: Task, rng: np.random.Generator) -> Iterator[Array]:
     """Positions to move about: the middle first, then anywhere, closer and closer to the ends."""
     lower, upper = task.limits.lower, task.limits.upper
+    if task.closure is not None:
+        yield from draw_closed_places(task, task.closure, rng)
+        return
     middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
     for attempt in range(PLACES):
         wide = 0.9 * attempt / PLACES
@@ -521,6 +555,16 @@ def draw_places(task: Task, rng: np.random.Generator) -> Iterator[Array]:
             if task.start is None
             else task.start
         )
+
+
+def draw_closed_places(task: Task, closure: Closure, rng: np.random.Generator) -> Iterator[Array]:
+    """The same of a closed chain: where it is assembled first, and as far as it can be closed."""
+    if task.start is not None:
+        start = np.where(closure.robot.passive, closure.start, task.start)
+        yield closure.settle(start, "the initial pose")
+        return
+    yield closure.start
+    yield from closure.draw(PLACES, rng)
 
 
 def can_stand(task: Task, place: Array) -> bool:
@@ -571,20 +615,21 @@ def build_program(task: Task, limits: Limits, hard: Array) -> Program:
 
     Torques and distances are looked at at the instants `hard` [s].
     """
-    family, n = task.family, len(task.names)
+    family, n, driven = task.family, len(task.names), task.driven
     times = family.grid(task.step)
     Phi = [family.values(times, order) for order in range(4)]
     bounded: list[tuple[Array, Array, Array, Array]] = []
     for order in range(4):
         bottom, top = limits.of_order(order)
-        for j in np.flatnonzero(np.isfinite(top)).tolist():
+        for j in driven[np.isfinite(top[driven])].tolist():
             rows, one = np.zeros((len(times), family.count * n)), np.ones(len(times))
             rows[:, j::n] = Phi[order]
             half = 0.5 * (top[j] - bottom[j])
             bounded.append((rows, bottom[j] * one, top[j] * one, half * one))
     if task.start is not None:
-        first = np.asarray(np.kron(Phi[0][:1], np.eye(n)), dtype=float)
-        bounded.append((first, task.start - PLACE, task.start + PLACE, np.ones(n)))
+        first = np.asarray(np.kron(Phi[0][:1], np.eye(n)), dtype=float)[driven]
+        where = task.start[driven]
+        bounded.append((first, where - PLACE, where + PLACE, np.ones(len(driven))))
     linear, low, high, unit = (np.concatenate(each) for each in zip(*bounded, strict=True))
     none = np.zeros(len(limits.torque))
     torque = np.isfinite(limits.torque) if task.nominal is not None else none > 0.0
@@ -597,36 +642,55 @@ def build_program(task: Task, limits: Limits, hard: Array) -> Program:
     middles, duration = build_quadrature(family, task.step)
     Psi = [family.values(middles, order) for order in range(3)]
     criterion = CRITERIA[task.criterion].evaluate
+    linkage = None if task.closure is None else Linkage(task.closure, limits, len(hard))
 
     def evaluate(z: Array) -> tuple[float, Array, Array, Array]:
         C = z.reshape(family.count, n)
-        motion = WeightedMotion(Psi[0] @ C, Psi[1] @ C, Psi[2] @ C, duration)
+        states = [(phi[0] @ C, phi[1] @ C, phi[2] @ C) for phi in (Psi, At)]
+        if linkage is not None:
+            try:
+                states = [linkage.follow(*each) for each in states]
+            except InputError:  # no chain closes along it
+                return np.inf, np.zeros(len(z)), beyond, np.zeros((len(beyond), len(z)))
+        motion = WeightedMotion(*states[0], duration=duration)
         try:
             f, by_M = criterion(task.experiment.information(motion), task.asked)
         except ComputationError:  # a motion that tells nothing still keeps limits, or not
             f, by_M = np.inf, np.zeros((len(task.asked.scale),) * 2)
         pulls = task.experiment.pull(motion, by_M)
         gradient = sum(phi.T @ pull for phi, pull in zip(Psi, pulls, strict=True))
-        q, dq, ddq = (each @ C for each in At)
+        q, dq, ddq = states[1]
         c, jacobian = [linear @ z], [linear]
+        if linkage is not None:
+            values, passive = linkage.watch(q, dq, ddq)
+            c.append(values)
+            jacobian.append(spread_slopes(passive))
         if np.any(torque):
             assert task.nominal is not None
             c.append(task.nominal.torque(q, dq, ddq)[:, torque].ravel())
             slopes = task.nominal.slopes(q, dq, ddq)
-            rows = sum(
-                np.einsum("tk,tjl->tjkl", phi, slope[:, torque], optimize=True)
-                for phi, slope in zip(At, slopes, strict=True)
-            )
-            jacobian.append(np.reshape(rows, (-1, len(z))))
+            jacobian.append(spread_slopes([each[:, torque] for each in slopes]))
         if task.clearance is not None and seen is not None:
             least, slope = task.clearance.smooth(q, seen)
+            if linkage is not None:
+                slope = linkage.pull(slope)
             c.append(least)
             jacobian.append(np.einsum("tk,tl->tkl", At[0], slope).reshape(len(q), -1))
         return f, np.ravel(gradient), np.concatenate(c), np.vstack(jacobian)
 
-    return Program(
-        evaluate,
-        np.concatenate([low, -most, apart]),
-        np.concatenate([high, most, np.full(len(apart), np.inf)]),
-        np.concatenate([unit, most, np.full(len(apart), 0.1)]),
+    def spread_slopes(slopes: Sequence[Array]) -> Array:
+        """Slopes of rows by position, speed and acceleration as those by the coefficients."""
+        rows = sum(
+            np.einsum("tk,tjl->tjkl", phi, slope, optimize=True)
+            for phi, slope in zip(At, slopes, strict=True)
+        )
+        return np.reshape(rows, (-1, family.count * n))
+
+    held = [np.zeros(0)] * 3 if linkage is None else linkage.bounds
+    ends = (
+        np.concatenate([low, held[0], -most, apart]),
+        np.concatenate([high, held[1], most, np.full(len(apart), np.inf)]),
+        np.concatenate([unit, held[2], most, np.full(len(apart), 0.1)]),
     )
+    beyond = np.where(np.isfinite(ends[1]), ends[1], ends[0] - 2.0 * ends[2]) + ends[2]
+    return Program(evaluate, *ends)

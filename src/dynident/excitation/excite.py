@@ -155,7 +155,6 @@ def excite(
     ComputationError
         When no trajectory was found that keeps the limits.
     """
-    robot.refuse_loops("excite")
     shape, bounds, aim, budget = build_all_options("excite", FAMILIES, options)
     family = shape.family()
     refuse_contradictions(robot, family, aim, budget.polish, task)
@@ -175,7 +174,8 @@ def excite(
         if name not in (names := experiment.names):
             raise InputError(f"no base parameter is called {name!r}{suggest_nearest(name, names)}")
     for earlier in after:
-        seen = replace(experiment, width=None).information(sample_fine_motion(earlier))
+        moved = replace(earlier, closure=idim.structure.closure)
+        seen = replace(experiment, width=None).information(sample_fine_motion(moved))
         experiment = replace(experiment, known=seen)
     nominal = choose_nominal(idim, limits, bounds, warnings)
     # the search sees all rows: which of them are slow is no smooth question
@@ -252,6 +252,15 @@ def choose_nominal(
     if not (idim.robot.has_nominal and np.any(np.isfinite(limits.torque))):
         warnings.append("the file has no inertials or no efforts: torques are not limited")
         return None
+    rubs = [
+        j.name
+        for j, own in zip(idim.robot.joints, idim.robot.passive, strict=True)
+        if own and j.friction
+    ]
+    if rubs:
+        warnings.append(
+            f"torques leave out the Coulomb friction of {', '.join(rubs)}: no drive is there"
+        )
     return Nominal(idim, join_nominal_parameters(idim), bounds.base_wrench is not None)
 
 
@@ -286,6 +295,8 @@ def refuse_contradictions(
         raise InputError(
             f"trajectory {family.kind!r} is made once; periods are of a fourier series"
         )
+    if family.kind == "cartesian":
+        robot.refuse_loops("a trajectory of the hand")
     if polish and family.kind in ("cartesian", "sweeps", "rests"):
         raise InputError(
             f"trajectory {family.kind!r} is drawn, the best of all starts; polish would leave it"
@@ -373,6 +384,7 @@ def choose_torque_noise(robot: Robot, limits: Limits, aim: Aim, warnings: list[s
         return np.array(broadcast_to_joints(aim.sigma, robot.n, "sigma"))
     efforts = np.array([joint.effort for joint in robot.joints])
     most = np.where(np.isfinite(efforts), efforts, limits.torque[: robot.n])
+    most[robot.passive] = 1.0 / NOISE  # which have no torque
     if np.all(np.isfinite(most)):
         return np.asarray(NOISE * most)
     warnings.append("nothing is known of the torques' noise: 1 Nm is taken; give sigma")
@@ -402,11 +414,15 @@ def estimate_typical_scale(
     """Values of the parameters that a random motion would tell from zero by one sigma."""
     rng = np.random.default_rng([seed, 1])
     n = len(limits.lower)
-    half = 0.5 * (limits.upper - limits.lower)
-    q = 0.5 * (limits.upper + limits.lower) + half * rng.uniform(-1.0, 1.0, (256, n))
+    closure, room = experiment.base.idim.structure.closure, limits.upper - limits.lower
+    half = 0.5 * np.where(np.isfinite(room), room, 0.0)
+    q = limits.upper - half + half * rng.uniform(-1.0, 1.0, (256, n))
     fast = np.where(np.isfinite(limits.speed), limits.speed, half)
     dq = 0.5 * fast * rng.normal(size=(256, n))
     ddq = 0.5 * fast / family.quickest * rng.normal(size=(256, n))
+    if closure is not None:
+        q = closure.draw(256, rng)
+        dq, ddq = closure.move(q, dq, ddq)
     part = family.parts[family.main]
     duration = np.full(256, (part.stop - part.start) / 256)
     M = replace(experiment, known=None).information(WeightedMotion(q, dq, ddq, duration))

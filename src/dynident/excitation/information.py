@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -44,7 +45,7 @@ def sample_motion(trajectory: Trajectory, step: float) -> WeightedMotion:
     Those at which nothing moves are left out: friction holds there, and no model says how much.
     """
     times, duration = build_quadrature(trajectory.family, step)
-    q, dq, ddq = (trajectory.at(times, order) for order in range(3))
+    q, dq, ddq = trajectory.follow(times)
     return WeightedMotion(q, dq, ddq, duration * np.any(dq != 0.0, axis=1))
 
 
@@ -173,7 +174,10 @@ class Experiment:
         return np.asarray(block_diag(*parts))
 
     def pull(self, motion: WeightedMotion, slope: Array) -> tuple[Array, Array, Array]:
-        """Gradient of a function of M by q, dq and ddq, from its symmetric gradient by M."""
+        """Gradient of a function of M by q, dq and ddq, from its symmetric gradient by M.
+
+        Of closed chains by those of the driven joints.
+        """
         if self.sensor is not None and self.beyond is not None:
             p = self.base.count
             own = self.own.pull(motion, slope[:p, :p])
@@ -181,15 +185,31 @@ class Experiment:
             place = self.sensor.place
             by = [a + b[:, place] for a, b in zip(own, more, strict=True)]
             return by[0], by[1], by[2]
-        idim = self.base.idim
         packed, weights = self.rows(motion)
         V = np.zeros_like(packed)
-        bodies = np.zeros((len(motion.q), idim.tree.dof, idim.inertial))
-        for j, ((entries, columns), weight) in enumerate(
-            zip(self.packing.joints, weights, strict=True)
-        ):
+        for (entries, columns), weight in zip(self.packing.joints, weights, strict=True):
             V[:, entries] = packed[:, entries] @ slope[np.ix_(columns, columns)]
             V[:, entries] *= 2.0 * weight[:, None]
+        closure, tree = self.base.idim.structure.closure, self.packing.tree
+        if closure is None or tree is None:
+            return self._pull_rows(motion, self.packing, V)
+        G, D, E, B, bent, _, _ = closure.vary(motion.q, motion.dq, motion.ddq)
+        (inner, whole), by_G = np.zeros((2, len(V), tree.width)), np.zeros(G.shape)
+        self.base.idim.fill(tree, motion.q, motion.dq, motion.ddq, whole, self.width)
+        for to, of, here, there in chain(*self.packing.mixed):
+            inner[:, there] += G[:, of, to, None] * V[:, here]
+            by_G[:, to, of] += np.sum(V[:, here] * whole[:, there], axis=1)
+        x, v, a = (each[:, None] for each in self._pull_rows(motion, tree, inner))
+        along = (x @ G + v @ D + a @ E)[:, 0] + np.einsum("tji,tjik->tk", by_G, bent, optimize=True)
+        return along, (v @ G + a @ B)[:, 0], (a @ G)[:, 0]
+
+    def _pull_rows(
+        self, motion: WeightedMotion, packing: Packing, V: Array
+    ) -> tuple[Array, Array, Array]:
+        """Gradient of ``sum V X`` of the packed rows X of a tree."""
+        idim = self.base.idim
+        bodies = np.zeros((len(motion.q), idim.tree.dof, idim.inertial))
+        for j, (entries, columns) in enumerate(packing.joints):
             kept = self.base.kept[columns]
             inertial = kept < idim.inertial
             bodies[:, j, kept[inertial]] = V[:, entries][:, inertial]
@@ -197,17 +217,23 @@ class Experiment:
         by_q, by_dq, by_ddq = differentiate_regressor_sum(
             idim.tree, bodies.reshape(shape), motion.q, motion.dq, motion.ddq
         )
-        self._pull_drives(motion, V, by_q, by_dq, by_ddq)
+        self._pull_drives(motion, packing, V, by_q, by_dq, by_ddq)
         return by_q, by_dq, by_ddq
 
     def _pull_drives(
-        self, motion: WeightedMotion, V: Array, by_q: Array, by_dq: Array, by_ddq: Array
+        self,
+        motion: WeightedMotion,
+        packing: Packing,
+        V: Array,
+        by_q: Array,
+        by_dq: Array,
+        by_ddq: Array,
     ) -> None:
         """Add the share of rotors and friction."""
         idim = self.base.idim
         seen: dict[int, Signals] = {}
         tables: dict[int, Array] = {}
-        for column, joint, slot in self.packing.drive:
+        for column, joint, slot in packing.drive:
             turns = column.turns
             each = V[:, slot] * turns[joint]
             k = column.friction

@@ -60,11 +60,13 @@ class Limits:
 
     def within(self, shares: Array) -> Limits:
         """Narrower ones, by shares of ranges, speeds, accelerations and jerks, shape (4, n)."""
-        middle, half = 0.5 * (self.lower + self.upper), 0.5 * (self.upper - self.lower)
+        room = self.upper - self.lower
+        trim = np.where(np.isfinite(room), 0.5 * (1.0 - shares[0]), 0.0)
+        trim *= np.where(np.isfinite(room), room, 0.0)
         return replace(
             self,
-            lower=middle - shares[0] * half,
-            upper=middle + shares[0] * half,
+            lower=self.lower + trim,
+            upper=self.upper - trim,
             speed=self.speed * shares[1],
             acceleration=self.acceleration * shares[2],
             jerk=self.jerk * shares[3],
@@ -80,12 +82,15 @@ def build_limits(robot: Robot, bounds: Bounds) -> Limits:
 
     def known(name: str, values: list[float]) -> Array:
         given = getattr(bounds, name)
-        return np.array(values if given is None else broadcast_to_joints(given, robot.n, name))
+        found = np.array(values if given is None else broadcast_to_joints(given, robot.n, name))
+        # what is given for all joints alike is of the drives
+        return np.where(passive & (np.size(given) < 2), values, found) if robot.loops else found
 
+    passive = robot.passive
     low = known("lower", [joint.lower for joint in joints])
     high = known("upper", [joint.upper for joint in joints])
     for j, joint in enumerate(joints):
-        if joint.kind == "prismatic" and not np.isfinite(high[j] - low[j]):
+        if joint.kind == "prismatic" and not (passive[j] or np.isfinite(high[j] - low[j])):
             raise InputError(
                 f"{robot.name}: joint {joint.name} slides without limits; give lower and upper"
             )
@@ -94,22 +99,28 @@ def build_limits(robot: Robot, bounds: Bounds) -> Limits:
                 f"{robot.name}: joint {joint.name} has no range ({low[j]:g} to {high[j]:g}); lock "
                 f"it (--locked {joint.name})"
             )
-    endless = ~np.isfinite(high - low)
+    endless, free = ~np.isfinite(high - low) & ~passive, passive & ~np.isfinite(high - low)
+    zero = np.array(robot.assembled) if robot.loops else np.zeros(robot.n)
     middle = np.where(
-        np.isfinite(low), low + ALL_ROUND, np.where(np.isfinite(high), high - ALL_ROUND, 0.0)
+        np.isfinite(low), low + ALL_ROUND, np.where(np.isfinite(high), high - ALL_ROUND, zero)
     )
     low = np.where(endless, middle - ALL_ROUND, low)
     high = np.where(endless, middle + ALL_ROUND, high)
-    middle, half = 0.5 * (low + high), 0.5 * bounds.share * (high - low)
+    with np.errstate(invalid="ignore"):  # passive joints may have no limits
+        middle, half = 0.5 * (low + high), 0.5 * bounds.share * (high - low)
+    middle[free], half[free] = 0.0, np.inf
     fast = known("speed", [bounds.share * joint.velocity for joint in joints])
     steep = known("acceleration", [np.inf] * robot.n)
     strong = known("torque", [joint.effort for joint in joints]) * (1.0 - bounds.margin)
+    strong[passive] = np.inf  # which they have none of
     for j, joint in enumerate(joints):
         if not fast[j] > 0.0:
             raise InputError(
                 f"{robot.name}: joint {joint.name} may not move (speed {fast[j]:g}); lock it"
             )
-        if not np.isfinite(steep[j]) and not (np.isfinite(strong[j]) and robot.has_nominal):
+        if passive[j] or np.isfinite(steep[j]):
+            continue
+        if not (np.isfinite(strong[j]) and robot.has_nominal):
             lacks = "inertials" if np.isfinite(strong[j]) else "effort"
             raise InputError(
                 f"{robot.name}: nothing limits the acceleration of joint {joint.name}: the file "
@@ -205,6 +216,12 @@ class Nominal:
 
     def torque(self, q: Array, dq: Array, ddq: Array) -> Array:
         """All but the friction that does not depend on the speed, shape (samples, rows)."""
+        tau = self._pull_apart(q, dq, ddq)
+        n = q.shape[1]
+        return np.hstack([self.idim.combine(q, tau[:, :n]), tau[:, n:]])
+
+    def _pull_apart(self, q: Array, dq: Array, ddq: Array) -> Array:
+        """The same of the tree: what its joints would have to give where no loop held them."""
         drives = dq * self.viscous + ddq @ self.rotors
         if not self.wrench:
             return np.asarray(
@@ -215,7 +232,10 @@ class Nominal:
         return np.hstack([tau[:, 6:] + drives, tau[:, :6]])
 
     def slopes(self, q: Array, dq: Array, ddq: Array) -> tuple[Array, Array, Array]:
-        """Its derivatives by position, speed and acceleration, shapes (samples, rows, n)."""
+        """Its derivatives by position, speed and acceleration, shapes (samples, rows, n).
+
+        Of closed chains by those of the driven joints.
+        """
         if not self.wrench:
             found = differentiate_dynamics(self.idim.tree, self.phi, q, dq, ddq)
         else:
@@ -225,8 +245,16 @@ class Nominal:
             every = differentiate_dynamics(tree, phi, *whole)
             found = every[0][:, order, 6:], every[1][:, order, 6:], every[2][:, order, 6:]
         by_q, by_dq, by_ddq = found
-        return (
-            by_q,
-            by_dq + self._padded(np.diag(self.viscous)),
-            by_ddq + self._padded(self.rotors),
+        by_dq = by_dq + self._padded(np.diag(self.viscous))
+        by_ddq = by_ddq + self._padded(self.rotors)
+        closure = self.idim.structure.closure
+        if closure is None:
+            return by_q, by_dq, by_ddq
+        G, D, E, B, bent, _, _ = closure.vary(q, dq, ddq)
+        every = by_q @ G + by_dq @ D + by_ddq @ E, by_dq @ G + by_ddq @ B, by_ddq @ G
+        n, turn = q.shape[1], np.swapaxes(G, 1, 2)
+        pulled = [np.concatenate([turn @ each[:, :n], each[:, n:]], axis=1) for each in every]
+        pulled[0][:, :n] += np.einsum(
+            "tjik,ti->tjk", bent, self._pull_apart(q, dq, ddq)[:, :n], optimize=True
         )
+        return pulled[0], pulled[1], pulled[2]

@@ -8,12 +8,18 @@ of the joints' torques: rigorous, though larger than what happens.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import chain
 from math import comb
 
 import numpy as np
 
 from dynident.core.arrays import Array
+from dynident.core.errors import InputError
 from dynident.dynamics.idim import Idim
+from dynident.robot.closure import Closure
+from dynident.robot.linkage import COUPLING, KINDS
+from dynident.robot.model import Loop
 
 ORDERS = 3
 """Derivatives 0, 1 and 2 of the torque."""
@@ -100,4 +106,138 @@ def bound_torques(idim: Idim, phi: Array, speeds: Array, far: Array) -> Array:
         else:
             found[n : n + 3] += force[b]
             found[n + 3 :] += lever
+    return found
+
+
+STEADY, HASTE = 0.8, 1.3
+"""What is supposed between the instants of a grid, and then shown: a loop's least singular value
+over the grid's, and the passive joints' speeds over the grid's."""
+GRIDS, PASSES = 4, 5
+"""Halvings of that grid, and passes on each."""
+BETWEEN = 0.1
+"""By which no joint moves between its instants [rad or m]."""
+UNKNOWN = 1e9
+"""What is said of passive joints' speeds where nothing is proved."""
+
+
+def bound_passive(
+    closure: Closure, driven: Array, sample: Callable[[float], tuple[Array, ...]], step: float
+) -> tuple[Array, Array]:
+    """Bounds of how a closed chain moves with its driven joints.
+
+    ``J_p dq_p = -J_a dq_a`` is differentiated again and again: each derivative of the passive
+    joints' speeds is bounded by those before it, by majorants of J, and by the least singular value
+    of J_p. What is supposed of that and of the speeds holds everywhere if it leads to
+    changes so slow that it still holds a step away from each instant of the grid.
+
+    Parameters
+    ----------
+    closure : Closure
+    driven : ndarray, shape (5, n)
+        Bounds of the driven joints' speeds and their derivatives.
+    sample : callable
+        Positions of all joints and three derivatives on a grid of some step.
+    step : float
+        With which to begin [s].
+
+    Returns
+    -------
+    speeds : ndarray, shape (5, n)
+        Of all joints' speeds and their derivatives.
+    levers : ndarray, shape (3, n)
+        Of the passive joints' speeds by each driven one's, as one vector, and two derivatives.
+    """
+    n, a, p = closure.robot.n, closure.driven, closure.passive
+    speeds = driven.copy()
+    for _ in range(GRIDS + 1):
+        try:
+            q, *seen = sample(step)
+        except InputError:  # no chain closes there
+            speeds[:, p] = UNKNOWN
+            return speeds, np.full((3, n), UNKNOWN)
+        stiff = float(closure.measure_stiffness(q).min())
+        far, least = np.abs(q).max(axis=0) + BETWEEN, STEADY * stiff
+        shown = np.array([np.abs(each).max(axis=0) for each in seen])
+        speeds[1:, p] = np.inf
+        speeds[0, p] = HASTE * (shown[0, p] + 1e-3 * shown[0, a].max())
+        for _ in range(PASSES):  # again with what the grid shows of accelerations and jerks
+            for k in range(1, 5):
+                known = speeds.copy()
+                known[k:, p] = 0.0
+                J = bound_loops(closure, known, far)
+                own, sized = norm(J[:, p]), norm(known[:, p])
+                moved = sum((bound_product(J[:, j], speeds[:, j])[k] for j in a), 0.0)
+                rest = sum(comb(k, i) * own[i] * sized[k - i] for i in range(1, k + 1))
+                speeds[k, p] = np.minimum(speeds[k, p], (rest + moved) / least)
+            between = shown + step**2 / 8.0 * speeds[2:]
+            speeds[1:3, p] = np.minimum(speeds[1:3], between[1:])[:, p]
+        near = shown[0, p] + step * speeds[1, p] <= speeds[0, p]
+        if least + step * own[1] <= stiff and np.all(near) and np.all(step * speeds[0] <= BETWEEN):
+            speeds[0, p] = np.minimum(speeds[0, p], between[0, p])
+            break
+        step *= 0.5
+    else:
+        speeds[:, p] = UNKNOWN
+    J = bound_loops(closure, speeds, far)
+    own, levers = norm(J[:, p]), np.zeros((3, n))
+    for k in range(3):
+        rest = sum(comb(k, i) * own[i] * levers[k - i] for i in range(1, k + 1))
+        levers[k, a] = ((rest + J[k]) / least)[a]
+    return speeds, levers
+
+
+def norm(rows: Array) -> Array:
+    """Of each row."""
+    return np.asarray(np.sqrt(np.sum(rows**2, axis=1)))
+
+
+def bound_loops(closure: Closure, speeds: Array, far: Array) -> Array:
+    """Majorants of each joint's column of the loops' Jacobian, shape (5, n)."""
+    robot, found = closure.robot, np.zeros((5, closure.robot.n))
+    for loop in robot.loops:
+        if loop.kind == COUPLING:
+            found += bound_coupling(closure, loop, speeds, far)
+            continue
+        paths = [closure.paths[body] for body in loop.bodies]
+        # what moves both sides moves neither against the other
+        omegas = dict.fromkeys([0, *(k + 1 for k in set(paths[0]) & set(paths[1]))], np.zeros(5))
+        own = [[k for k in path if k + 1 not in omegas] for path in paths]
+        axes, arms, ends, turns = {}, {}, list[Array](), max(KINDS[loop.kind]) > 2
+        reach: dict[int, Array] = {}
+        for side, path in enumerate(own):
+            for k in path:
+                joint, above = robot.joints[k], omegas[robot.joints[k].parent]
+                axes[k] = bound_turning(1.0, above)
+                arms[k] = bound_turning(float(np.linalg.norm(joint.translation)), above)
+                omegas[k + 1] = above
+                if joint.kind == "revolute":
+                    omegas[k + 1] = above + bound_product(axes[k][:5], speeds[:, k])
+                else:
+                    arms[k] = arms[k] + bound_product(axes[k], np.append(far[k], speeds[:, k]))
+            turning = omegas[loop.bodies[side]]
+            far_end = bound_turning(float(np.linalg.norm(loop.translations[side])), turning)
+            for k in reversed(path):  # from the joint to where both frames are
+                reach[k], far_end = far_end, far_end + arms[k]
+            ends.append(far_end)
+        frame = bound_turning(1.0, omegas[loop.bodies[0]])
+        for k in chain(*own):
+            each = axes[k]
+            if robot.joints[k].kind == "revolute":
+                # in a plane they may be apart along its normal
+                lever = ends[0] + ends[1] if loop.kind == "planar" else reach[k]
+                each = bound_product(axes[k], lever) + closure.length * turns * axes[k]
+            found[:, k] += bound_product(frame, each)[:5]
+    return found
+
+
+def bound_coupling(closure: Closure, loop: Loop, speeds: Array, far: Array) -> Array:
+    """The same of a joint that follows another."""
+    found, (follows, leads) = np.zeros((5, closure.robot.n)), (k - 1 for k in loop.bodies)
+    unit = closure.length if closure.robot.joints[follows].kind == "revolute" else 1.0
+    found[0, follows], slope = unit, np.zeros(6)
+    x = np.append(far[leads], speeds[:, leads])
+    for c in np.abs(np.polynomial.polynomial.polyder(np.array(loop.polynomial)))[::-1]:
+        slope = bound_product(slope, x)
+        slope[0] += c
+    found[:, leads] += unit * slope[:5]
     return found

@@ -8,18 +8,9 @@ from dynident.core.arrays import Array
 from dynident.robot.model import Robot
 
 
-def list_carriers(robot: Robot, body: int) -> list[int]:
-    """A body's joint and those that carry it, down to the base; none of the base, -1."""
-    found = []
-    while body >= 0:
-        found.append(body)
-        body = robot.joints[body].parent - 1
-    return found
-
-
 def bound_reach(robot: Robot, body: int, radius: float) -> tuple[Array, frozenset[int]]:
     """How fast points of a body can be per joint's speed, and the joints that move it."""
-    found, far, path = np.zeros(robot.n), radius, list_carriers(robot, body)
+    found, far, path = np.zeros(robot.n), radius, robot.list_carriers(body)
     for k in path:
         joint = robot.joints[k]
         found[k] = far if joint.kind == "revolute" else 1.0
@@ -38,7 +29,7 @@ def bound_tilts(robot: Robot, body: int, normal: Array) -> Array:
     from those before them, which no motion changes.
     """
     found, along, lean = np.ones(robot.n), normal, 0.0
-    for k in reversed(list_carriers(robot, body)):
+    for k in reversed(robot.list_carriers(body)):
         joint = robot.joints[k]
         along = joint.rotation.T @ along
         if joint.kind == "revolute":

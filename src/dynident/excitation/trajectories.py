@@ -23,6 +23,8 @@ from dynident.control.reference import MOST_SAMPLES, Reference, check_sample_cou
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.makers import Vector
+from dynident.excitation.majorants import bound_passive
+from dynident.robot.closure import Closure
 
 if TYPE_CHECKING:
     from scipy.interpolate import PPoly
@@ -33,8 +35,8 @@ PER_MOVE = 5
 """Intervals of the joints' splines between two points of the hand."""
 CRUISE, HOLD = 0.8, 0.5
 """Share of a sweep at a constant speed; share of the time in which poses are held."""
-STEEPEST = 5
-"""Derivatives of positions up to this order are bounded."""
+STEEPEST, GRID = 5, 0.03
+"""Derivatives of positions up to this order are bounded; a grid over what is quickest."""
 
 
 class Part(ABC):
@@ -445,19 +447,70 @@ class Trajectory:
     family : Family
     C : ndarray, shape (functions, n)
         [rad or m], times the scale of the functions.
+    closure : Closure, optional
+        What gives the motion of passive joints, whose coefficients say nothing then.
     """
 
     family: Family
     C: Array
+    closure: Closure | None = None
 
     def at(self, times: Array, order: int = 0) -> Array:
-        """Derivatives of the positions, shape (times, n)."""
-        return np.asarray(self.family.values(times, order) @ self.C)
+        """Derivatives of the positions, shape (times, n), of a closed chain up to the third."""
+        own = np.asarray(self.family.values(times, order) @ self.C)
+        if self.closure is None:
+            return own
+        motion = self.follow(times)
+        if order < 3:
+            return motion[order]
+        G, _, E, B, *_ = self.closure.vary(*motion, whole=False)
+        slopes = ((E, motion[1]), (B, motion[2]), (G, own))
+        return np.asarray(sum(np.einsum("tij,tj->ti", by, change) for by, change in slopes))
+
+    def follow(self, times: Array) -> tuple[Array, Array, Array]:
+        """Positions, speeds and accelerations, shape (times, n) each."""
+        if self.closure is None:
+            return self.at(times), self.at(times, 1), self.at(times, 2)
+        grid, closed = self.track
+        places = np.clip(np.searchsorted(grid, times), 1, len(grid) - 1)
+        places -= times - grid[places - 1] < grid[places] - times
+        q, dq, ddq = (self.family.values(times, k) @ self.C for k in range(3))
+        q = self.closure.close_beside(q, closed[places], "the trajectory")
+        return (q, *self.closure.move(q, dq, ddq))
+
+    @cached_property
+    def track(self) -> tuple[Array, Array]:
+        """Instants, and where a closed chain is there, from where it is assembled on."""
+        assert self.closure is not None
+        times = self.family.grid(GRID * self.family.quickest)
+        q = self.family.values(times, 0) @ self.C
+        return times, self.closure.close(q, "the trajectory", 1.0 / (times[1] - times[0]))
 
     def bound(self, order: int) -> Array:
         """What no instant of any part exceeds in magnitude, shape (n,)."""
         bounds = [part.bound(self.C, order) for part in self.family.parts]
-        return np.asarray(np.max(bounds, axis=0))
+        found = np.asarray(np.max(bounds, axis=0))
+        if self.closure is not None:
+            passive = self.closure.passive
+            found[passive] = self.passive[0][order - 1, passive] if order else np.inf
+        return found
+
+    @cached_property
+    def passive(self) -> tuple[Array, Array]:
+        """See `bound_passive`, of a closed chain."""
+        family = self.family
+        assert self.closure is not None
+        driven = [
+            np.max([part.bound(self.C, order) for part in family.parts], axis=0)
+            for order in range(1, STEEPEST + 1)
+        ]
+
+        return bound_passive(
+            self.closure,
+            np.array(driven),
+            lambda step: (*self.follow(family.grid(step)), self.at(family.grid(step), 3)),
+            GRID * family.quickest,
+        )
 
     def reference(self, rate: float, periods: int = 1) -> Reference:
         """The motion on a uniform clock, its main part repeated.
@@ -484,5 +537,5 @@ class Trajectory:
             late = times - again
             inside = np.mod(times - part.start, family.period) + part.start
             times = np.where(times < part.start, times, np.where(late >= part.stop, late, inside))
-        q, dq, ddq = (self.at(times, order) for order in range(3))
+        q, dq, ddq = self.follow(times)
         return Reference(rate, q, dq, ddq)

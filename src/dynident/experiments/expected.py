@@ -106,8 +106,7 @@ class FutureLog:
 
     def at(self, times: Array) -> tuple[Array, Array, Array]:
         """Positions, speeds and accelerations, shapes (times, n)."""
-        q, dq, ddq = (self.excitation.trajectory.at(times, order) for order in range(3))
-        return q, dq, ddq
+        return self.excitation.trajectory.follow(times)
 
     @cached_property
     def weights(self) -> Array:
@@ -147,7 +146,8 @@ class FutureLog:
         idim = self.base.idim
         phi, _ = idim.split(idim.nominal)
         phi = phi + np.eye(len(phi))[:, -1:] * self.body
-        tau = evaluate_inverse_dynamics(idim.tree, phi, *self.at(self.times))
+        motion = self.at(self.times)
+        tau = idim.combine(motion[0], evaluate_inverse_dynamics(idim.tree, phi, *motion))
         return np.asarray(np.linalg.solve(self.turns.T, tau.T).T)
 
     @property

@@ -205,8 +205,10 @@ def plot_motion_shares(found: Excitation, order: int) -> str:
         return ""
     times = choose_curve_times(found)
     values = found.trajectory.at(times, order)
-    middle, half = 0.5 * (high + low), 0.5 * (high - low)
-    shares = (values - np.where(limited, middle, 0.0)) / np.where(limited, half, np.inf)
+    middle, half = np.zeros_like(high), np.full_like(high, np.inf)
+    middle[limited] = 0.5 * (high[limited] + low[limited])
+    half[limited] = 0.5 * (high[limited] - low[limited])
+    shares = (values - middle) / half
     return plot_shares_over_time(times, shares, found, ("position", "speed", "acceleration")[order])
 
 

@@ -99,7 +99,6 @@ def protocol(
             raise InputError(
                 f"protocol decides {name!r} itself; a mass is given by mass and lengths"
             )
-    robot.refuse_loops("protocol")
     planning, bounds, _ = build_all_options("protocol", FAMILIES, options)
     wanted = {name for each in planning.questions for name in QUESTIONS[each].steps}
     steps = {name: step for name, step in STEPS.items() if name in wanted}

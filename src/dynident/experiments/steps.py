@@ -20,6 +20,7 @@ from dynident.experiments.expected import (
     stand,
     sum_information,
 )
+from dynident.robot.model import Robot
 
 LOAD = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 
@@ -130,8 +131,8 @@ def expect_other_gains(runs: Mapping[str, FutureLog], damping: float) -> list[To
 
 def expect_delay(runs: Mapping[str, FutureLog], damping: float) -> list[Told]:
     """Delays of the log, then gains and delay of the loop."""
-    run, names = runs["quick"], runs["quick"].base.idim.robot.joint_names
-    n = len(names)
+    run, robot = runs["quick"], runs["quick"].base.idim.robot
+    names, n = robot.joint_names, robot.n
     widths = [run.base.count, n]
     lag = -run.slope[:, :, None] * np.eye(n)
     parts = [Rows((each.known, None), each.weights) for each in find_empty(runs)]
@@ -143,35 +144,35 @@ def expect_delay(runs: Mapping[str, FutureLog], damping: float) -> list[Told]:
     return [
         Told(
             "delay between torques and positions of the log",
-            tuple(
-                Expected(f"delay {k}", "ms", np.nan, s) for k, s in zip(names, late, strict=True)
-            ),
+            tuple(Expected(f"delay {names[k]}", "ms", np.nan, late[k]) for k in robot.driven),
         ),
         Told(
             f"gains of the controller, by kd / kp = {damping:g} s",
             tuple(
-                Expected(f"{kind} {name}", unit, np.nan, std)
+                Expected(f"{kind} {names[k]}", unit, np.nan, stds[k])
                 for (kind, unit), stds in zip(kinds, loop, strict=True)
-                for name, std in zip(names, stds, strict=True)
+                for k in robot.driven
             ),
         ),
     ]
 
 
-def list_load_friction(M: Array, n: int, title: str) -> Told:
+def list_load_friction(M: Array, robot: Robot, title: str) -> Told:
     """Friction under load of each drive, the last unknowns."""
-    std = predict_std(M)[-n:]
-    return Told(title, tuple(Expected(f"fl{k}", "", np.nan, s) for k, s in enumerate(std, 1)))
+    std = predict_std(M)[-robot.n :]
+    return Told(title, tuple(Expected(f"fl{k + 1}", "", np.nan, std[k]) for k in robot.driven))
 
 
 def expect_near(runs: Mapping[str, FutureLog], damping: float) -> list[Told]:
     """Friction under load by one mass at one length, twice: with other friction free and not."""
-    near, n = runs["near"], runs["near"].base.idim.robot.n
+    near, robot = runs["near"], runs["near"].base.idim.robot
     rows = Rows((near.known, near.loaded), near.weights)
-    steady = sum_information([near.base.count, n], [rows])
+    steady = sum_information([near.base.count, robot.n], [rows])
     return [
-        list_load_friction(compare_loads([near]), n, "by this one length alone"),
-        list_load_friction(steady, n, "likewise, if all other friction were the same everywhere"),
+        list_load_friction(compare_loads([near]), robot, "by this one length alone"),
+        list_load_friction(
+            steady, robot, "likewise, if all other friction were the same everywhere"
+        ),
     ]
 
 
@@ -181,16 +182,13 @@ def expect_far(runs: Mapping[str, FutureLog], damping: float) -> list[Told]:
     more = np.subtract(*(np.abs(each.loads).mean(axis=0) for each in both[::-1]))
     units = ["N" if each.kind == "prismatic" else "Nm" for each in robot.joints]
     return [
-        list_load_friction(compare_loads(both), robot.n, "by both lengths"),
+        list_load_friction(compare_loads(both), robot, "by both lengths"),
         list_load_friction(
-            compare_loads([runs["sweeps"], *both]), robot.n, "by both lengths and without the mass"
+            compare_loads([runs["sweeps"], *both]), robot, "by both lengths and without the mass"
         ),
         Told(
             "of the mean load, more at the far length: what fc gains, over it, is about fl",
-            tuple(
-                Expected(name, unit, value, np.nan)
-                for name, unit, value in zip(robot.joint_names, units, more, strict=True)
-            ),
+            tuple(Expected(robot.joint_names[k], units[k], more[k], np.nan) for k in robot.driven),
         ),
     ]
 

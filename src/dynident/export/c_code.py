@@ -20,6 +20,7 @@ from dynident.core.errors import InputError
 from dynident.core.inertia import transform_body
 from dynident.dynamics.tree import FREE_FLYER, PRISMATIC, REVOLUTE, Tree
 from dynident.dynamics.whole import Model
+from dynident.export.c_loops import render_loops
 from dynident.friction.bristles import (
     SPECTRUM,
     fill_dahl_friction,
@@ -198,7 +199,8 @@ def c_code(model: Model, name: str | None = None, width: npt.ArrayLike | None = 
     It defines ``void NAME_inverse_dynamics(const double q[nq], const double dq[nv], const double
     ddq[nv], double tau[nv])`` with what `Model.inverse_dynamics` has: gravity, rotors, coupled ones
     too, friction, offsets and other elements. It needs ``math.h`` alone, allocates nothing and
-    keeps nothing between calls.
+    keeps nothing between calls. Of a closed chain q has to be closed, as ``int NAME_close(double
+    q[nq])`` does it from nearby; entries of passive joints of dq and ddq are not read.
 
     Parameters
     ----------
@@ -231,13 +233,16 @@ def c_code(model: Model, name: str | None = None, width: npt.ArrayLike | None = 
     lines = [*(f"tau[{i}] = {format_sum({n: v})};" for i, (v, n) in enumerate(tau)), *lines]
     body = ["(void)q; (void)dq; (void)ddq;", *code.used(lines), *lines]
     inside = "\n".join(f"    {line}" for line in body)
-    parts = [
-        render_c_comment(model, called),
-        "#include <math.h>\n",
-        *helpers,
-        f"void {called}_inverse_dynamics({arguments}, double tau[{tree.dof}]);\n",
-        f"void {called}_inverse_dynamics({arguments}, double tau[{tree.dof}])\n{{\n{inside}\n}}\n",
-    ]
+    taken = f"({arguments}, double tau[{tree.dof}])"
+    if idim.robot.loops:
+        whole = [
+            f"static void tree_dynamics{taken}\n{{\n{inside}\n}}\n",
+            render_loops(idim.robot, called),
+        ]
+    else:
+        own = f"void {called}_inverse_dynamics{taken}"
+        whole = [f"{own};\n", f"{own}\n{{\n{inside}\n}}\n"]
+    parts = [render_c_comment(model, called), "#include <math.h>\n", *helpers, *whole]
     return "\n".join(parts)
 
 
@@ -253,6 +258,11 @@ def render_c_comment(model: Model, called: str) -> str:
         "   q begins with the base's place [m] and quaternion x, y, z, w; dq and ddq with its\n"
         "   twist in its own frame, the linear part first. The joints follow.\n" * robot.floating
     )
+    if robot.loops:
+        base = (
+            f"   Loops are closed by {called}_close(q): passive joints begin near where they are,\n"
+            "   and end where they have to be. Their dq and ddq are not read, their tau is zero.\n"
+        )
     gravity = ", ".join(f"{g:g}" for g in robot.gravity)
     return f"""/* Inverse dynamics of an identified robot, written by dynident.
 

@@ -27,6 +27,13 @@ from dynident.plant.state import (
     step_element_states,
 )
 from dynident.plant.vectors import copy_matrix
+from dynident.robot.linkage import (
+    Linkage,
+    accelerate_passive,
+    build_linkage,
+    follow_drives,
+    rest_passive,
+)
 
 STEEP = 1e-200
 """Width of the exact sign: less than any speed but zero."""
@@ -43,6 +50,7 @@ class Instant(NamedTuple):
     tree: Tree
     plant: Plant
     bodies: Bodies
+    chain: Linkage | None
     q: Array
     dq: Array
     ddq: Array
@@ -71,6 +79,7 @@ class Instant(NamedTuple):
 def begin_response(s):  # type: ignore[no-untyped-def]
     """Mass matrix and bias torques of a state, and friction's states as they settle there."""
     plant, each = s.plant, s.plant.elements
+    follow_drives(s.chain, s.q, s.dq)
     fill_mass_and_bias(s.tree, plant.phi, plant.rotors, s, s.q, s.dq)
     if s.memory.shape[1]:
         # under the exact sign, and they fade as the smooth one does: `FrictionModel.settle`
@@ -89,6 +98,7 @@ def begin_response(s):  # type: ignore[no-untyped-def]
 def respond_with_torque(s):  # type: ignore[no-untyped-def]
     """Torques of the motion q, dq, ddq into tau."""
     begin_response(s)
+    rest_passive(s.chain, s.ddq)
     fill_drive_loads(s.plant.bearing, s.plant.rotors, s, s.ddq)
     add_all_friction(s.plant, s, s.q, s.dq, s.memory)
     for i in range(len(s.tau)):
@@ -100,7 +110,9 @@ def respond_with_torque(s):  # type: ignore[no-untyped-def]
 def respond_with_acceleration(s):  # type: ignore[no-untyped-def]
     """Acceleration under the torques now into ddq; DONE or why there is none."""
     begin_response(s)
+    rest_passive(s.chain, s.now)
     status, _ = solve_under_load(s.plant.bearing, s.plant, s, s.q, s.dq, s.memory, s.ddq)
+    accelerate_passive(s.chain, s.ddq)
     return status
 
 
@@ -110,7 +122,7 @@ class ControllerModel:
     It works on arrays of its own: one of them a thread.
     """
 
-    __slots__ = ("_held", "_name", "_state")
+    __slots__ = ("_held", "_name", "_passive", "_state")
 
     def __init__(self, model: Model, width: npt.ArrayLike | None = None) -> None:
         model.refuse_more_than_motion("a controller's model", ("load",))
@@ -131,9 +143,10 @@ class ControllerModel:
         }  # fmt: skip
         room = {name: np.zeros(shape) for name, shape in shapes.items()}
         bodies = build_bodies(idim.tree.bodies, dof)
-        self._state = Instant(idim.tree, plant, bodies, steep=np.full(drives, STEEP), **room)
+        chain = build_linkage(robot) if robot.loops else None
+        self._state = Instant(idim.tree, plant, bodies, chain, steep=np.full(drives, STEEP), **room)
         self._held = Bundle(self._state)
-        self._name = robot.name
+        self._name, self._passive = robot.name, np.flatnonzero(robot.passive)
 
     def __repr__(self) -> str:
         """Whose it is, and what it answers."""
@@ -175,4 +188,6 @@ class ControllerModel:
         s = self._state
         s.q[:], s.dq[:] = q, 0.0
         begin_response(self._held)
-        return s.M.copy()
+        found = s.M.copy()
+        found[self._passive, self._passive] = 0.0
+        return found

@@ -135,10 +135,10 @@ EXPORTS = {
 
 
 def find_format(name: str, robot: Robot | None = None) -> Format:
-    """The one of a name; refused where it cannot hold the robot's loops, as its own MJCF can."""
+    """The one of a name; refused where it cannot hold loops that the robot has."""
     if name not in EXPORTS:
         raise InputError(f"format {name!r} is not known{suggest_nearest(name, EXPORTS)}")
-    if robot is not None and name != choose_own_format(robot):
+    if robot is not None and name not in (choose_own_format(robot), "c"):
         robot.refuse_loops(EXPORTS[name].what)
     return EXPORTS[name]
 

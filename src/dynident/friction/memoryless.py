@@ -189,7 +189,7 @@ def fill_temperature_friction(at: At, shape: Array, z: Array, out: Array) -> Non
     out[0, BY_STATE] = thin * at.speed * warmth / shape[0] ** 2
 
 
-LOAD = Linear("fl", "", positive=True)
+LOAD = Linear("fl", "", positive=True, borne=True)
 DRIFT = Linear("fvt", "Nm/rad", positive=False, weights=(0.0, 1.0, 0.0), times="time")
 """By how much fv grows in a second."""
 ASYMMETRIC = (VISCOUS, FORWARD, BACKWARD)
@@ -218,13 +218,20 @@ MEMORYLESS: dict[str, FrictionModel] = {
     ),
     "load": FrictionModel((*USUAL, LOAD), (), fill_load_friction, needs=("load",)),
     "load-gain": FrictionModel(
-        (*USUAL, Linear("flg", "", positive=False)), (), fill_load_gain, needs=("load",)
+        (*USUAL, Linear("flg", "", positive=False, borne=True)), (), fill_load_gain, needs=("load",)
     ),
     "load-square": FrictionModel(
-        (*USUAL, LOAD, Linear("fl2", "1/Nm", False)), (), fill_load_square_friction, needs=("load",)
+        (*USUAL, LOAD, Linear("fl2", "1/Nm", False, borne=True)),
+        (),
+        fill_load_square_friction,
+        needs=("load",),
     ),
     "directional-load": FrictionModel(
-        (*USUAL, Linear("fld", "", positive=True), Linear("fle", "", positive=True)),
+        (
+            *USUAL,
+            Linear("fld", "", positive=True, borne=True),
+            Linear("fle", "", positive=True, borne=True),
+        ),
         (),
         fill_directional_friction,
         needs=("load",),
@@ -236,7 +243,7 @@ MEMORYLESS: dict[str, FrictionModel] = {
         fill_stribeck_with_exponent,
     ),
     "stribeck-load": FrictionModel(
-        (*USUAL, STATIC, LOAD, Linear("fls", "", positive=True)),
+        (*USUAL, STATIC, LOAD, Linear("fls", "", positive=True, borne=True)),
         (STRIBECK_SPEED,),
         fill_stribeck_with_load,
         needs=("load",),

@@ -49,6 +49,9 @@ class Linear:
         The column as ``a + b v + c s(v)``, s the sign; without, a row of the model's law.
     times : str
         One of `SIGNALS` that such a column is multiplied by.
+    borne : bool
+        Whether the column is nothing where the drive bears no load, as of a passive joint, which
+        has none of it.
     """
 
     symbol: str
@@ -57,6 +60,7 @@ class Linear:
     coupled: bool = True
     weights: tuple[float, float, float] | None = None
     times: str = ""
+    borne: bool = False
 
 
 @dataclass(frozen=True)

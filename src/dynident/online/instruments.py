@@ -35,8 +35,11 @@ def absorb_instruments(  # type: ignore[no-untyped-def]
     n, p = s.joints, s.p
     q, dq, ddq, tau = sample[:n], sample[n : 2 * n], sample[2 * n : 3 * n], sample[3 * n :]
     X, Z = np.empty((n, s.wide + 1)), np.empty((n, s.wide + 1))
-    fill_rows(s, pace, m, memory, q, dq, ddq, tau, X)
-    fill_rows(s, pace, m, memory, reference[:n], reference[n : 2 * n], reference[2 * n :], tau, Z)
+    G = np.empty((0, len(tau)))  # instruments are of trees
+    fill_rows(s, pace, m, memory, q, dq, ddq, tau, G, X)
+    fill_rows(
+        s, pace, m, memory, reference[:n], reference[n : 2 * n], reference[2 * n :], tau, G, Z
+    )
     kept, group = np.empty((n, s.wide + 1)), np.empty(n, np.int64)
     first, resting = np.empty(n, np.int64), np.empty(n, np.bool_)
     count = choose_rows(s, m, memory, dq, np.empty((0, n)), X, kept, group, first, resting)

@@ -107,7 +107,8 @@ class Model(NamedTuple):
 class Sizes(NamedTuple):
     """How many there are of everything: the head of the vector of whole numbers.
 
-    `forces` are components of what contacts do that nothing measures.
+    `forces` are components of what contacts do that nothing measures; `linked` joints, all of them,
+    are those of a closed chain, else there are none.
     """
 
     bodies: int
@@ -126,6 +127,7 @@ class Sizes(NamedTuple):
     settle: int
     dof: int
     forces: int
+    linked: int
 
 
 class Pace(NamedTuple):
@@ -246,10 +248,10 @@ def unpack_model(whole, real):  # type: ignore[no-untyped-def]
     """Sizes, pace and model of the vectors that `pack_vectors` made of them."""
     s = Sizes(
         whole[0], whole[1], whole[2], whole[3], whole[4], whole[5], whole[6], whole[7], whole[8],
-        whole[9], whole[10], whole[11], whole[12], whole[13], whole[14], whole[15],
+        whole[9], whole[10], whole[11], whole[12], whole[13], whole[14], whole[15], whole[16],
     )  # fmt: skip
     b, n, dof = s.bodies, s.joints, s.dof
-    at = 16
+    at = 17
     kind = whole[at : at + b]
     parent = whole[at + b : at + 2 * b]
     row = whole[at + 2 * b : at + 3 * b]
@@ -322,8 +324,10 @@ def filter_speed_sign(speed, acceleration, reach, turnover):  # type: ignore[no-
 
 
 @jit
-def fill_rows(s, pace, m, memory, q, dq, ddq, tau, rows):  # type: ignore[no-untyped-def]
+def fill_rows(s, pace, m, memory, q, dq, ddq, tau, G, rows):  # type: ignore[no-untyped-def]
     """``[X | y]`` of every equation in units of its sigma, shape (dof, wide + 1).
+
+    Of a closed chain ``G^T X`` of its tree's rows, shape (linked, dof).
 
     States of friction go on by a sample, at first by half of one, as `FrictionModel.follow` has
     them.
@@ -385,12 +389,20 @@ def fill_rows(s, pace, m, memory, q, dq, ddq, tau, rows):  # type: ignore[no-unt
             value = table[m.entry[e, 2], m.entry[e, 3], VALUE]
         packed[0, m.entry[e, 4]] = value * m.weight[e, 3]
     for j in range(dof):
-        scale = 1.0 / m.sigma[j]
         for k in range(s.wide):
             rows[j, k] = 0.0
         for k in range(m.start[j], m.stop[j]):
-            rows[j, m.column[k]] = packed[0, k] * scale
-        rows[j, s.wide] = tau[j] * scale
+            rows[j, m.column[k]] = packed[0, k]
+        rows[j, s.wide] = tau[j]
+    for i in range(s.linked):
+        for j in range(s.linked):
+            if i != j and G[i, j] != 0.0:
+                for k in range(s.wide):
+                    rows[j, k] += G[i, j] * rows[i, k]
+    for j in range(dof):
+        scale = 1.0 / m.sigma[j]
+        for k in range(s.wide + 1):
+            rows[j, k] *= scale
 
 
 @inner
@@ -619,12 +631,13 @@ def step(whole, real, memory_whole, memory_real, sample):  # type: ignore[no-unt
     dof, p = s.dof, s.p
     before = dof - s.joints
     memory = unpack_memory(memory_whole, memory_real, p)
-    at = len(sample) - (3 + s.forces) * dof
+    at = len(sample) - (3 + s.forces + s.linked) * dof
     q, dq, ddq = sample[:at], sample[at : at + dof], sample[at + dof : at + 2 * dof]
     tau, at = sample[at + 2 * dof : at + 3 * dof], at + 3 * dof
-    levers = sample[at:].reshape((s.forces, dof))
+    levers = sample[at : at + s.forces * dof].reshape((s.forces, dof))
+    G = sample[at + s.forces * dof :].reshape((s.linked, dof))
     rows = np.empty((dof, s.wide + 1))
-    fill_rows(s, pace, m, memory, q, dq, ddq, tau, rows)
+    fill_rows(s, pace, m, memory, q, dq, ddq, tau, G, rows)
     count, total = memory.counts, memory.total
     for j in range(s.joints):
         g = before + j
@@ -632,6 +645,10 @@ def step(whole, real, memory_whole, memory_real, sample):  # type: ignore[no-unt
             memory.rest[g] = int(pace.reach / pace.period) + 1
         elif memory.rest[g] > 0:
             memory.rest[g] -= 1
+    for i in range(s.linked):  # what rubs in passive joints is in the rows of drives
+        for j in range(s.linked):
+            if i != j and G[i, j] != 0.0:
+                memory.rest[j] = max(memory.rest[j], memory.rest[i])
     chosen, group = np.empty((dof, s.wide + 1)), np.empty(dof, np.int64)
     first, resting = np.empty(dof, np.int64), np.empty(dof, np.bool_)
     kept = choose_rows(s, m, memory, dq, levers, rows, chosen, group, first, resting)
@@ -687,13 +704,14 @@ def predict(whole, real, memory_whole, memory_real, beta, sample):  # type: igno
     s, pace, m = unpack_model(whole, real)
     dof, p = s.dof, s.p
     memory = unpack_memory(memory_whole, memory_real, p)
-    at = len(sample) - (3 + s.forces) * dof
+    at = len(sample) - (3 + s.forces + s.linked) * dof
     q, dq, ddq = sample[:at], sample[at : at + dof], sample[at + dof : at + 2 * dof]
     tau, at = sample[at + 2 * dof : at + 3 * dof], at + 3 * dof
-    levers = sample[at:].reshape((s.forces, dof))
+    levers = sample[at : at + s.forces * dof].reshape((s.forces, dof))
+    G = sample[at + s.forces * dof :].reshape((s.linked, dof))
     rows = np.empty((dof, s.wide + 1))
     state = memory.state.copy()
-    fill_rows(s, pace, m, memory, q, dq, ddq, tau, rows)
+    fill_rows(s, pace, m, memory, q, dq, ddq, tau, G, rows)
     memory.state[:] = state
     found = np.full(dof, np.nan)
     for g in range(dof):

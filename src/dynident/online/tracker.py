@@ -64,6 +64,7 @@ from dynident.online.recursion import (
 )
 from dynident.online.recursive import Drift, Forgetting
 from dynident.regression.problem import refuse_sensors
+from dynident.robot.closure import Closure
 from dynident.robot.model import WRENCH, Robot
 
 HEAVY, FAR = 50.0, 0.5
@@ -278,6 +279,8 @@ class Tracker:
             refuse_without_instruments(base, forgetting, drift)
         self.base, self.rate = base, float(rate)
         self.sigma = np.array(sigma, dtype=float)
+        if base.idim.robot.loops:  # passive joints have no torque
+            self.sigma[base.idim.robot.passive] = np.inf
         self.options = {**asdict(forgetting), **asdict(drift), **asdict(alarm)}
         slow = broadcast_to_joints(drop_below, base.idim.robot.n, "drop_below")
         turn = Turnover(0.0, np.zeros(TURN_POINTS)) if turnover is None else turnover
@@ -307,9 +310,12 @@ class Tracker:
         coordinates = robot.dof + int(robot.floating)  # an orientation has four
         self._contacts = robot.contacts if has_unmeasured_contacts(base) else ()
         forces = count_unmeasured_forces(base)
-        self._sample = np.zeros(coordinates + (3 + forces) * robot.dof)
-        ends = coordinates + robot.dof * np.arange(4)
-        self._parts = np.split(self._sample, ends)  # views: q, dq, ddq, tau, levers
+        self._closure = base.idim.structure.closure
+        linked = 0 if self._closure is None else robot.n
+        self._sample = np.zeros(coordinates + (3 + forces + linked) * robot.dof)
+        ends = coordinates + robot.dof * np.array([0, 1, 2, 3, 3 + forces])
+        self._parts = np.split(self._sample, ends)  # views: q, dq, ddq, tau, levers, G
+        self._near = None if self._closure is None else self._closure.start
         self._instruments = None
         if instruments:
             age = 0.0 if forgetting.memory is None else 0.5 / (forgetting.memory * self.rate)
@@ -446,7 +452,21 @@ class Tracker:
         parts[0][:], parts[1][:], parts[2][:], parts[3][:] = q, dq, ddq, tau
         if self._contacts or bearing:
             self._fill_levers(parts[4].reshape(-1, len(self.sigma)), bearing)
+        if self._closure is not None and np.all(np.isfinite(self._sample)):
+            self._close(self._closure)
         return self._sample
+
+    def _close(self, closure: Closure) -> None:
+        """Passive joints of a sample by its driven ones, from where they were before."""
+        q, dq, ddq = (part[None] for part in self._parts[:3])
+        assert self._near is not None
+        name = f"sample {self.samples + 1}"
+        given = q[0] if self.samples == 0 and np.any(q[0, closure.passive]) else self._near
+        whole = np.where(self.base.idim.robot.passive, given, q[0])
+        q[0] = closure.settle(whole, name)
+        dq[0], ddq[0] = (part[0] for part in closure.move(q, dq, ddq))
+        self._parts[5][:] = closure.find_null_space(q)[0].ravel()
+        self._near = q[0].copy()
 
     def _fill_levers(self, levers: Array, bearing: Collection[str]) -> None:
         """Jacobians of the contacts that bear unmeasured, zeros of all others."""
@@ -649,7 +669,6 @@ def refuse_untrackable(base: BaseParameters, sigma: Sequence[float] | Array, rat
     """Refuse what no tracker can be made of."""
     idim, dof = base.idim, base.idim.robot.dof
     refuse_sensors(idim.robot, "a tracker follows")
-    idim.robot.refuse_loops("a tracker")
     what = f"{dof} equations" if idim.robot.floating else f"{dof} joints"
     given = np.asarray(sigma, dtype=float)
     if given.shape != (dof,) or not np.all(given > 0.0) or not np.any(np.isfinite(given)):
@@ -672,6 +691,7 @@ def refuse_untrackable(base: BaseParameters, sigma: Sequence[float] | Array, rat
 def refuse_without_instruments(base: BaseParameters, forgetting: Forgetting, drift: Drift) -> None:
     """Refuse what is not estimated by instruments sample by sample."""
     name = base.idim.robot.name
+    base.idim.robot.refuse_loops("instruments of a stream")
     if base.idim.robot.floating:
         raise InputError(
             f"{name}: instruments = 'reference' of a stream are of fixed bases; identify a "
@@ -726,7 +746,8 @@ def pack_tracker_model(
     n, tree = idim.robot.n, idim.tree
     last = 10 * carrying + np.arange(LOAD)
     columns = [*base.kept.tolist(), *(k for k in last.tolist() if k not in base.kept)]
-    packing = idim.packing(columns)
+    combined = idim.packing(columns)
+    packing = combined.tree or combined  # a kernel combines rows of a tree by each sample's G
     entry, weight, law, shape = build_friction_tables(base, packing.drive)
     size = estimate_natural_size(base, sigma)
     rubs = mark_friction_columns(base)
@@ -746,7 +767,7 @@ def pack_tracker_model(
         np.array([entries.stop for entries, _ in packing.joints]),
         np.concatenate([place for _, place in packing.joints]),
         entry, law,
-        np.array([min([*place[place < p].tolist(), p]) for _, place in packing.joints]),
+        np.array([min([*place[place < p].tolist(), p]) for _, place in combined.joints]),
         np.asarray(turns, dtype=np.int64),
         np.array([columns.index(k) for k in last.tolist()]),
         tree.rotation, tree.translation, tree.axis, tree.gravity, weight,
@@ -757,7 +778,7 @@ def pack_tracker_model(
     sizes = Sizes(
         tree.bodies, tree.path.shape[1], n, packing.width, len(entry), len(idim.gears), len(law),
         shape.shape[1], p, len(columns), len(turns), 1, half, settle, tree.dof,
-        count_unmeasured_forces(base),
+        count_unmeasured_forces(base), 0 if idim.structure.closure is None else n,
     )  # fmt: skip
     pace = Pace(1.0 / rate, fading.directional, float(special.ndtri(1.0 - error)), turnover.reach)
     return pack_vectors(sizes, pace, model)

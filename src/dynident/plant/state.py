@@ -22,8 +22,9 @@ from dynident.friction.kernel import (
     weigh_column,
 )
 from dynident.plant.vectors import add_vector, copy_matrix, copy_vector
+from dynident.robot.linkage import accelerate_passive, bind_loops, fold_passive
 
-DONE, NOT_POSITIVE, DIVERGED, STUCK, LOCKED = range(5)
+DONE, NOT_POSITIVE, DIVERGED, STUCK, LOCKED, OPEN = range(6)
 """How a rollout ends."""
 STEPS = 100
 """Of Newton's method under loads."""
@@ -336,13 +337,17 @@ def step_element_states(gears, width, rough, each, s, h, q, dq, memory, SQ, SV, 
 
 @spliced
 def fill_mass_and_bias(tree, phi, rotors, s, q, dq):  # type: ignore[no-untyped-def]
-    """Mass matrix, rotors included, and the torques at zero acceleration: s.M and s.tau."""
+    """Mass matrix, rotors included, and the torques at zero acceleration: s.M and s.tau.
+
+    Of a closed chain as its driven joints see them, those of passive ones set apart.
+    """
     M = s.M
     move_bodies(tree, phi, q, dq, s.bodies)
     gather_subtrees(tree, s.bodies, M, s.tau)
     for i in range(len(M)):
         for j in range(len(M)):
             M[i, j] += rotors[i, j]
+    bind_loops(s.chain, q, dq, M, s.tau)
 
 
 @spliced
@@ -397,6 +402,7 @@ def add_all_friction(plant, s, q, dq, memory):  # type: ignore[no-untyped-def]
             gears, width, plant.elements, s.load, s.speed, s.sign, q, memory, s.table, s.tau
         )
         fill_load_slopes(plant.bearing, gears, plant.elements, s.table, s.L)
+    fold_passive(s.chain, s.tau)
 
 
 @spliced
@@ -521,9 +527,11 @@ def solve_response(tree, plant, s, q, dq, memory, SQ, SV, SM, ddq):  # type: ign
     not, and at which velocity.
     """
     fill_mass_and_bias(tree, plant.phi, plant.rotors, s, q, dq)
+    fold_passive(s.chain, s.external)
     if len(s.rise):
         hold_base(s.rise, s.M, s.tau, s.external)
     status, failed = solve_under_load(plant.bearing, plant, s, q, dq, memory, ddq)
+    accelerate_passive(s.chain, ddq)
     if status == DONE and s.X.shape[1]:
         differentiate_plant(tree, plant, s, ddq)
         fill_sensitivity_rhs(plant, s, SQ, SV, SM)

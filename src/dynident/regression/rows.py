@@ -361,7 +361,9 @@ class MotionRows(RowSource):
             # friction by the load |tau| is linear about the torques of the bodies `about`:
             # their slopes go to the columns, and what these give at that point to y
             torques = (
-                evaluate_inverse_dynamics(idim.tree, self._about[0], *motion)
+                idim.combine(
+                    motion[0], evaluate_inverse_dynamics(idim.tree, self._about[0], *motion)
+                )
                 if bodies is None
                 else sum_columns(bodies.packing, rigid, bodies.base.kept, self._about[1])
             )

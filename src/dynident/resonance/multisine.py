@@ -10,7 +10,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.excitation.design import Clock, Design, Task, prove_trajectory
 from dynident.excitation.excite import Excitation
-from dynident.excitation.trajectories import Family, Harmonics, Trajectory, build_ramp
+from dynident.excitation.trajectories import Family, Harmonics, build_ramp
 
 RAMP = 1.0
 """From rest and to rest, where the trajectory that was designed has no ramps [s]."""
@@ -89,7 +89,7 @@ def widen(task: Task, C: Array, waves: Array, joint: int, lines: Array) -> Desig
     room = 0.5 * (limits.upper[joint] - limits.lower[joint]) / np.sum(lines**-2)
     most = min(room, limits.speed[joint] / np.sum(1.0 / lines))
     for size in most * NARROWER ** np.arange(STEPS):
-        trajectory = Trajectory(task.family, C + size * waves)
+        trajectory = task.along(C + size * waves)
         proof = prove_trajectory(task, trajectory, Clock())
         if proof.ok:
             return Design(task, trajectory, task.value(trajectory), proof, (), "shaken")

@@ -13,8 +13,9 @@ from numpy.polynomial import Polynomial
 from dynident.core.arrays import Array, freeze_array
 from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
-from dynident.robot.closure import CLOSED, COUPLING, SINGULAR, Closure
+from dynident.robot.closure import Closure
 from dynident.robot.geometry import freeze_placement, load_urdf_model
+from dynident.robot.linkage import CLOSED, COUPLING, SINGULAR
 from dynident.robot.model import Loop, Robot
 from dynident.robot.spec import LoopSpec
 
@@ -172,7 +173,7 @@ def assemble(robot: Robot, place: str | Path) -> Robot:
             f"{said} that cannot be closed near {around}; give a start = {{ joint = position }} "
             "near a closed one, or check its frames"
         )
-    _, share = closure.solve(J, J)
+    share = closure.measure_distance(q)
     if given < len(passive) or share[0] < SINGULAR:
         raise InputError(
             f"{said} that does not give the positions of {', '.join(passive)} near {around}: give "

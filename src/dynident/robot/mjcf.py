@@ -13,8 +13,8 @@ from dynident.core.arrays import Array, freeze_array
 from dynident.core.errors import InputError
 from dynident.core.inertia import transform_body
 from dynident.core.text import suggest_nearest
-from dynident.robot.closure import COUPLING
 from dynident.robot.drives import Drives
+from dynident.robot.linkage import COUPLING
 from dynident.robot.mjcf_actuators import read_actuators
 from dynident.robot.mjcf_document import (
     Attributes,

@@ -64,7 +64,7 @@ def read_loops(
         shifted = shift_polynomial(law, references[k], references[m])
         name = own.text("name") or follows
         loops.append(build_coupling(name, [follows], [k + 1, m + 1], shifted))
-    at = Closure(robot).place(np.array(references, dtype=float)[None])
+    R, p = Closure(robot).place(np.array(references, dtype=float))
     for each, own in list_equalities(document, *KINDS):
         if "site1" in own:
             frames = [_find(sites, own.text(f"site{k}"), each) for k in (1, 2)]
@@ -72,8 +72,8 @@ def read_loops(
             one, other = (_find(bodies, own.text(f"body{k}"), each) for k in (1, 2))
             anchor = own.vector("anchor", (0.0, 0.0, 0.0)) if each.tag == "connect" else np.zeros(3)
             first = one[1] * pin.SE3(np.eye(3), anchor)
-            world = pin.SE3(at.R[one[0]][0], at.p[one[0]][0]) * first
-            second = pin.SE3(at.R[other[0]][0], at.p[other[0]][0]).actInv(world)
+            world = pin.SE3(R[one[0]], p[one[0]]) * first
+            second = pin.SE3(R[other[0]], p[other[0]]).actInv(world)
             pose = own.numbers("relpose", 7, 7) if "relpose" in own else [0.0] * 7
             if any(pose[3:]):
                 w, x, y, z = pose[3:]

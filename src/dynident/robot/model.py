@@ -179,7 +179,7 @@ class Loop:
     ----------
     name : str
     kind : str
-        Name in `KINDS` of `robot/closure.py`: what of the frames meets; ``joint``, a coupling.
+        Name in `KINDS` of `robot/linkage.py`: what of the frames meets; ``joint``, a coupling.
     passive : tuple of str
         Joints without a drive, whose positions the loop gives.
     bodies : tuple of (int, int)
@@ -361,6 +361,10 @@ class Robot:
         """The number that each body's parameters carry: 0 for the base link."""
         first = int(not self.floating)
         return tuple(range(first, first + len(self.links)))
+
+    def list_carriers(self, body: int) -> list[int]:
+        """The joint of a body, from 0, and those that carry it, down to the base; of -1 none."""
+        return [] if body < 0 else [body, *self.list_carriers(self.joints[body].parent - 1)]
 
     def body_index(self, number: int) -> int:
         """Place among the bodies of the one that joint `number` moves, or of a floating base."""

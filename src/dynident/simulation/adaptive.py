@@ -10,13 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.core.jit import entry, inner
-from dynident.plant.state import DIVERGED, DONE, STUCK, solve_response
+from dynident.plant.state import DONE, STUCK, solve_response
+from dynident.robot.linkage import follow_drives
 from dynident.simulation.kernel import (
     add_stage_rates,
     choose_failure,
+    end_step,
     fill_configuration_rate,
     follow_base,
-    normalise_quaternion,
     reach_stage,
     run_continuous_controller,
     run_sampled_controller,
@@ -91,6 +92,7 @@ def advance_paced(tree, plant, law, table, pace, substeps, h, inputs, state, s, 
                     reach_stage(i, a, share * h, state, s, flowing)
                     if len(base):
                         follow_base(base, k, part, qs, dqs, s.rise)
+                    follow_drives(s.chain, qs, dqs)
                     if law.hold == 0:
                         run_continuous_controller(
                             tree, law, inputs, s, i, k, part, begin, span, flowing, U
@@ -117,9 +119,9 @@ def advance_paced(tree, plant, law, table, pace, substeps, h, inputs, state, s, 
                 if size <= 1.0:
                     for r in range(stages):
                         add_stage_rates(share * h * b[r], s, r, q, dq, z, SQ, SV, SZ, flowing)
-                    failed = normalise_quaternion(q, dq)
-                    if failed >= 0:
-                        return DIVERGED, k, failed
+                    status, failed = end_step(s.chain, q, dq)
+                    if status != DONE:
+                        return status, k, failed
                     done = 1.0 if share >= 1.0 - done else done + share
                     growth = MOST if size == 0.0 else SAFETY * size ** (-1.0 / pace[2])
                     if share == pace[0]:  # what a sample cut short tells nothing

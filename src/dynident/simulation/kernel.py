@@ -13,10 +13,12 @@ from dynident.core.jit import entry, inner, spliced
 from dynident.plant.state import (
     DIVERGED,
     DONE,
+    OPEN,
     solve_response,
     step_element_states,
 )
 from dynident.plant.vectors import add_matrix, add_vector, copy_matrix, copy_vector
+from dynident.robot.linkage import close_loops, follow_drives
 from dynident.simulation.implicit import solve_implicit_stage
 from dynident.simulation.law import (
     decide_torque,
@@ -60,6 +62,18 @@ def find_runaway(dq):  # type: ignore[no-untyped-def]
         if not abs(dq[i]) < FASTEST:
             return i
     return -1
+
+
+@inner
+def end_step(chain, q, dq):  # type: ignore[no-untyped-def]
+    """Close loops and renew the base's unit quaternion: status and first velocity out of bounds.
+
+    Where a chain ends its speeds run away, too: loops come first.
+    """
+    if not close_loops(chain, q, dq):
+        return OPEN, -1
+    failed = normalise_quaternion(q, dq)
+    return (DONE if failed < 0 else DIVERGED), failed
 
 
 @inner
@@ -239,6 +253,7 @@ def advance_rollout(tree, plant, law, a, b, c, substeps, h, inputs, state, s, st
                 reach_stage(i, a, h, state, s, flowing)
                 if len(base):
                     follow_base(base, k, part, qs, dqs, s.rise)
+                follow_drives(s.chain, qs, dqs)
                 if law.hold == 0:
                     run_continuous_controller(
                         tree, law, inputs, s, i, k, part, begin, span, flowing, U
@@ -275,7 +290,7 @@ def advance_rollout(tree, plant, law, a, b, c, substeps, h, inputs, state, s, st
                     copy_matrix(s.X, s.KV[i])
             for r in range(stages):
                 add_stage_rates(h * b[r], s, r, q, dq, z, SQ, SV, SZ, flowing)
-            failed = normalise_quaternion(q, dq)
-            if failed >= 0:
-                return DIVERGED, k, failed
+            status, failed = end_step(s.chain, q, dq)
+            if status != DONE:
+                return status, k, failed
     return DONE, stop, -1

@@ -135,11 +135,12 @@ class Loop:
             object.__setattr__(self, "width", choose_share_of_speed(self.reference.dq, WIDTH_SHARE))
         sampled = self.controller.rate is not None
         if INTEGRATORS[self.integrator].implicit and (
-            idim.robot.floating or not (sampled or self.controller.integrates)
+            idim.robot.floating or idim.robot.loops or not (sampled or self.controller.integrates)
         ):
             raise InputError(
-                f"integrator {self.integrator!r} needs a fixed base, and a sampled controller "
-                "(give it a rate) or one without states but integrals; ode1 to ode5 do not"
+                f"integrator {self.integrator!r} needs a tree on a fixed base, and a sampled "
+                "controller (give it a rate) or one without states but integrals; ode1 to ode5 do "
+                "not"
             )
         if np.any(np.isfinite(self.controller.speed_limit)) and not self.held:
             raise InputError("a speed_limit needs targets that are held (targets = 'held')")
@@ -165,6 +166,8 @@ class Loop:
                 )
             if idim.robot.floating:
                 raise InputError("model compensation needs a fixed base")
+        if self.mount is not None:
+            idim.robot.refuse_loops("a compliant mount")
         if self.mount is not None and self.controller.compensation != "none":
             raise InputError("a compliant mount needs a controller without compensation")
         if self.base is not None and not idim.robot.floating:

@@ -13,6 +13,8 @@ from dynident.dynamics.tree import Tree
 from dynident.friction.kernel import BY_STATE
 from dynident.plant.plant import Plant
 from dynident.plant.vectors import copy_matrix, copy_vector
+from dynident.robot.linkage import Linkage, build_linkage
+from dynident.robot.model import Robot
 from dynident.simulation.law import measure_positions
 
 
@@ -111,21 +113,22 @@ class Scratch(NamedTuple):
 
     The controllers' torque u and its sensitivities Snow are held from step to step.
 
-    Of the bodies: `Bodies`. Acceleration of a base whose motion is given: rise, else empty. Of the
-    joint space: M, tau, the derivatives K, D, the regressor W, accelerations' sensitivities X,
-    torques' U. Of an implicit stage: where its iteration starts (guess), a trial, its step and the
-    way there. Of the controllers: inputs w, outputs v, unlimited raw, torques u, the targets'
-    derivatives by their delay (late), feed-forward torques (push), what encoders read beside the
-    position (offset), slopes of the outputs by positions (lean), the bent error and its sign's
-    slope by the dead band (bent, sharp), targets by their speed's limit (hurry), sensitivities of
-    what is read and of targets (Sread, Saim). Of the drives: speed, sign, the elements' tables,
-    sensitivities of a state after its step (fresh), and where friction depends on loads: these
-    (load), torques at zero acceleration without friction (bias), how friction passes loads on (L),
-    Jacobian (J), a row. Of the stages: states (qs, dqs, zs), rates (kq, kv, kz), sensitivities of
-    both (Qs, Vs, Zs, KQ, KV, KZ).
+    Of the bodies: `Bodies`; of loops that close them chain, else None. Acceleration of a base whose
+    motion is given: rise, else empty. Of the joint space: M, tau, the derivatives K, D, the
+    regressor W, accelerations' sensitivities X, torques' U. Of an implicit stage: where its
+    iteration starts (guess), a trial, its step and the way there. Of the controllers: inputs w,
+    outputs v, unlimited raw, torques u, the targets' derivatives by their delay (late),
+    feed-forward torques (push), what encoders read beside the position (offset), slopes of the
+    outputs by positions (lean), the bent error and its sign's slope by the dead band (bent, sharp),
+    targets by their speed's limit (hurry), sensitivities of what is read and of targets (Sread,
+    Saim). Of the drives: speed, sign, the elements' tables, sensitivities of a state after its step
+    (fresh), and where friction depends on loads: these (load), torques at zero acceleration without
+    friction (bias), how friction passes loads on (L), Jacobian (J), a row. Of the stages: states
+    (qs, dqs, zs), rates (kq, kv, kz), sensitivities of both (Qs, Vs, Zs, KQ, KV, KZ).
     """
 
     bodies: Bodies
+    chain: Linkage | None
     M: Array
     tau: Array
     K: Array
@@ -182,7 +185,9 @@ class Scratch(NamedTuple):
     KZ: Array
 
 
-def build_scratch(tree: Tree, plant: Plant, state: State, stages: int, led: bool) -> Scratch:
+def build_scratch(
+    robot: Robot, tree: Tree, plant: Plant, state: State, stages: int, led: bool
+) -> Scratch:
     """Room for a robot and an integrator of that many stages, its base led or not."""
     elements, drives = plant.elements, len(plant.gears)
     e, states = elements.rest.shape
@@ -205,7 +210,8 @@ def build_scratch(tree: Tree, plant: Plant, state: State, stages: int, led: bool
         "KV": (stages, dof, c), "KZ": (stages, n, m, c),
     }  # fmt: skip
     room = {name: np.zeros(shape) for name, shape in shapes.items()}
-    return Scratch(build_bodies(tree.bodies, tree.dof), **room)
+    chain = build_linkage(robot) if robot.loops else None
+    return Scratch(build_bodies(tree.bodies, tree.dof), chain, **room)
 
 
 @inner

@@ -13,13 +13,11 @@ from dynident.core.beside import compile_beside
 from dynident.core.bundle import Bundle, keep_bundle
 from dynident.core.compiled import is_compiled
 from dynident.core.errors import InputError, RolloutError
-from dynident.core.progress import ignore_progress
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import Idim
 from dynident.plant.plant import Plant, build_plant, keep_plant
-from dynident.plant.state import DIVERGED, DONE, LOCKED, NOT_POSITIVE
+from dynident.plant.state import DIVERGED, DONE, LOCKED, NOT_POSITIVE, OPEN
 from dynident.simulation.adaptive import advance_paced
-from dynident.simulation.chain import roll_out_chain
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.kernel import advance_rollout
 from dynident.simulation.lash import BACKLASH, lash_model, rest_on_flank
@@ -177,13 +175,10 @@ def rollout(
 
     Raises
     ------
-    InputError
-        For what is not followed along closed chains.
     RolloutError
-        When the mass matrix ceases to be positive definite or the motion diverges.
+        When the mass matrix ceases to be positive definite, the motion diverges, or a loop becomes
+        singular.
     """
-    if loop.idim.robot.loops:
-        return Motion(loop.rate, **vars(roll_out_chain(loop, theta, progress or ignore_progress)))
     parts = []
     for part in sensitive_rollout(loop, theta):
         parts.append(part.motion)
@@ -234,7 +229,8 @@ def sensitive_rollout(
         yield from roll_out_mounted(loop, theta, columns, wanted, own)
         return
     idim, robot = loop.idim, loop.idim.robot
-    robot.refuse_loops("a derivative of the simulated motion")
+    if len(columns) or len(own):
+        robot.refuse_loops("a derivative of the simulated motion")
     if len(columns) and robot.floating and loop.base is None:
         raise InputError("sensitivities need a fixed base, or one whose motion is given")
     for name in wanted:
@@ -316,7 +312,7 @@ def build_parts(
         hurry=hurry,
     )
     stages = len(INTEGRATORS[loop.integrator].b)
-    room = build_scratch(idim.tree, plant, state, stages, loop.base is not None)
+    room = build_scratch(idim.robot, idim.tree, plant, state, stages, loop.base is not None)
     return plant, law, inputs, state, room
 
 
@@ -508,7 +504,10 @@ def build_law(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> Law
         model = build_plant(idim, loop.model, np.ones(idim.robot.n))
         phi, rotors = model.phi, model.rotors
     names = ("A", "B", "C", "D", "antiwindup", "band", "gain", "limit", "deadband", "punch")
-    arrays = {key: np.ascontiguousarray(getattr(control, key), dtype=float) for key in names}
+    arrays = {
+        key: np.ascontiguousarray(getattr(loop if key == "gain" else control, key), dtype=float)
+        for key in names
+    }
     return Law(
         **arrays,
         edge=control.edge,
@@ -541,8 +540,12 @@ def build_initial_state(loop: Loop, law: Law, plant: Plant, columns: int) -> Sta
         )
     if not (np.all(np.isfinite(q)) and np.all(np.isfinite(dq))):
         raise InputError("the start holds values that are not finite")
-    q = np.array(q, dtype=float)
+    q, dq = np.array(q, dtype=float), np.array(dq, dtype=float)
     q[len(q) - n :] -= law.bias
+    closure = loop.idim.structure.closure
+    if closure is not None:
+        q = closure.settle(q, "the start")
+        dq = closure.find_null_space(q[None])[0] @ dq
     SQ, SV = np.zeros((2, dof, columns))
     for kind, joint, column in law.parameter:
         if kind == BIAS:
@@ -558,7 +561,7 @@ def build_initial_state(loop: Loop, law: Law, plant: Plant, columns: int) -> Sta
         q[3:7] /= norm
     return State(
         q=q,
-        dq=np.array(dq, dtype=float),
+        dq=dq,
         z=solve_resting_states(loop.controller, np.asarray(q)[len(q) - n :]),
         ring=np.zeros((law.delay + 1, n)),
         at=np.zeros(1, dtype=np.int64),
@@ -632,6 +635,11 @@ def describe_failure(loop: Loop, status: int, sample: int, velocity: int) -> str
         return (
             f"the friction of {name} takes up as much as its load grows {when}: such a drive locks "
             "itself, and how it moves is not determined"
+        )
+    if status == OPEN:
+        return (
+            f"a loop cannot be closed, or is singular, {when}: check the gains, raise substeps, or "
+            "keep away from where the chain ends"
         )
     if INTEGRATORS[loop.integrator].error is not None:
         return (

@@ -135,7 +135,9 @@ def read_zoo(name: str) -> Fit:
 
 def build_study_loop(study: Study, robot: Robot, logs: Sequence[Samples]) -> Simulation:
     """The loop of a study along logs without torque."""
-    return build_study_simulation(study, robot, logs).of_encoders(robot.floating)
+    return build_study_simulation(study, robot, logs).of_encoders(
+        robot.floating or bool(robot.loops)
+    )
 
 
 def find_study(fit: Fit) -> Study | None:
@@ -160,7 +162,7 @@ def rebuild_loop(fit: Fit, samples: Samples) -> Simulation:
             "identify it by a study that has one"
         )
     found = fit.estimate.fitted
-    loop = loop.of_encoders(fit.robot.floating)
+    loop = loop.of_encoders(fit.robot.floating or bool(fit.robot.loops))
     return loop if found is None else loop.told(dict(zip(found.names, found.values.tolist())))
 
 

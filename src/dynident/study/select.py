@@ -18,7 +18,7 @@ from dynident.core.words import (
     format_percent,
     format_table,
 )
-from dynident.excitation.selection import Selecting, Selection, select_blocks
+from dynident.decide.selection import Selecting, Selection, select_blocks
 from dynident.study.study import Study, build_study_problem, load_study_robot, read_study_logs
 
 MOST = 8

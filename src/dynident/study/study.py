@@ -31,9 +31,9 @@ from dynident.core.schema import (
     validate_data,
 )
 from dynident.decide.decision import Deciding
+from dynident.decide.selection import Selecting
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators.closed_loop import Simulation
-from dynident.excitation.selection import Selecting
 from dynident.friction import DEFAULT_FRICTION
 from dynident.friction.models import FRICTIONS
 from dynident.friction.names import build_friction, split_friction_names

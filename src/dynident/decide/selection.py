@@ -27,7 +27,6 @@ from dynident.core.schema import Number
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.parameters import Parameter
-from dynident.excitation.reach import list_carriers
 from dynident.regression.factors import UNEXCITED, System, triangularise_rows
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
@@ -628,7 +627,7 @@ def describe_wanted_motion(robot: Robot, parameter: Parameter, fastest: Array) -
         return moves + turned
     joint = robot.joints[place]
     unit = "m/s" if joint.kind == "prismatic" else "rad/s"
-    before = [robot.joint_names[k] for k in list_carriers(robot, place)[1:3]]
+    before = [robot.joint_names[k] for k in robot.list_carriers(place)[1:3]]
     moves = MOVES.get(parameter.symbol, OTHERS).format(
         joint=name, link=joint.link, before=" or ".join(before) or "the base"
     )
