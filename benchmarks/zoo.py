@@ -16,7 +16,7 @@ from common import FIGURES, ROOT, markdown
 import dynident as di
 from dynident.core.plain import to_json
 from dynident.fit.json import serialise_result
-from dynident.report.zoo import FOLDER, ZOO, ZooEntry, find_zoo_entry, tabulate_zoo
+from dynident.fit.zoo import FOLDER, ZOO, ZooEntry, find_zoo_entry, tabulate_zoo
 
 LICENCES = "LICENSE-*"
 

@@ -18,8 +18,8 @@ from dynident.control.controller import servo
 from dynident.control.reference import Reference
 from dynident.core.errors import InputError
 from dynident.engines.drive import build_drive
+from dynident.friction.gap import ONSET, SETTLING, STIFFNESS, fill_gap_torque
 from dynident.friction.kernel import BY_POSITION, BY_SPEED, BY_STATE, VALUE, At
-from dynident.simulation.lash import ONSET, SETTLING, STIFFNESS, fill_gap_torque
 from dynident.simulation.mount import Mount
 from dynident.simulation.rollout import LoopColumn, rollout, sensitive_rollout
 
@@ -174,5 +174,7 @@ def test_the_width_is_found_in_the_logs_of_another_simulator(tmp_path):
     assert abs(found - 8.7e-3) < 4.0 * std
     assert std < 0.1 * 8.7e-3
     assert fit.simulated[0].free[-1].overall_milli < 1.5e3 * COUNT / np.sqrt(12.0)
-    _, notes = fit.model_mjcf()
-    assert any("backlash2" in note and "of the loop" in note for note in notes)
+    document, notes = fit.model_mjcf()
+    assert b"j2_backlash" in document
+    assert not any("of the loop" in note for note in notes)
+    assert any("backlash2" in note and "of the loop" in note for note in fit.model_urdf()[1])

@@ -315,6 +315,7 @@ def test_help_and_version(capfd):
         "init",
         "select",
         "excite",
+        "resonance",
         "protocol",
         "base",
     ]

@@ -267,7 +267,7 @@ def test_commands_collect_and_identify(logs, tmp_path, monkeypatch, capfd):
     told = json.loads(capfd.readouterr().out)
     assert [entry["state"] for entry in told["entries"]] == ["read"] * 3
     assert run(["identify", "f", "--method", "wls", "-o", "out", "--no-report"]) == 0
-    assert "overall" in capfd.readouterr().out
+    assert "% of the torques" in capfd.readouterr().out
     result = json.loads(Path("out/result.json").read_text())
     assert [source["source"] for source in result["settings"]["sources"]] == [
         "run1.npz", "run2.npz", "run3.npz",
@@ -281,6 +281,10 @@ def test_commands_collect_and_identify(logs, tmp_path, monkeypatch, capfd):
         assert words in tell(capfd, ["identify", "f", *flags], code=2).err
     assert run(["collect", str(ARM), "missing.npz", "-o", "g", "--strict"]) == 2
     assert "missing.npz" in capfd.readouterr().err
+    Path("short.csv").write_text("time,q_shoulder\n0,0\n")
+    told = tell(capfd, ["collect", str(ARM), "short.csv", "-o", "g", "--bandwidth", "5"], code=2)
+    assert "left out" in told.out
+    assert "g: no log can be used" in told.err
 
 
 def test_errors_of_a_source_left_out_are_those_of_a_fit_to_the_others():

@@ -437,6 +437,12 @@ def test_logs_are_prepared_by_the_bandwidth_as_it_is_stated(place, tmp_path):
     assert float(stated) != 0.05 * fit.samples[0].rate
 
 
+def test_a_bandwidth_that_was_decided_is_not_warned_of_as_assumed(place):
+    for decide, told in (("bandwidth", False), ("nothing", True)):
+        fit = identified(place / "usual.toml", decide=decide)
+        assert any("Hz is assumed" in words for words in fit.warnings) == told
+
+
 def test_the_command_says_what_was_decided_and_writes_it(place, tmp_path, capfd):
     written = tmp_path / "decided.toml"
     argv = ["identify", str(place / "root.toml"), "-o", str(tmp_path / "out")]

@@ -282,9 +282,9 @@ def test_held_out_errors_of_free_simulation_come_first(tmp_path):
     (figures,) = found.validation
     assert [each.horizon for each in figures.free] == [0.1, 1.0, None]
     assert figures.free[-1].overall_milli < 2.0
-    parts = [part.split("  ")[0].strip() for part in found.summary().split("\n\n")]
+    said = found.summary(full=True)
+    parts = [part.split("  ")[0].strip() for part in said.split("\n\n")]
     assert parts[-4:] == ["fitted", "free sim. mrad", "consistent", "verdict"]
-    said = found.summary()
     assert said.index("of        held-out") < said.index("of        ", said.index("held-out"))
     assert first.torque == "none"
 
@@ -452,7 +452,7 @@ def test_from_the_command_line_alone(tmp_path, capsys):
         f'[controller]\nkind = "pd"\nkp = {list(KP)}\nkd = {list(KD)}\n'
         '[identify]\nmethod = "cloe"\n[simulation]\nwidth = 0.03\n'
     )
-    said = tell(capsys, ["identify", str(study), "-o", str(tmp_path / "out")]).out
+    said = tell(capsys, ["identify", str(study), "--full", "-o", str(tmp_path / "out")]).out
     assert said.index("\nlink ") < said.index("\nfree sim. mrad") < said.index("\nconsistent ")
     assert "torque error" not in said
     assert "position error" in said
@@ -546,7 +546,7 @@ def test_hobby_servos_are_fitted_and_hold_still(measured, tmp_path):
         '[identify]\nmethod = "cloe"\nloop = ["delay", "gain"]\ndecide = "nothing"\n'
     )
     fit = di.run_study(di.read_study(path))
-    assert any("currents left out: none is negative" in warning for warning in fit.warnings)
+    assert any("currents without a sign are taken as sizes" in warning for warning in fit.warnings)
     assert fit.findings == ()  # joints that friction holds are neither stuck nor pushed
     assert fit.verdict.state == "doubtful"
     # half of what MuJoCo with the published servo leaves (docs/figures/servo.md)

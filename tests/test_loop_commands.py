@@ -66,6 +66,7 @@ REFUSE = (
     "export out/result.json --sdf model.sdf",
     "replay loop.toml made.csv --engine pinocchio",
     "excite palletiser.xml -o new --trajectory cartesian --acceleration 9 --no-collision",
+    "resonance study.toml --joint 1 --band 1 20",
     "identify study.toml --method ml -o new",
     "identify study.toml --method static -o new",
     "identify study.toml --method smooth -o new",

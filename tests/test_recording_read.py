@@ -591,11 +591,13 @@ def test_lwr4(measured):
     np.testing.assert_allclose(log.q.max(axis=0), raw["positions"].max(axis=0), atol=1e-3)
 
 
-def test_currents_without_a_sign_are_left_out_where_no_torque_is_asked_for(tmp_path):
+def test_currents_without_a_sign_are_sizes_where_no_torque_is_asked_for(tmp_path):
     path = write(tmp_path / "log.csv", time=TIME, q=Q, current=np.abs(TAU))
     log = read_log(path, ROBOT, torque=False)
     assert log.torque != "measured"
-    assert any("none is negative" in warning for warning in log.warnings)
+    assert any("currents without a sign are taken as sizes" in each for each in log.warnings)
+    np.testing.assert_allclose(log.unsigned, np.abs(TAU))
+    np.testing.assert_allclose(log.tau, 0.0)
     np.testing.assert_allclose(read_log(path, ROBOT).tau, np.abs(TAU))
     signed = write(tmp_path / "signed.csv", time=TIME, q=Q, current=TAU)
     assert read_log(signed, ROBOT, torque=False).torque == "measured"

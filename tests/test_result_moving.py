@@ -74,8 +74,8 @@ def test_moving_samples_are_those_of_the_log(fits):
 @pytest.mark.long
 def test_text_page_and_json_have_them(fits):
     fit = fits["moving"]
-    assert "moving samples below 30 Hz" in fit.summary()
-    assert "moving samples" not in fits["all"].summary()
+    assert "moving samples below 30 Hz" in fit.summary(full=True)
+    assert "moving samples" not in fits["all"].summary(full=True)
     assert "moving samples below 30 Hz" in render_result_page(fit, fit.series())
     document = json.loads(json.dumps(serialise_result(fit)))
     assert document["settings"]["score"] == "moving"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import partial
 
@@ -15,6 +16,7 @@ from dynident.consistency.constraints import Bounds
 from dynident.control.controller import EDGE, pd, servo
 from dynident.control.reference import Reference
 from dynident.core.errors import InputError
+from dynident.encoders.currents import describe_scales, scale_currents
 from dynident.simulation.rollout import LoopColumn, rollout, sensitive_rollout
 from dynident.simulation.servo import limit_speeds
 
@@ -177,3 +179,43 @@ def test_servos_of_one_model_have_one_gain(tmp_path):
     apart = other.values[[other.names.index(f"gain{j}") for j in (1, 2, 3)]]
     assert apart[2] <= 1.0 + 1e-9
     assert apart[0] > 1.05
+
+
+@pytest.mark.parametrize("gain_error", [0.0, 0.7])
+def test_a_count_of_unsigned_current_is_told_as_far_as_the_gain_is(tmp_path, gain_error):
+    """``|i| k = |tau| - t0``; errors of the gain are those of the count, too."""
+    robot, loop, theta = twin(tmp_path)
+    law = servo(KP, 0.4, delay=DELAY)
+    loop = replace(loop, controller=law)
+    tau, found = rollout(loop, theta).tau, []
+    for seed in range(20):
+        noise = np.random.default_rng(seed).normal(size=tau.shape)
+        counts = np.maximum(np.abs(tau) - 0.3, 0.0) / 0.05 + noise
+        log = replace(log_of(loop, theta), unsigned=np.maximum(np.round(counts), 0.0))
+        problem = di.Problem(robot, di.prepare(log, bandwidth=10.0))
+        simulation = di.Simulation(law, width=0.03, bias=tuple(BIAS), targets="held")
+        found.append(scale_currents(problem, simulation, theta, {2: gain_error}))
+        assert found[-1][2].told == (gain_error == 0.0)
+    words = describe_scales(found[-1])
+    assert words.startswith("a count of current is 0.0")
+    assert words.endswith("at j3 is not told") == (gain_error > 0.0)
+    for j in range(2):
+        value, spread = np.mean([[own[j].value, own[j].spread] for own in found], axis=0)
+        assert abs(value - 0.05) < 0.02 * 0.05
+        assert spread < 0.02
+        assert found[0][j].threshold == pytest.approx(0.3, abs=0.1)
+
+
+@pytest.mark.long
+def test_a_fit_says_what_a_count_is(tmp_path):
+    robot, loop, theta = twin(tmp_path)
+    loop = replace(loop, controller=servo(KP, 0.4, delay=DELAY))
+    counts = np.round(np.abs(rollout(loop, theta).tau) / 0.05)
+    log = replace(log_of(loop, theta), unsigned=counts)
+    problem = di.Problem(robot, di.prepare(log, bandwidth=10.0))
+    simulation = di.Simulation(servo(KP, 0.4), width=0.03)
+    fit = di.identify(problem, "cloe", simulation=simulation, loop="delay,bias,gain")
+    told = re.search(r"a count of current is (\S+) \+- (\S+) Nm at j1", fit.estimate.message)
+    value, wide = map(float, told.groups())
+    assert abs(value - 0.05) < 2.0 * wide
+    assert "a count of current" in fit.summary(full=True).replace("\n            ", " ")

@@ -13,8 +13,8 @@ from commands import tell
 
 import dynident as di
 from dynident.cli import run
+from dynident.fit.zoo import ENTRIES, FOLDER, ZOO, tabulate_zoo
 from dynident.report.fit import Fit
-from dynident.report.zoo import ENTRIES, FOLDER, ZOO, tabulate_zoo
 
 TOP = Path(__file__).parents[1]
 LARGEST = 1_000_000
@@ -25,10 +25,27 @@ NEAR = 0.1
 """Standard errors by which searches may end apart on other processors."""
 
 
+SCREEN = 40
+"""Lines of a summary of up to six joints."""
+
+
 @cache
 def keep(name: str) -> Fit:
     """The entry as the package has it, read once."""
     return di.read_zoo(name)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_a_summary_is_a_screen_and_says_what_is_left_out(name):
+    fit = keep(name)
+    lines = fit.summary().splitlines()
+    assert max(len(line) for line in lines) <= 80
+    assert len(lines) <= SCREEN + max(0, fit.robot.n - 6)
+    head = next(line for line in lines if line.startswith("joint "))
+    for joint in fit.robot.joint_names:
+        (line,) = (each for each in lines if each.startswith(f"{joint} "))
+        assert len(line) <= len(head)
+    assert "--full" in "".join(lines)
 
 
 def measure_held_out(fit: Fit) -> list[float]:

@@ -79,6 +79,11 @@ COMMANDS = {
         "Design a trajectory that excites a robot, within limits.",
         "dynident excite panda.urdf --acceleration 10 --time 30 -o out/panda",
     ),
+    "resonance": Command(
+        "dynident.cli.resonance",
+        "Tell a joint's spring by its resonance, from its motor.",
+        "dynident resonance study.toml --joint 2 --band 2 50 --period 2",
+    ),
     "protocol": Command(
         "dynident.cli.protocol",
         "Plan what to record for each question, with predicted errors.",

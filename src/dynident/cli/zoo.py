@@ -29,8 +29,8 @@ def zoo(
     """List identified robots with their errors and verdicts, or write one's files."""
     from dynident.core.files import refuse_outputs, write_files
     from dynident.fit.json import serialise_result
+    from dynident.fit.zoo import find_zoo_entry, format_zoo, tabulate_zoo
     from dynident.report.fit import OUTPUTS
-    from dynident.report.zoo import find_zoo_entry, format_zoo, tabulate_zoo
     from dynident.study.fits import read_zoo
 
     if name is None:

@@ -12,12 +12,14 @@ import numpy as np
 
 from dynident.core.arrays import Array, to_kernel_arrays
 from dynident.core.bundle import keep_bundle
-from dynident.core.jit import inner, jit
+from dynident.core.jit import inner, jit, wide
 from dynident.dynamics.kinematics import evaluate_joint_functions, write_rotation
 from dynident.dynamics.tree import Tree
 
 LANES = 16
-"""Samples that are taken side by side: a processor does the same to several numbers at once."""
+"""Samples that are taken side by side: a processor does the same to several numbers at once. Loops
+over them stand behind a question whether rows are so long: a compiler that knows how far apart rows
+are sees that none is another's part."""
 SLOTS = 27
 """Numbers of a body: R 0-8, p 9-11, w 12-14, al 15-17, a 18-20, f 21-23, n 24-26; where f and n are
 to come, its joint's sine (or position), versine, speed and acceleration."""
@@ -120,28 +122,33 @@ def _take_base(quaternion, start, count, g, dq, ddq, R, B):  # type: ignore[no-u
         B[20, k] += dq[t, 3] * dq[t, 1] - dq[t, 4] * dq[t, 0]
 
 
-@inner
+@wide
 def _place_body(b, kind, rotation, translation, axis, B):  # type: ignore[no-untyped-def]
     """Placement of a body in its parent's frame, see `Tree`."""
+    if B.shape[1] != LANES:
+        return
     for i in range(3):
-        for j in range(3):
-            c0, c1, c2 = rotation[b, 0, i, j], rotation[b, 1, i, j], rotation[b, 2, i, j]
-            if kind == 1:
-                c1 = c2 = 0.0
-            for k in range(LANES):
-                B[3 * i + j, k] = c0 + c1 * B[21, k] + c2 * B[22, k]
-        slope = 0.0
+        first, second, third = rotation[b, 0, i], rotation[b, 1, i], rotation[b, 2, i]
+        turn, slope = 1.0 * (kind == 0), 0.0
         if kind == 1:
-            for j in range(3):
-                slope += rotation[b, 0, i, j] * axis[b, j]
+            slope = first[0] * axis[b, 0] + first[1] * axis[b, 1] + first[2] * axis[b, 2]
+        c00, c01, c02 = first[0], first[1], first[2]
+        c10, c11, c12 = turn * second[0], turn * second[1], turn * second[2]
+        c20, c21, c22 = turn * third[0], turn * third[1], turn * third[2]
         rest = translation[b, i]
         for k in range(LANES):
-            B[9 + i, k] = rest + slope * B[21, k]
+            s, v = B[21, k], B[22, k]
+            B[3 * i, k] = c00 + c10 * s + c20 * v
+            B[3 * i + 1, k] = c01 + c11 * s + c21 * v
+            B[3 * i + 2, k] = c02 + c12 * s + c22 * v
+            B[9 + i, k] = rest + slope * s
 
 
-@inner
+@wide
 def _move_body(b, kind, axis, P, B):  # type: ignore[no-untyped-def]
     """Motion of a body from that of its parent (recursive Newton-Euler, outward)."""
+    if P.shape[1] != LANES or B.shape[1] != LANES:
+        return
     x0, x1, x2 = axis[b, 0], axis[b, 1], axis[b, 2]
     turns, slides = 1.0 * (kind == 0), 1.0 * (kind == 1)
     for k in range(LANES):
@@ -171,9 +178,11 @@ def _move_body(b, kind, axis, P, B):  # type: ignore[no-untyped-def]
         B[12, k], B[13, k], B[14, k] = u0 + turns * x, u1 + turns * y, u2 + turns * z
 
 
-@inner
+@wide
 def _load_body(phi, B):  # type: ignore[no-untyped-def]
     """Force and moment about its origin that a body's motion takes."""
+    if B.shape[1] != LANES:
+        return
     m, h0, h1, h2 = phi[0], phi[1], phi[2], phi[3]
     xx, xy, yy, xz, yz, zz = phi[4], phi[5], phi[6], phi[7], phi[8], phi[9]
     for k in range(LANES):
@@ -192,9 +201,11 @@ def _load_body(phi, B):  # type: ignore[no-untyped-def]
         B[26, k] = xz * e0 + yz * e1 + zz * e2 + w0 * k1 - w1 * k0 + h0 * a1 - h1 * a0
 
 
-@inner
+@wide
 def _pass_load(B, P):  # type: ignore[no-untyped-def]
     """Add a body's force and moment to its parent's."""
+    if P.shape[1] != LANES or B.shape[1] != LANES:
+        return
     for k in range(LANES):
         f0, f1, f2 = B[21, k], B[22, k], B[23, k]
         n0, n1, n2 = B[24, k], B[25, k], B[26, k]

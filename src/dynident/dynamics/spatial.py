@@ -37,7 +37,7 @@ class Bodies(NamedTuple):
         What the joints' accelerations add to A.
     B, T : ndarray, shapes (bodies, 12) and (3, dof, 6)
         Of `linearise_dynamics`.
-    f, motion, e : ndarray, shapes (6,), (9,) and (10,)
+    f, motion, e : ndarray, shapes (6,), (9,) and (10, 1)
         A force, a motion and a row of the regressor.
     """
 
@@ -61,7 +61,7 @@ def build_bodies(bodies: int, dof: int) -> Bodies:
     """Room for a tree of that size."""
     shapes = (
         (bodies, 3, 3), (bodies, 3), (dof, 6), (bodies, 6), (bodies, 6), (bodies, 6), (bodies, 10),
-        (bodies, 10), (bodies, 6), (bodies, 12), (3, dof, 6), (6,), (9,), (10,),
+        (bodies, 10), (bodies, 6), (bodies, 12), (3, dof, 6), (6,), (9,), (10, 1),
     )  # fmt: skip
     return Bodies(*(np.zeros(shape) for shape in shapes))
 

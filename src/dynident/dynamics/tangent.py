@@ -200,9 +200,9 @@ def fill_inertial_columns(tree, slot, w, W):  # type: ignore[no-untyped-def]
                 R[b, 0, 0] * s0 + R[b, 1, 0] * s1 + R[b, 2, 0] * s2,
                 R[b, 0, 1] * s0 + R[b, 1, 1] * s1 + R[b, 2, 1] * s2,
                 R[b, 0, 2] * s0 + R[b, 1, 2] * s1 + R[b, 2, 2] * s2,
-                motion,
-                e,
-            )
+                motion[0], motion[1], motion[2], motion[3], motion[4], motion[5],
+                motion[6], motion[7], motion[8], 0, e,
+            )  # fmt: skip
             for i in range(10):
                 if slot[b, i] >= 0:
-                    W[k, slot[b, i]] = e[i]
+                    W[k, slot[b, i]] = e[i, 0]

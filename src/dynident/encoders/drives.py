@@ -26,6 +26,7 @@ from dynident.core.options import InPython, Options
 from dynident.core.progress import Progress
 from dynident.core.schema import OneOf, join_names
 from dynident.dynamics.idim import Idim, build_idim
+from dynident.encoders.currents import describe_scales, scale_currents
 from dynident.encoders.errors import (
     INSTANTS_HZ,
     Linearised,
@@ -225,8 +226,17 @@ def fit_drives_and_loop(
         problem, simulation, unknowns, free, found, bars, cones, doubts, parted
     )
     assert estimate.fitted is not None
-    known = replace(estimate.fitted, scatter=scatter, hindered=hindered)
-    return replace(estimate, fitted=known, warnings=(*estimate.warnings, *left))
+    known = estimate.fitted
+    gains = {
+        int(name.removeprefix("gain")) - 1: float(std / abs(value))
+        for name, value, std in zip(known.names, known.values, known.std, strict=True)
+        if name.startswith("gain")
+    }
+    scales = scale_currents(fitted, known.loop, unknowns.theta(found.x), gains)
+    message = "; ".join((estimate.message, *([describe_scales(scales)] if scales else ())))
+    known = replace(known, scatter=scatter, hindered=hindered)
+    warnings = (*estimate.warnings, *left)
+    return replace(estimate, fitted=known, message=message, warnings=warnings)
 
 
 def fit_from(

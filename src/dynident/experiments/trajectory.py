@@ -103,6 +103,41 @@ FORMATS: dict[str, Callable[[Excitation], str]] = {
     "trajectory.script": render_urscript,
 }
 """Files of a trajectory, by name, beside trajectory.json."""
+SHAKEN = ("trajectory.csv", "trajectory.points.txt", "trajectory.ros2.yaml")
+"""Of a motion with a multisine on top, which trajectory.json does not have."""
+
+
+def render_motion(found: Excitation) -> dict[str, str]:
+    """The files of a motion with a multisine on top."""
+    return {name: FORMATS[name](found) for name in SHAKEN}
+
+
+def serialise_motion(found: Excitation) -> dict[str, Any]:
+    """Such a motion and its proof as plain data (schema ``dynident.shaken/1``)."""
+    design = found.design
+    main = design.trajectory.family.parts[design.trajectory.family.main]
+    assert isinstance(main, Harmonics)
+    return {
+        "schema": "dynident.shaken/1",
+        "robot": {"name": found.robot.name, "joints": list(found.robot.joint_names)},
+        "rate": found.rate,
+        "periods": found.periods,
+        "kept": design.certificate.ok,
+        "limits": [asdict(each) for each in design.certificate.kept],
+        "fourier": serialise_fourier_terms(main, design.trajectory.C),
+    }
+
+
+def summarise_motion(found: Excitation) -> str:
+    """What the terminal is told of such a motion."""
+    family = found.trajectory.family
+    length = family.stop - family.start
+    lines = format_entry("trajectory", f"shaken, {length:g} s{describe_periods(found)}")
+    lines += format_entry("limits", describe_limits(found))
+    lines += ["", *format_table("joint", found.robot.joint_names, format_limit_shares(found))]
+    for warning in found.warnings:
+        lines += ["", *format_entry("warning", warning)]
+    return "\n".join([*lines, ""])
 
 
 def serialise_trajectory(found: Excitation) -> dict[str, Any]:

@@ -106,7 +106,7 @@ EXPORTS = {
         "xml",
         render_identified_mjcf,
         MOTORS,
-        ("gain", "bias", "off", "limit", "damping"),
+        ("gain", "bias", "off", "limit", "damping", "delay", "backlash"),
         springs=True,
     ),
     "sdf": Format(

@@ -6,13 +6,14 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 import pinocchio as pin
 from lxml import etree
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Integers
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import to_com, transform_body
 from dynident.dynamics.forward import compute_mass_matrix
@@ -28,9 +29,15 @@ from dynident.export.exported import (
     select_drive_values,
     subtract_carried,
 )
-from dynident.export.servo import Servo
-from dynident.export.softness import SERVO_TIMESTEP, TIMESTEP, derive_softness
+from dynident.export.servo import GAP, Servo, describe_servos, encoder_element
+from dynident.export.softness import (
+    SERVO_TIMESTEP,
+    TIMESTEP,
+    choose_impedance,
+    derive_softness,
+)
 from dynident.export.splice import Text
+from dynident.friction.gap import ONSET, SETTLING, STIFFNESS
 from dynident.robot.load import find_carrying_joints
 from dynident.robot.mjcf import (
     Body,
@@ -93,6 +100,7 @@ def render_mjcf(
     motors: Sequence[Motor] = (),
     soft: Sequence[dict[str, str]] = (),
     servos: Sequence[Servo] = (),
+    gaps: Mapping[int, dict[str, str]] = MappingProxyType({}),
     omitted: Sequence[str] = (),
     folder: Path | None = None,
 ) -> tuple[bytes, tuple[str, ...]]:
@@ -112,6 +120,8 @@ def render_mjcf(
         Of each joint: how soft its friction loss is; MuJoCo's own softness when left out.
     servos : sequence of Servo
         Of each joint of a robot without an MJCF; motors that take torques when left out.
+    gaps : mapping of int to dict of str to str
+        Attributes of joints behind those of servos, by place.
     omitted : sequence of str
         What else was identified and has no place in an MJCF; named in the notes.
     folder : Path, optional
@@ -132,8 +142,9 @@ def render_mjcf(
     if is_mjcf(robot):
         document, notes = patch_mjcf(robot, values, attributes, motors, folder)
     else:
-        document, notes = render_fresh_mjcf(robot, values, attributes, motors, servos)
-    return document, (*notes, *describe_omissions(omitted, "MJCF"))
+        document, notes = render_fresh_mjcf(robot, values, attributes, motors, servos, gaps)
+    said = describe_servos(servos, robot.joint_names)
+    return document, (*notes, *describe_omissions(omitted, "MJCF"), *said)
 
 
 def patch_mjcf(
@@ -436,6 +447,7 @@ def render_fresh_mjcf(
     attributes: Sequence[dict[str, str]],
     motors: Sequence[Motor] = (),
     servos: Sequence[Servo] = (),
+    gaps: Mapping[int, dict[str, str]] = MappingProxyType({}),
 ) -> tuple[bytes, tuple[str, ...]]:
     """A fresh minimal MJCF of a robot that has none: bodies, joints, limits, motors or servos.
 
@@ -457,8 +469,8 @@ def render_fresh_mjcf(
         etree.SubElement(base, "inertial", _format_inertial(phi[0]))
     bodies = [base]
     actuators = etree.Element("actuator")
-    for joint, own, values in zip(
-        robot.joints, attributes, phi[int(robot.floating) :], strict=True
+    for j, (joint, own, values) in enumerate(
+        zip(robot.joints, attributes, phi[int(robot.floating) :], strict=True)
     ):
         w, x, y, z = _to_quaternion(joint.rotation)
         body = etree.SubElement(
@@ -470,7 +482,10 @@ def render_fresh_mjcf(
         )
         bodies.append(body)
         etree.SubElement(body, "inertial", _format_inertial(values))
-        etree.SubElement(body, "joint", _format_joint(joint) | own)
+        words = _format_joint(joint)
+        etree.SubElement(body, "joint", words | own)
+        if j in gaps:
+            etree.SubElement(body, "joint", words | {"name": joint.name + GAP} | gaps[j])
         if servos:
             continue
         limit = {}
@@ -478,8 +493,10 @@ def render_fresh_mjcf(
             limit = {"ctrlrange": format_exact_numbers([-joint.effort, joint.effort])}
         etree.SubElement(actuators, "motor", {"name": joint.name, "joint": joint.name} | limit)
     actuators.extend([s.element(n) for s, n in zip(servos, robot.joint_names, strict=False)])
-    if motors:
-        etree.SubElement(root, "tendon").extend([motor.element for motor in motors])
+    tendons = [motor.element for motor in motors]
+    tendons += [encoder_element(robot.joint_names[j]) for j in gaps]
+    if tendons:
+        etree.SubElement(root, "tendon").extend(tendons)
     root.append(actuators)
     etree.indent(root)
     text = etree.tostring(root, encoding="unicode").encode() + b"\n"
@@ -505,14 +522,39 @@ def _to_quaternion(rotation: Array) -> Array:
     return np.array([w, x, y, z])
 
 
+def invert_mass(idim: Idim, theta: Array, parted: Integers) -> Array:
+    """Inverse mass matrix at q = 0 of motors, then of the gaps behind those that are parted.
+
+    Parameters
+    ----------
+    theta : ndarray, shape (standard parameters,)
+    parted : ndarray of int, shape (k,)
+        Joints whose motor moves apart from the link.
+
+    Returns
+    -------
+    ndarray, shape (n + k, n + k)
+    """
+    robot, dof = idim.robot, idim.tree.dof
+    first, q = dof - robot.n, np.zeros((1, robot.dof + robot.floating))
+    if robot.floating:
+        q[0, 6] = 1.0
+    links = compute_mass_matrix(idim.tree, idim.split(theta)[0], q)[0]
+    moved = np.hstack([np.eye(dof), np.eye(dof)[:, first + parted]])
+    M = moved.T @ links @ moved
+    M[:dof, :dof] += idim.rotors(theta)
+    return np.asarray(np.linalg.inv(M)[first:, first:])
+
+
 def format_friction_softness(
-    idim: Idim, theta: Array, width: npt.ArrayLike, friction: Array, turns: Array, timestep: float
+    inverse: Array, width: npt.ArrayLike, friction: Array, turns: Array, timestep: float
 ) -> list[dict[str, str]]:
     """Attributes of joints or tendons by which friction loss has the rise of a smoothed sign.
 
     Parameters
     ----------
-    theta : ndarray, shape (standard parameters,)
+    inverse : ndarray, shape (n, n)
+        Mass matrix of the joints.
     width : array_like, shape () or (n,)
         ``fc tanh(v / width)`` [rad/s or m/s].
     friction : ndarray, shape (k,)
@@ -522,14 +564,9 @@ def format_friction_softness(
     timestep : float
         Of the document [s].
     """
-    robot, first = idim.robot, idim.tree.dof - idim.robot.n
-    q = np.zeros((1, robot.dof + robot.floating))
-    if robot.floating:
-        q[0, 6] = 1.0
-    M = compute_mass_matrix(idim.tree, idim.split(theta)[0], q)[0] + idim.rotors(theta)
-    inverse = np.einsum("ki,ij,kj->k", turns, np.linalg.inv(M)[first:, first:], turns)
+    own = np.einsum("ki,ij,kj->k", turns, inverse, turns)
     widths = np.full(len(turns), width, dtype=float)
-    found = derive_softness(np.nan_to_num(friction), widths, inverse, timestep)
+    found = derive_softness(np.nan_to_num(friction), widths, own, timestep)
     return [
         {
             "solreffriction": format_exact_numbers([0.0, -b]),
@@ -539,6 +576,25 @@ def format_friction_softness(
         else {}
         for d, b in zip(*found, strict=True)
     ]
+
+
+def format_gaps(
+    servos: Sequence[Servo], inverse: Array, parted: Integers
+) -> dict[int, dict[str, str]]:
+    """Attributes of joints behind the servos', between stops as stiff as a lost motion's flanks.
+
+    By the place of the servo. `inverse`: diagonal of the inverse mass matrix of these joints.
+    """
+    found = choose_impedance(STIFFNESS * SETTLING * inverse, SERVO_TIMESTEP)
+    half = [0.5 * (servos[j].backlash + ONSET) for j in parted]
+    return {
+        int(j): {
+            "range": format_exact_numbers([-end, end]),
+            "solreflimit": format_exact_numbers([-b / SETTLING, -b]),
+            "solimplimit": format_exact_numbers([d, d, 1e-3, 0.5, 2.0]),
+        }
+        for j, end, d, b in zip(parted, half, *found, strict=True)
+    }
 
 
 def read_time_step(robot: Robot) -> float:
@@ -580,10 +636,15 @@ def render_identified_mjcf(
     own = np.array([select_drive_values(idim, theta, symbol) for symbol in of_motor])
     soft: list[dict[str, str]] = [{}] * robot.n
     of_motors = soft
-    if width is not None:
+    n, parted = robot.n, np.flatnonzero([servo.backlash > 0.0 for servo in servos])
+    gaps: dict[int, dict[str, str]] = {}
+    if width is not None or len(parted):
         h = SERVO_TIMESTEP if servos else read_time_step(robot)
-        soft = format_friction_softness(idim, theta, width, friction, np.eye(robot.n), h)
-        of_motors = format_friction_softness(idim, theta, width, own[2], robot.drives.turns, h)
+        inverse, turns = invert_mass(idim, theta, parted), robot.drives.turns
+        gaps = format_gaps(servos, np.diag(inverse)[n:], parted)
+    if width is not None:
+        soft = format_friction_softness(inverse[:n, :n], width, friction, np.eye(n), h)
+        of_motors = format_friction_softness(inverse[:n, :n], width, own[2], turns, h)
     motors = []
     for k in np.flatnonzero(np.any(np.isfinite(own), axis=0)):
         turns = robot.drives.turns[k]
@@ -607,6 +668,7 @@ def render_identified_mjcf(
         motors=motors,
         soft=soft,
         servos=servos,
+        gaps=gaps,
         omitted=[
             p.name
             for p in idim.drives

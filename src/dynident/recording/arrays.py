@@ -128,7 +128,7 @@ def read_arrays(
         raise InputError(f"{name}: {error}") from error
     robot = None if robot is None else find_logged_robot(robot)
     all_given = (q, tau, dq, ddq, qref, dqref, temp, known)
-    given = dict(zip(SIGNALS, all_given, strict=True))
+    given = dict(zip(SIGNALS, all_given, strict=False))
     if tau is None and is_frame(q):
         given = _spread_frame(given)
     signals = {

@@ -190,6 +190,8 @@ class Samples:
         Outliers of the torque, which rows leave out before their filter; `tau` has medians there.
     size : int or None
         Of the files that it was read from [bytes].
+    unsigned : ndarray, shape (samples, n), or None
+        Sizes of currents, of a log without torque [as logged].
     sampled : Sampled or None
         What was measured, where `measured` and `tau` were interpolated for the clock.
     """
@@ -234,6 +236,7 @@ class Samples:
     rests: float | None = None
     size: int | None = None
     sampled: Sampled | None = None
+    unsigned: Array | None = None
 
     def __repr__(self) -> str:
         """One line, for a prompt."""
@@ -244,7 +247,8 @@ class Samples:
         )
 
     def __post_init__(self) -> None:
-        for label in ("q", "dq", "ddq", "tau", "measured", "qref", "dqref", "temp", "known"):
+        for label in ("q", "dq", "ddq", "tau", "measured", "qref", "dqref", "temp", "known",
+                      "unsigned"):  # fmt: skip
             signal = getattr(self, label)
             if signal is not None and not isinstance(signal, LongSignal):
                 object.__setattr__(self, label, freeze_array(signal))
@@ -352,7 +356,7 @@ class Samples:
         places = [self.joints.index(name) for name in names]
         signals = (
             "q", "dq", "ddq", "tau", "measured", "moving", "qref", "dqref", "temp", "known",
-            "left_out",
+            "left_out", "unsigned",
         )  # fmt: skip
         lists = ("filters", "bandwidth", "position_hz", "drop_below")
         found = {key: getattr(self, key) for key in signals}
@@ -506,7 +510,7 @@ def prepare_by_options(recording: Recording, wanted: Preparation) -> Samples:
 
 AS_LOGGED = (
     "rate", "tau", "qref", "dqref", "temp", "known", "torque", "wrenches", "touching", "equations",
-    "contact_speed", "tared", "locked", "sampled",
+    "contact_speed", "tared", "locked", "sampled", "unsigned",
 )  # fmt: skip
 """What samples have as their recording has it, where nothing is averaged."""
 
@@ -539,6 +543,11 @@ class Cutoffs:
     slow: tuple[float, ...]
 
 
+def describe_assumed_bandwidth(name: str, hz: float) -> str:
+    """What is said where a log's preparation states no bandwidth."""
+    return f"{name}: no joint bandwidth was given; {hz:g} Hz is assumed (set bandwidth)"
+
+
 def choose_cutoffs(recording: Recording, wanted: Preparation) -> tuple[Cutoffs, list[str]]:
     """Cutoffs of a recording, and what is to be said of them."""
     name, n, rate = recording.name, recording.q.shape[1], recording.rate
@@ -546,9 +555,7 @@ def choose_cutoffs(recording: Recording, wanted: Preparation) -> tuple[Cutoffs, 
     bandwidth, notes = wanted.bandwidth, []
     if bandwidth is None:
         bandwidth = min(BANDWIDTH, nyquist / (2.0 * POSITION_FACTOR))
-        notes.append(
-            f"{name}: no joint bandwidth was given; {bandwidth:g} Hz is assumed (set bandwidth)"
-        )
+        notes.append(describe_assumed_bandwidth(name, bandwidth))
 
     def each(key: str, values: float | tuple[float, ...]) -> tuple[float, ...]:
         return broadcast_to_joints(values, n, f"{name}: {key}")

@@ -342,14 +342,18 @@ def _locate_signals(log: _Log, time: Spot | None) -> tuple[dict[str, list[Spot]]
         spots = _find_columns(replace(log, tables=within), wanted, signal)
         if signal == "temp" and len(spots) == 1:
             spots *= len(here)
+        called = signal
         if signal == "current" and np.all(robot.drives.gain == 1.0):
             signed = any(np.any(table.take([index]) < 0.0) for table, index in spots)
             if not (signed or signal in columns or log.torque):
                 warnings.append(
-                    f"{name}: currents left out: none is negative, so they have no sign"
+                    f"{name}: currents without a sign are taken as sizes, not as torques"
                 )
-                continue
-            warnings.append(f"{name}: currents taken as torques, because every drive's gain is 1")
+                called = "unsigned"
+            else:
+                warnings.append(
+                    f"{name}: currents taken as torques, because every drive's gain is 1"
+                )
         if len(spots) not in (len(here), len(moved)):
             told = f"the robot has {len(here)} joints ({', '.join(here)})"
             told += _explain_missing_joints(robot, spots)
@@ -357,7 +361,7 @@ def _locate_signals(log: _Log, time: Spot | None) -> tuple[dict[str, list[Spot]]
         distinct = len({(id(table), index) for table, index in spots})
         if distinct < len(spots) and not (signal == "temp" and distinct == 1):
             raise InputError(f"{join_file_names(tables)}: columns.{signal} names a column twice")
-        found[signal] = spots
+        found[called] = spots
     for signal, columns_of in list_floating_columns(robot).items():
         spots = _locate_floating_signal(log, signal, columns_of)
         if spots:

@@ -22,7 +22,7 @@ from dynident.robot.model import Equations, Robot
 if TYPE_CHECKING:
     from dynident.plots.panels import Given
 
-SIGNALS = ("q", "tau", "dq", "ddq", "qref", "dqref", "temp", "known")
+SIGNALS = ("q", "tau", "dq", "ddq", "qref", "dqref", "temp", "known", "unsigned")
 """What a recording can hold."""
 
 Torque = Literal["measured", "none", "law", "commanded"]
@@ -108,6 +108,8 @@ class Recording:
         Of the files that it was read from [bytes]; None of one from memory.
     sampled : Sampled or None
         What was measured, where `q` and `tau` were interpolated for the clock.
+    unsigned : ndarray, shape (samples, n), or None
+        Sizes of currents, of a log without torque [as logged].
 
     Raises
     ------
@@ -140,6 +142,7 @@ class Recording:
     locked: Mapping[str, float] = field(default_factory=dict)
     size: int | None = None
     sampled: Sampled | None = None
+    unsigned: Array | None = None
 
     def __post_init__(self) -> None:
         if not 0.0 < self.rate < np.inf:

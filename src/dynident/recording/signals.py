@@ -52,7 +52,7 @@ OPTIONAL = ("dq", "ddq", "qref", "dqref", "temp", "known")
 UNITED = ("time", "q", *OPTIONAL[:-1], "base_rpy")
 """Signals that have units; a base's angles and those that it is asked for share theirs."""
 
-PER_JOINT = ("q", "tau", "current", *OPTIONAL)
+PER_JOINT = ("q", "tau", "current", "unsigned", *OPTIONAL)
 
 ANGLES = {"rad": 1.0, "deg": np.pi / 180.0, "rev": 2.0 * np.pi}
 LENGTHS = {"m": 1.0, "mm": 1e-3}
@@ -186,6 +186,7 @@ def build_recording(pieces: Sequence[Piece], request: Request) -> Recording:
         qref,
         dqref,
         temp=temp,
+        unsigned=piece.signals.get("unsigned"),
         known=known,
         segments=piece.segments,
         warnings=tuple(warnings),

@@ -294,17 +294,11 @@ class MotionRows(RowSource):
         The regressor is computed once at every sample, in stretches; of the filter's outputs
         only those that survive the decimation are computed.
         """
-        log, width = self.samples[k], None if self.widths is None else self.widths[k]
-        idim, packing, bodies = self.base.idim, self.packing, self.bodies
+        log, idim, packing = self.samples[k], self.base.idim, self.packing
         # the same for all columns of a robot, which are joined stretch by stretch
         entries = 10 * int(np.sum(idim.tree.path_length))
         chunk = min(CHUNK, max(SHORTEST_CHUNK, CHUNK_BYTES // (8 * entries)))
-        # columns of drives come one by one, those of bodies sample by sample
-        wide = bool(packing.bent) or any(
-            np.any(each >= 0) for each in (packing.slot, *packing.felts)
-        )
-        packed = np.empty((chunk, packing.width) if wide else (packing.width, chunk))
-        packed = packed if wide else packed.T
+        packed = np.empty((chunk, packing.width))
         least = min(FEW, chunk) * len(self.groups)
         for segment, (start, stop) in enumerate(log.segments):
             combined = find_segment_null_space(self.base.idim, log, segment)
@@ -323,39 +317,8 @@ class MotionRows(RowSource):
                 b = min(a + chunk, stop)
                 if self.progress is not None:
                     self.progress("rows", b / len(log.q))
-                motion = (log.q[a:b], log.dq[a:b], log.ddq[a:b])
-                around = collect_conditions(idim, log, slice(a, b))
-                met = (
-                    idim.find_conditions(*motion, log.rate, width, met, around, self.followed)
-                    if packing.special
-                    else around
-                )
-                part, tau = packed[: b - a], log.tau[a:b]
-                # columns of bodies, by the recursion or as they are along the same motion already
-                if bodies is None or not packing.bent:
-                    idim.fill_bodies(packing, *motion, part)
-                else:
-                    rigid, (whole, bent) = bodies.unfiltered(k, a, b), self._borrowed
-                if met.bend is not None:
-                    # friction by the load |tau| is linear about the torques of the bodies `about`:
-                    # their slopes go to the columns, and what these give at that point to y
-                    torques = (
-                        idim.combine(
-                            motion[0],
-                            evaluate_inverse_dynamics(idim.tree, self._about[0], *motion),
-                        )
-                        if bodies is None
-                        else sum_columns(bodies.packing, rigid, bodies.base.kept, self._about[1])
-                    )
-                    tau = tau + idim.apply_load_slopes(torques, met.bend)
-                if bodies is None or not packing.bent:
-                    idim.fill_drives(packing, *motion, part, width, met)
-                else:
-                    idim.fill_drives(packing, *motion, part, width, replace(met, bend=None))
-                    for here, there in whole:
-                        part[:, here] = rigid[:, there]
-                    slopes = np.zeros((b - a, len(idim.gears))) if met.bend is None else met.bend
-                    idim.bend_bodies(bent, rigid, part, slopes)
+                part = packed[: b - a]
+                tau, met = self._fill(k, a, b, met, part)
                 blocks: list[tuple[Array, ...]] = [
                     (part[:, packing.joints[g][0]], tau[:, g : g + 1])
                     for g in chosen
@@ -374,6 +337,46 @@ class MotionRows(RowSource):
                     found = []
             if found:
                 yield join_stretches(found)
+
+    def _fill(
+        self, k: int, a: int, b: int, before: Conditions | None, part: Array
+    ) -> tuple[Array, Conditions]:
+        """Fill the columns of some samples of a log; gives their torques, and what friction meets.
+
+        `before` is what it met in the samples just before, None where there are none.
+        """
+        log, width = self.samples[k], None if self.widths is None else self.widths[k]
+        idim, packing, bodies = self.base.idim, self.packing, self.bodies
+        motion = (log.q[a:b], log.dq[a:b], log.ddq[a:b])
+        met = collect_conditions(idim, log, slice(a, b))
+        if packing.special:
+            met = idim.find_conditions(*motion, log.rate, width, before, met, self.followed)
+        tau = log.tau[a:b]
+        # columns of bodies, by the recursion or as they are along the same motion already
+        if bodies is None or not packing.bent:
+            idim.fill_bodies(packing, *motion, part)
+        else:
+            rigid, (whole, bent) = bodies.unfiltered(k, a, b), self._borrowed
+        if met.bend is not None:
+            # friction by the load |tau| is linear about the torques of the bodies `about`:
+            # their slopes go to the columns, and what these give at that point to y
+            torques = (
+                idim.combine(
+                    motion[0], evaluate_inverse_dynamics(idim.tree, self._about[0], *motion)
+                )
+                if bodies is None
+                else sum_columns(bodies.packing, rigid, bodies.base.kept, self._about[1])
+            )
+            tau = tau + idim.apply_load_slopes(torques, met.bend)
+        if bodies is None or not packing.bent:
+            idim.fill_drives(packing, *motion, part, width, met)
+        else:
+            idim.fill_drives(packing, *motion, part, width, replace(met, bend=None))
+            for here, there in whole:
+                part[:, here] = rigid[:, there]
+            slopes = np.zeros((b - a, len(idim.gears))) if met.bend is None else met.bend
+            idim.bend_bodies(bent, rigid, part, slopes)
+        return tau, met
 
     def _shown(
         self, log: GeneralisedSamples, names: tuple[str, ...], start: int, stop: int

@@ -56,6 +56,7 @@ from dynident.report.html import (
     render_repeating_study,
     select_plotted_residuals,
 )
+from dynident.report.screen import format_headlines, format_joints
 from dynident.report.text import (
     Column,
     build_error_columns,
@@ -215,8 +216,8 @@ def fill_free_errors(page: Page) -> dict[str, Any]:
 
 
 def format_free_and_fitted(result: Result, full: bool) -> list[str]:
-    """The same in lines, what was fitted first."""
-    errors = format_free_errors(result.robot.joint_names, list_free_errors(result))
+    """The same in lines, what was fitted first; in short that alone."""
+    errors = format_free_errors(result.robot.joint_names, list_free_errors(result)) if full else []
     fitted = format_fitted_values(result, full)
     return [*fitted, *([""] if fitted and errors else []), *errors]
 
@@ -245,9 +246,11 @@ def plot_logs(
 
 
 def format_errors(result: Result, full: bool) -> list[str]:
-    """Errors of torques in lines, and what of the torques no model explains."""
-    efforts = list_efforts(result.robot) if full else {}
-    lines = format_torque_errors(build_error_columns(result), result.torque_source, efforts)
+    """Errors in lines, and what of the torques no model explains."""
+    lines = format_headlines(result)
+    if full:
+        efforts = list_efforts(result.robot)
+        lines = format_torque_errors(build_error_columns(result), result.torque_source, efforts)
     floor = [words for words in list_floor_words(result) if full or words != UNKNOWN]
     return [*lines, *(line for words in floor for line in format_entry("floor", words))]
 
@@ -327,7 +330,9 @@ SECTIONS = {
     "friction": Section("Friction", fill_friction),
     "motion": Section("Motion", fill_motion),
     "residuals": Section("Residuals", fill_residuals),
-    "links": Section("Links", fill_links, format_links),
+    "links": Section(
+        "Links", fill_links, lambda result, full: format_links(result) if full else []
+    ),
     "sensors": make_table_section("Force sensors", "sensor", tabulate_sensors, SENSORS, short=True),
     "springs": make_table_section("Springs", "spring", tabulate_springs, SPRINGS, short=True),
     "shapes": make_table_section("Shapes", "shape", tabulate_shapes, SHAPES),
@@ -337,7 +342,7 @@ SECTIONS = {
             "table": build_drive_table(page.result),
             "regrouped": describe_regrouped_drives(page.result),
         },
-        format_drives,
+        lambda result, full: format_drives(result) if full else format_joints(result),
     ),
     "parameters": Section("Base parameters", fill_parameters, format_base_parameters),
     "proof": Section(

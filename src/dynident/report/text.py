@@ -13,12 +13,15 @@ import numpy as np
 from dynident.core.inertia import to_com
 from dynident.core.text import format_count
 from dynident.core.words import (
+    LABEL,
+    WIDTH,
     format_common_values,
     format_entry,
     format_number,
     format_percent,
     format_table,
     format_with_error,
+    shorten_line,
 )
 from dynident.dynamics.equations import Observed
 from dynident.dynamics.parameters import ShapeParameter
@@ -327,18 +330,20 @@ def list_fitted_logs(result: Result) -> list[str]:
 def format_header(result: Result, full: bool) -> list[str]:
     """What was identified, from what, and how."""
     logs = [log for log in result.log_words if log.use == "identify"]
+    told = logs if full or len(logs) <= FEW else logs[:1]
+    more = f", and {len(logs) - len(told)} more" if len(told) < len(logs) else ""
     joints = format_count(result.robot.n, "joint")
     friction = re.sub(",(?! )", ", ", result.idim.friction)  # names of joints break between lines
     lines = [
         *format_entry("robot", f"{result.robot.name}, {joints}, friction {friction}"),
         *format_entry("method", f"{result.method}: {result.estimate.message}"),
-        *format_entry("logs", ", ".join(log.words for log in logs)),
+        *format_entry("logs", ", ".join(log.words for log in told) + more),
         *(format_entry("rows", describe_row_count(result)) if full else []),
         *format_equations(result),
     ]
     for words in dict.fromkeys(log.cutoffs for log in logs if full):
         lines += format_entry("cutoffs", words)
-    for words in describe_decisions(result):
+    for words in describe_decisions(result, full):
         lines += format_entry("decided", words)
     if full:
         lines += format_entry("prior", result.estimate.prior or "none")
@@ -346,7 +351,7 @@ def format_header(result: Result, full: bool) -> list[str]:
     return lines
 
 
-def describe_decisions(result: Result) -> list[str]:
+def describe_decisions(result: Result, full: bool = True) -> list[str]:
     """What the logs decided that the study left open, and what each decision gained."""
     decided = result.settings.get("decided", ())
     found = []
@@ -354,9 +359,12 @@ def describe_decisions(result: Result) -> list[str]:
         value = "" if "," in each["value"] else f" {each['value']}"
         gain = f"the error of rows that were left out is {each['gain_percent']:.2g} % lower"
         found.append(f"{each['what']}{value}: {each['words']}; {gain}")
-    usual = [f"{each['what']} {each['value']}" for each in decided if not each["gain_percent"]]
-    if usual:
-        found.append(f"{', '.join(usual)} as usual: no alternative is clearly better")
+    usual = [each for each in decided if not each["gain_percent"]]
+    if usual and full:
+        told = ", ".join(f"{each['what']} {each['value']}" for each in usual)
+        found.append(f"{told} as usual: no alternative is clearly better")
+    elif usual:
+        found.append(f"{', '.join(each['what'] for each in usual)} as usual")
     return found
 
 
@@ -443,17 +451,12 @@ def format_base_parameters(result: Result, full: bool) -> list[str]:
     return [*format_table("base parameter", [row.name for row in rows], columns), note]
 
 
-def format_drives(result: Result, full: bool) -> list[str]:
-    """Rotor inertia and friction of each drive; in short the columns that have room."""
+def format_drives(result: Result) -> list[str]:
+    """Rotor inertia and friction of each drive."""
     columns = tabulate_drives(result)
     if not columns:
         return []
-    lines = format_table("drive", result.robot.joint_names, columns)
-    if not full:
-        lines = lines[: result.robot.n + 1]
-        left = [symbol for symbol, _ in columns if symbol not in lines[0].split()]
-        lines += format_entry("  and", f"{', '.join(left)} with {MORE}") if left else []
-    lines += format_drive_units(result)
+    lines = format_table("drive", result.robot.joint_names, columns) + format_drive_units(result)
     regrouped = "; ".join(list_regrouped_drives(result))
     return lines + (format_entry("  regrouped", regrouped) if regrouped else [])
 
@@ -504,20 +507,27 @@ def find_shape_unit(shape: ShapeParameter, result: Result) -> str:
     return convert_unit_to_joint(shape.bounds.unit, result.robot, shape.parameter.number)
 
 
-def format_links(result: Result, full: bool) -> list[str]:
-    """Mass and centre of mass of each link; in full, what of it the logs tell, not the file."""
+def tabulate_bodies(result: Result) -> list[Column]:
+    """Mass, the file's, and centre of mass of each body with standard deviations, as text."""
     if result.phi is None:
         return []
-    shares, std = result.estimate.informed, find_body_errors(result)
     file = [format_number(phi[0] if phi[0] > 0.0 else None, 3) for phi in result.robot.nominal]
-    values = [(phi[0], *to_com(phi)[1]) for phi in result.phi]
+    both = list(zip(result.phi, find_body_errors(result), strict=True))
+    values = [((phi[0], *to_com(phi)[1]), std) for phi, std in both]
     columns = [
-        (title, [format_with_error(v[k], s[k]) for v, s in zip(values, std, strict=True)])
+        (title, [format_with_error(value[k], std[k]) for value, std in values])
         for k, title in enumerate(("mass", "x", "y", "z"))
     ]
-    columns.insert(1, ("file", file))
+    return [columns[0], ("file", file), *columns[1:]]
+
+
+def format_links(result: Result) -> list[str]:
+    """Mass and centre of mass of each link, and what of it the logs tell, not the file."""
+    columns, shares = tabulate_bodies(result), result.estimate.informed
+    if not columns:
+        return []
     words = "standard deviations of the last digits; mass [kg], centre of mass [m]"
-    if full and shares is not None:
+    if shares is not None:
         words += "; %: of mass, centre and inertia, from the logs"
         columns += [
             (part, ["-" if np.isnan(x) else f"{100.0 * x:.0f}" for x in shares[:, k]])
@@ -556,7 +566,7 @@ def format_quality(result: Result, full: bool) -> list[str]:
     """Excitation, consistency, certificate, constraints, warnings and time; the first in short."""
     estimate, warnings = result.estimate, list(result.warnings)
     lines = format_entry("consistent", describe_consistency(result))
-    for figure in result.simulated:
+    for figure in result.simulated if full or not result.encoder_only else ():
         lines += format_entry("simulation", describe_simulation(figure))
     if full:
         lines += format_entry("excitation", describe_excitation(result))
@@ -569,9 +579,10 @@ def format_quality(result: Result, full: bool) -> list[str]:
             lines += format_entry("active", ", ".join(estimate.active) or "no constraint")
         if estimate.restriction is not None:
             lines += format_entry("restriction", estimate.restriction.verdict)
-    elif len(warnings) > FEW:
+    for warning in warnings if full else warnings[:FEW]:
+        short = warning if full else shorten_line(warning, WIDTH - LABEL)
+        lines += format_entry("warning", short)
+    if not full and len(warnings) > FEW:
         rest = format_count(len(warnings) - FEW, "more warning")
-        warnings = [*warnings[:FEW], f"{rest} with {MORE}"]
-    for warning in warnings:
-        lines += format_entry("warning", warning)
+        lines += format_entry("warning", f"{rest} with {MORE}")
     return lines + (format_entry("time", describe_timings(result)) if full else [])

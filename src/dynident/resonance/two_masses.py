@@ -14,14 +14,15 @@ errors in both (Pintelon and Schoukens 2012).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 import numpy as np
 from scipy import special
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
+from dynident.core.errors import ComputationError, InputError
+from dynident.core.words import format_entry, format_number, format_table
 from dynident.filters.harmonics import Complex, differentiate_harmonics, sum_harmonics
 from dynident.recording.periods import HIGHEST
 from dynident.recording.prepare import prepare
@@ -29,6 +30,7 @@ from dynident.recording.recording import Recording
 
 NAMES = ("Ia", "fv", "fc", "M", "G", "c", "T")
 """Rotor, friction, the link's inertia, gravity's slope; compliance 1/K, and D/K."""
+UNITS = ("kg m^2", "Nm s/rad", "Nm", "kg m^2", "Nm/rad", "rad/Nm", "s")
 UNLIKE = 3.0
 """Misfit from which a joint is not two masses, whatever tells it from one."""
 NORMAL = 1.96
@@ -43,6 +45,10 @@ WIDER = 2.0
 """Times the top of the band up to which the speed counts, whose sign friction has."""
 BEYOND = 2.0
 """Times the top of the band up to which an antiresonance is sought."""
+PAST = 1.25
+"""Times the antiresonance up to which the motor is shaken at the least."""
+WANTED = 1.5
+"""The same of a motion that is asked for."""
 NEAR = 3.0
 """Standard deviations of a speed from zero within which its sign is left open."""
 ROUNDS = 8
@@ -55,6 +61,8 @@ class Resonance:
 
     Attributes
     ----------
+    log, joint : str
+        Their names.
     lines : int
         Frequencies that count.
     values, std : ndarray, shape (7,)
@@ -72,6 +80,7 @@ class Resonance:
         That of so much less error with a spring if there were none.
     """
 
+    log: str
     joint: str
     lines: int
     values: Array
@@ -100,6 +109,26 @@ class Resonance:
             f"damping {self.damping[0]:.3g} ± {self.damping[1]:.2g} Nm s/rad, antiresonance "
             f"{self.antiresonance:.3g} Hz, resonance {self.resonance:.3g} Hz"
         )
+
+    @property
+    def summary(self) -> str:
+        """The answer and its values, as text."""
+        fit = f"{self.misfit:.3g} times the noise, {self.stiff_misfit:.3g} of one mass"
+        lines = [*format_entry("log", self.log), *format_entry("spring", self.words)]
+        lines += [*format_entry("misfit", f"{fit}, of {self.lines} lines"), ""]
+        columns = [
+            ("value", [format_number(value) for value in self.values]),
+            ("std", [format_number(value, 2) for value in self.std]),
+            ("unit", list(UNITS)),
+        ]
+        return "\n".join([*lines, *format_table("parameter", NAMES, columns)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain data."""
+        known = asdict(self)
+        pairs = zip(NAMES, known.pop("values").tolist(), known.pop("std").tolist(), strict=True)
+        parameters = [{"name": name, "value": value, "std": std} for name, value, std in pairs]
+        return {**known, "told": self.supported, "words": self.words, "parameters": parameters}
 
 
 @dataclass(frozen=True)
@@ -154,6 +183,8 @@ def find_resonance(
     ------
     InputError
         When the log does not repeat, or fewer lines than parameters are excited.
+    ComputationError
+        When there seems to be a spring whose antiresonance the motor was not shaken beyond.
     """
     from scipy.optimize import least_squares  # a quarter of a second that few runs need
 
@@ -181,14 +212,31 @@ def find_resonance(
     fall = (2.0 * stiff - 4.0 * best.cost) / max(1.0, misfit)
     chance = float(special.chdtrc(3, max(fall, 0.0)))
     wide = NORMAL * float(std[5]) if chance < SURE else np.inf
-    return Resonance(
-        name, len(lines.s), values, std,
+    found = Resonance(
+        log.name, name, len(lines.s), values, std,
         (float(1.0 / c), float(std[5] / c**2)), (float(T / c), damping),
         (float(c - wide), float(c + wide)),
         float(np.sqrt(abs(1.0 / (c * inertia))) / (2.0 * np.pi)),
         float(np.sqrt(abs((1.0 / inertia + 1.0 / rotor) / c)) / (2.0 * np.pi)),
         float(misfit), float(2.0 * stiff / (lacking + 3)), chance,
     )  # fmt: skip
+    if found.supported:
+        refuse_beyond_lines(found, band[0], float(np.abs(lines.s[-1])) / (2.0 * np.pi))
+    return found
+
+
+def refuse_beyond_lines(found: Resonance, bottom: float, top: float) -> None:
+    """Refuse a spring of which the lines up to the top have but the side below [Hz]."""
+    if PAST * found.antiresonance <= top:
+        return
+    near = found.antiresonance < BEYOND * top
+    swings = f"about {found.antiresonance:.3g}" if near else f"more than {BEYOND * top:.3g}"
+    wanted = WANTED * min(found.antiresonance, BEYOND * top)
+    raise ComputationError(
+        f"{found.log}: {found.joint} seems to have an antiresonance of {swings} Hz, and is shaken "
+        f"up to {top:.3g} Hz; a multisine from {bottom:.3g} to {wanted:.3g} Hz tells its spring, "
+        f"logged at {wanted / HIGHEST:.0f} Hz or more"
+    )
 
 
 def collect_lines(

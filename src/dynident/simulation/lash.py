@@ -16,41 +16,14 @@ from dynident.core.errors import InputError
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.parameters import Attached
 from dynident.dynamics.structure import Structure
-from dynident.friction.kernel import BY_POSITION, BY_SPEED, BY_STATE, VALUE, At
-from dynident.friction.model import FrictionModel, Linear, Shape
+from dynident.friction.gap import ONSET, STIFFNESS, gap
 from dynident.friction.names import split_friction_names
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
 
 BACKLASH = "backlash"
-STIFFNESS, ONSET, SETTLING = 2e3, 2e-4, 4e-3
-"""Of flanks that touch [Nm/rad or N/m]: a load of 1 Nm bends them by less than a hobby servo's
-encoder shows."""
 UNLOADED = 1e-6
 """Bending of a flank under a weight that leaves a motor where it is, in the middle [rad or m]."""
-WIDEST = 1.0
-"""[rad or m]"""
-
-
-def fill_gap_torque(at: At, shape: Array, z: Array, out: Array) -> None:
-    """``f(d + T dd/dt)``: zero in the gap, and rising by a parabola at its ends."""
-    way = at.position + SETTLING * at.speed
-    side = 1.0 if way > 0.0 else -1.0
-    into = abs(way) - 0.5 * shape[0]
-    if into <= 0.0:
-        return
-    slope = min(into / ONSET, 1.0)
-    out[0, VALUE] = side * slope * (into - 0.5 * slope * ONSET)
-    out[0, BY_POSITION] = slope
-    out[0, BY_SPEED] = SETTLING * slope
-    out[0, BY_STATE] = -0.5 * side * slope
-
-
-def gap() -> FrictionModel:
-    """``kb f(d)``, d the way by which a link is ahead of its motor."""
-    linear = (Linear("kb", "Nm/rad", positive=True),)
-    width = Shape("width", "rad", 0.0, 0.0, WIDEST)
-    return FrictionModel(linear, (width,), fill_gap_torque)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ from dynident.fit.figures import check_lowpass
 from dynident.fit.json import read_document
 from dynident.fit.logs import LogsGone, Use
 from dynident.fit.result import ValidationFigures
+from dynident.fit.zoo import find_zoo_entry
 from dynident.methods import TORQUE_FREE
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples
@@ -27,7 +28,6 @@ from dynident.regression.problem import Problem
 from dynident.regression.standing import check_bearing
 from dynident.report.difference import Difference
 from dynident.report.fit import Fit, restore_fit
-from dynident.report.zoo import find_zoo_entry
 from dynident.robot.mjcf import list_model_files
 from dynident.robot.model import Robot
 from dynident.study.study import (
@@ -119,7 +119,7 @@ def read_zoo(name: str) -> Fit:
     Parameters
     ----------
     name : str
-        Of `dynident.report.zoo.ZOO`; ``dynident zoo`` lists them.
+        Of `dynident.fit.zoo.ZOO`; ``dynident zoo`` lists them.
 
     Returns
     -------

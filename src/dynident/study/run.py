@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from dynident.core.options import collect_options, read_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.side_by_side import Runner, choose_engine
 from dynident.core.threads import limit_to_one_thread
-from dynident.decide.decision import Deciding
+from dynident.decide.decision import BANDWIDTH, Deciding, Decision
 from dynident.methods import TORQUE_FREE
 from dynident.methods.options import (
     SIMULATION,
@@ -20,6 +21,8 @@ from dynident.methods.options import (
     list_option_names,
     refuse_idle_engine,
 )
+from dynident.recording.prepare import describe_assumed_bandwidth
+from dynident.regression.problem import Problem
 from dynident.report.fit import Fit
 from dynident.simulation.rollout import prepare_rollouts
 from dynident.study.constraints import build_constraints
@@ -113,8 +116,17 @@ def run_study(study: Study, progress: Progress = ignore_progress, *, engine: Run
         )
         return replace(again, warnings=(words, *again.warnings))
     settings = {**result.settings, "decided": [asdict(decision) for decision in decisions]}
-    warnings = (*tell_law_delay(study, result), *warnings, *result.warnings)
+    settled = list_settled_notes(problem, decisions)
+    told = (words for words in result.warnings if words not in settled)
+    warnings = (*tell_law_delay(study, result), *warnings, *told)
     return replace(result, timings=timings, study=study, settings=settings, warnings=warnings)
+
+
+def list_settled_notes(problem: Problem, decisions: Sequence[Decision]) -> list[str]:
+    """What preparation says of a bandwidth that is assumed, where the logs decided for it since."""
+    if all(each.what != BANDWIDTH for each in decisions):
+        return []
+    return [describe_assumed_bandwidth(log.name, max(log.bandwidth)) for log in problem.samples]
 
 
 def collect_study_options(study: Study) -> dict[str, Any]:
