@@ -348,7 +348,7 @@ def conclude(scene: Scene, found: Told, proviso: str) -> tuple[Finding, Reading]
 
 
 def find_unnoticed_spring(scene: Scene) -> tuple[Finding, Reading] | None:
-    """A spring that is sure, where what is left with it is noise."""
+    """A spring that is sure and worth it, where what is left with it is noise."""
     spring = find_sure_spring(scene)
     if spring is None:
         return None
@@ -359,6 +359,8 @@ def find_unnoticed_spring(scene: Scene) -> tuple[Finding, Reading] | None:
         return None
     errors = scene.problem.errors(spring.beta), read.problem.errors(after)
     before, left = (100.0 * average_errors(each) for each in errors)
+    if left > limit.WORTH_SURE * before:
+        return None
     log = scene.log.name
     found = Finding(log, told.diagnosis, told.what, told.mend, before, left, error=spring.error)
     return found, told.reading

@@ -134,7 +134,7 @@ def keep_best_suspects(suspects: list[tuple[Array, Suspicion]]) -> list[tuple[Ar
     """
     found: dict[tuple[str, bool], list[tuple[Array, Suspicion]]] = {}
     for each in sorted(suspects, key=lambda s: average_errors(s[0])):
-        own = found.setdefault((each[1].diagnosis, bool(np.all(each[1].reading.touched))), [])
+        own = found.setdefault((each[1].diagnosis, each[1].turns_all), [])
         if len(own) < limit.MOST_OF_A_KIND:
             own.append(each)
     return sorted(
