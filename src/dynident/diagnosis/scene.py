@@ -303,6 +303,11 @@ class Scene:
         count, beside = self.motion.count, self.others.problem
         return LeastSquares(self.base, factors, sides, rests, count, self.blur, sizes, beside)
 
+    @cached_property
+    def loud(self) -> Booleans:
+        """Groups of the log and of those beside it whose torques more than noise is most of."""
+        return np.concatenate([each.blur for each in (self, *self.beside)]) < limit.DROWNED
+
     @property
     def borne(self) -> Array:
         """Squares of the motors' torques where contacts take most of them, shape (groups,).

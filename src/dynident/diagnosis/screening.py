@@ -44,7 +44,7 @@ def screen_suspects(
         (average_errors(errors), suspicion)
         for suspicion, errors in zip(moved, evaluate_free_errors(reads, brief), strict=True)
         if errors is not None
-        and is_clearly_better(errors, rough, suspicion, apart, suspicion.measure is not None)
+        and is_clearly_better(brief, errors, rough, suspicion, apart, suspicion.measure is not None)
         and np.all(errors <= allowed)
     ]
     hopeful.sort(key=lambda each: each[0])
@@ -61,7 +61,7 @@ def screen_suspects(
         for errors, suspicion in left
         if errors is not None
         and np.all(errors <= allowed)
-        and is_clearly_better(errors, before, suspicion, apart, suspicion.measure is not None)
+        and is_clearly_better(scene, errors, before, suspicion, apart, suspicion.measure is not None)
         and settles_contradictions(errors, before, apart, suspicion.freedom)
     ]
     return keep_best_suspects(found)
@@ -97,19 +97,25 @@ def choose_worth(suspicion: Suspicion, apart: float | None, sure: bool) -> float
 
 
 def is_clearly_better(
-    errors: Array, before: Array, suspicion: Suspicion, apart: float | None, sure: bool
+    scene: Scene, errors: Array, before: Array, suspicion: Suspicion, apart: float | None, sure: bool
 ) -> bool:
-    """Whether errors are clearly smaller: on the whole, or of a joint without loss to others.
+    """Whether errors are clearly smaller, and not much larger of any joint.
 
-    A joint does not do where many numbers were fitted, nor for a clock, which is that of all.
+    That is on the whole; of the joints whose torques are not mostly noise; or of one joint, but not
+    where many numbers were fitted, nor for a clock, which is that of all.
     """
-    if average_errors(errors) <= choose_worth(suspicion, apart, sure) * average_errors(before):
+    worth = choose_worth(suspicion, apart, sure)
+    if average_errors(errors) <= worth * average_errors(before):
+        return True
+    if not np.all(errors <= 1.1 * before + limit.SOUND):
+        return False
+    loud = scene.loud
+    if scene.plain and average_errors(errors[loud]) < worth * average_errors(before[loud]):
         return True
     if suspicion.freedom > 1 or suspicion.rate is not None:
         return False
     share = limit.CLEAR_SIGN if suspicion.reading.turns_torques else limit.CLEAR
-    clear = np.any((errors <= share * before) & (before > limit.SOUND))
-    return bool(clear and np.all(errors <= 1.1 * before + limit.SOUND))
+    return bool(np.any((errors <= share * before) & (before > limit.SOUND)))
 
 
 def settles_contradictions(errors: Array, before: Array, apart: float | None, freedom: int) -> bool:
