@@ -344,7 +344,7 @@ def find_other_side(s: Scene) -> Suspicion | None:
     sides = DIAGNOSES["torque side"]
     case = Case(s, np.zeros(s.base.count), np.zeros(s.n), frozenset())
     for each in sides.suspect(case) if sides.applies(s) else ():
-        if is_near_one(measure_file_scale(each.reading.of(s)).every):
+        if is_near_one(measure_file_torque(each.reading.of(s))):
             return each
     return None
 
