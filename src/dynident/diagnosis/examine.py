@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynident.control.controller import Controller
-from dynident.core.arrays import Array, Booleans
+from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.threads import limit_to_one_thread
 from dynident.diagnosis import thresholds as limit
@@ -486,7 +486,9 @@ def fit_suspects(case: Case, thorough: bool, apart: float | None) -> list[Explai
         except ComputationError:
             continue
         clear = (
-            is_clearly_better(scene, left, errors, suspicion, apart, suspicion.sure > limit.SURE)
+            is_clearly_better(
+                left, errors, suspicion, apart, suspicion.sure > limit.SURE, scene.loud
+            )
             and average_errors(left[: scene.groups]) < limit.UNRELATED
         )
         lost = scene.plain and has_unrelated_joints(scene, left, suspicion)

@@ -305,8 +305,9 @@ class Scene:
 
     @cached_property
     def loud(self) -> Booleans:
-        """Groups of the log and of those beside it whose torques more than noise is most of."""
-        return np.concatenate([each.blur for each in (self, *self.beside)]) < limit.DROWNED
+        """Groups of all logs of which noise is little, if they are joints' torques; else all."""
+        blur = np.concatenate([each.blur for each in (self, *self.beside)])
+        return np.asarray((blur < limit.DROWNED) | (not self.plain))
 
     @property
     def borne(self) -> Array:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Booleans
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.scene import Scene
 from dynident.diagnosis.suspicion import Reading, Suspicion
@@ -33,7 +33,7 @@ def screen_suspects(
     apart : float or None
         See `examine.find_best_explanation`.
     """
-    brief = scene.brief
+    brief, loud = scene.brief, scene.loud
     moved = [each for each in suspects if each.reading.change and not each.reading.slowness]
     fewer = average_errors(brief.problem.free_errors()) / max(
         average_errors(scene.problem.free_errors()), NO_ERROR
@@ -44,7 +44,7 @@ def screen_suspects(
         (average_errors(errors), suspicion)
         for suspicion, errors in zip(moved, evaluate_free_errors(reads, brief), strict=True)
         if errors is not None
-        and is_clearly_better(brief, errors, rough, suspicion, apart, suspicion.measure is not None)
+        and is_clearly_better(errors, rough, suspicion, apart, suspicion.measure is not None, loud)
         and np.all(errors <= allowed)
     ]
     hopeful.sort(key=lambda each: each[0])
@@ -61,7 +61,7 @@ def screen_suspects(
         for errors, suspicion in left
         if errors is not None
         and np.all(errors <= allowed)
-        and is_clearly_better(scene, errors, before, suspicion, apart, suspicion.measure is not None)
+        and is_clearly_better(errors, before, suspicion, apart, suspicion.measure is not None, loud)
         and settles_contradictions(errors, before, apart, suspicion.freedom)
     ]
     return keep_best_suspects(found)
@@ -97,20 +97,24 @@ def choose_worth(suspicion: Suspicion, apart: float | None, sure: bool) -> float
 
 
 def is_clearly_better(
-    scene: Scene, errors: Array, before: Array, suspicion: Suspicion, apart: float | None, sure: bool
+    errors: Array,
+    before: Array,
+    suspicion: Suspicion,
+    apart: float | None,
+    sure: bool,
+    loud: Booleans | slice = slice(None),
 ) -> bool:
-    """Whether errors are clearly smaller, and not much larger of any joint.
+    """Whether errors are clearly smaller: on the whole, or of some without loss to the others.
 
-    That is on the whole; of the joints whose torques are not mostly noise; or of one joint, but not
-    where many numbers were fitted, nor for a clock, which is that of all.
+    These are the `loud` groups, in which there is much to explain, or one joint; but not where many
+    numbers were fitted, nor for a clock, which is that of all.
     """
     worth = choose_worth(suspicion, apart, sure)
     if average_errors(errors) <= worth * average_errors(before):
         return True
     if not np.all(errors <= 1.1 * before + limit.SOUND):
         return False
-    loud = scene.loud
-    if scene.plain and average_errors(errors[loud]) < worth * average_errors(before[loud]):
+    if average_errors(errors[loud]) < worth * average_errors(before[loud]):
         return True
     if suspicion.freedom > 1 or suspicion.rate is not None:
         return False

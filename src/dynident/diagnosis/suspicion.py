@@ -155,8 +155,8 @@ class Suspicion:
     def turns_all(self) -> bool:
         """Whether it reads the torques, or the positions, of all joints otherwise."""
         touched = self.reading.touched
-        signs = () if self.mending is None else self.mending.signs("q", len(touched))
-        return bool(np.all(touched) or (len(signs) and np.all(signs < 0.0)))
+        signs = (self.mending or Mending()).signs("q", len(touched))
+        return bool(np.all(touched) or np.all(signs < 0.0))
 
     @property
     def lines(self) -> tuple[str, ...]:
