@@ -287,6 +287,8 @@ def test_joints_that_are_mostly_noise_hide_none_in_which_there_is_much_to_explai
     stepped = Suspicion("gain step", "", Reading.plain(5), freedom=2)
     assert not is_clearly_better(left, before, stepped, None, False)
     assert is_clearly_better(left, before, stepped, None, False, loud)
+    rippled = replace(stepped, freedom=15)  # of a log at 30 Hz of an iCub, that was sound
+    assert not is_clearly_better(0.97 * left, before, rippled, None, False, loud)
     worse = np.append(left[:-1], 1.2 * left[-1])
     assert not is_clearly_better(worse, before, stepped, None, False, loud)
 

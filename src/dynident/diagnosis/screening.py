@@ -106,13 +106,14 @@ def is_clearly_better(
 ) -> bool:
     """Whether errors are clearly smaller: on the whole, or of some without loss to the others.
 
-    These are the `loud` groups, in which there is much to explain, or one joint; but not where many
-    numbers were fitted, nor for a clock, which is that of all.
+    These are the `loud` groups, in which there is much to explain, unless more numbers were fitted
+    than one thing has; or one joint, but not for a clock, which is that of all.
     """
     worth = choose_worth(suspicion, apart, sure)
     if average_errors(errors) <= worth * average_errors(before):
         return True
-    if not np.all(errors <= 1.1 * before + limit.SOUND):
+    few = suspicion.freedom <= MOST_OF_AN_EFFECT
+    if not few or not np.all(errors <= 1.1 * before + limit.SOUND):
         return False
     if average_errors(errors[loud]) < worth * average_errors(before[loud]):
         return True
