@@ -24,9 +24,18 @@ from dynident.diagnosis.diagnoses import (
     has_corner,
     place_columns,
 )
-from dynident.diagnosis.examine import Explained, examine, rank_explanations
+from dynident.diagnosis.examine import (
+    Explained,
+    examine,
+    has_unrelated_joints,
+    rank_explanations,
+)
 from dynident.diagnosis.scene import take_scene
-from dynident.diagnosis.screening import evaluate_free_errors, is_clearly_better
+from dynident.diagnosis.screening import (
+    evaluate_free_errors,
+    is_clearly_better,
+    keep_best_suspects,
+)
 from dynident.diagnosis.signs import Sign, estimate_smallest_step, find_signs
 from dynident.diagnosis.spectra import measure_smoothing
 from dynident.diagnosis.springs import (
@@ -34,7 +43,13 @@ from dynident.diagnosis.springs import (
     find_sure_spring,
     fit_under_constraints,
 )
-from dynident.diagnosis.suspicion import Case, Reading, Suspicion, fit_consistent_model
+from dynident.diagnosis.suspicion import (
+    Case,
+    Reading,
+    Suspicion,
+    fit_consistent_model,
+    make_mendable_suspicion,
+)
 from dynident.diagnosis.thresholds import BLUR, SURE
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
@@ -264,6 +279,45 @@ def test_a_joint_that_no_model_explains_hides_no_other():
     turned = Suspicion("position sign", "", Reading.plain(3, lambda scene: scene))
     assert is_clearly_better(own, np.array([0.4, 0.4, 0.85]), turned, None, False)
     assert not is_clearly_better(own, np.array([0.02, 0.03, 0.9]), turned, None, False)
+
+
+def test_joints_that_are_mostly_noise_hide_none_in_which_there_is_much_to_explain():
+    before, loud = np.array([0.3, 0.2, 0.7, 0.8, 0.9]), np.array([True, True, False, False, False])
+    left = before * [0.65, 0.65, 1.0, 1.0, 1.0]  # 84 % of all, 65 % of the two
+    stepped = Suspicion("gain step", "", Reading.plain(5), freedom=2)
+    assert not is_clearly_better(left, before, stepped, None, False)
+    assert is_clearly_better(left, before, stepped, None, False, loud)
+    rippled = replace(stepped, freedom=15)  # of a log at 30 Hz of an iCub, that was sound
+    assert not is_clearly_better(0.97 * left, before, rippled, None, False, loud)
+    worse = np.append(left[:-1], 1.2 * left[-1])
+    assert not is_clearly_better(worse, before, stepped, None, False, loud)
+
+
+def test_all_positions_turned_are_looked_at_beside_single_ones():
+    """They leave what the log does unless bodies are consistent, so that others seem better."""
+    suspects = [
+        make_mendable_suspicion("position sign", "", Mending(sign={"q": sign}), 3)
+        for sign in ((-1.0, 1.0, 1.0), (1.0, -1.0, 1.0), (1.0, 1.0, -1.0), -1.0)
+    ]
+    ranked = [(np.full(3, 0.1 + 0.1 * k), own) for k, own in enumerate(suspects)]
+    kept = [own for _, own in keep_best_suspects(ranked)]
+    assert kept == [suspects[0], suspects[1], suspects[3]]
+
+
+def test_one_number_for_all_torques_is_of_no_joint_by_itself(base, sound):
+    """A joint that nothing explains beside another log refutes what is said of that joint alone."""
+    scene = take_scene(base, prepare(sound, 10.0))
+    left = np.array([0.05, 0.05, 2.0, 0.05])
+    others = np.array([0.05, 0.05, 0.8, 0.05])
+    for torque, freedom, lost in (
+        (-np.eye(N), 0, False),
+        (0.5 * np.eye(N), 1, False),
+        (0.5 * np.eye(N), N, True),
+        (np.diag([1.0, 1.0, -1.0, 1.0]), 0, True),
+        (np.diag([-1.0, 1.0, 1.0, 1.0]), 0, False),
+    ):
+        told = Suspicion("", "", Reading(torque, np.zeros(N)), freedom=freedom)
+        assert has_unrelated_joints(scene, np.append(left, others), told) == lost
 
 
 def test_readings_about_as_good_are_told_apart_by_what_any_bodies_leave(sound):
@@ -644,6 +698,14 @@ def test_a_spring_that_bodies_could_be_is_told_by_the_file(base, sound):
     assert "if the robot file's inertials are right" in found.suspicion(s).what
     assert [f.diagnosis for f in examine(known, [prepare(pulled, 10.0)])[0]] == ["spring"]
     assert find_sure_spring(take_scene(base, prepare(pulled, 10.0))) is None  # bodies could be it
+
+
+def test_a_spring_that_is_sure_but_leaves_the_error_as_it_was_is_no_finding(base, sound):
+    for stiffness, named in ((0.3, False), (1.0, True)):
+        pulled = replace(sound, tau=sound.tau + stiffness * (np.arange(N) == 1) * sound.q)
+        log = prepare(pulled, 10.0)
+        assert find_sure_spring(take_scene(base, log)).joint == 1
+        assert [f.diagnosis for f in findings(base, pulled)] == ["spring"] * named
 
 
 def test_rotors_are_not_taken_for_a_scale_of_the_file():

@@ -11,11 +11,16 @@ import toy
 from robots import urdf
 
 from dynident import api, load_robot, read_log
-from dynident.diagnosis.by_file import find_zero, name_missing_bodies
+from dynident.diagnosis.by_file import find_other_side, find_zero, name_missing_bodies
 from dynident.diagnosis.examine import examine
 from dynident.diagnosis.scene import take_scene
 from dynident.diagnosis.signs import STILL, find_signs
-from dynident.diagnosis.sized import build_delay_family, build_offset_family, measure_size
+from dynident.diagnosis.sized import (
+    build_delay_family,
+    build_offset_family,
+    measure_size,
+    suspect_size,
+)
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.recording.prepare import prepare
@@ -57,6 +62,8 @@ def test_torques_without_the_weight_or_the_bodies_are_named(scene):
     idim, motion = scene.base.idim, scene.logged
     weightless = scene.driven(scene.torque - ask_of_bodies(idim, motion, 0.0))
     assert name_missing_bodies(weightless) == "gravity"
+    units = np.array([2.0, 0.2, 0.2, 2.0])  # of the two that bear weight, little of what moves them
+    assert name_missing_bodies(scene.driven(units * scene.torque)) is None
     outside = scene.driven(scene.torque - 0.9 * ask_of_bodies(idim, motion))
     assert name_missing_bodies(outside) is None  # a tenth of all of them is another unit
     outside = scene.driven(scene.torque - SHARES * ask_of_bodies(idim, motion))
@@ -96,6 +103,20 @@ def test_torques_of_the_motors_are_named_by_the_gears_that_the_file_has(sound):
     assert found.diagnosis == "torque side"
     assert found.what.startswith("the torques are those of the motors, not of the joints")
     assert examine(geared, [prepare(sound, 10.0)])[0] == ()
+
+
+def test_gears_that_are_alike_are_told_from_a_unit_by_their_size_alone(sound):
+    for gears, side in (
+        (100.0, True),
+        (150.0, False),
+        (np.array([150.0, 140.0, 60.0, 120.0]), True),
+    ):
+        reduction = np.diag(np.broadcast_to(gears, N))
+        robot = replace(toy.arm(N), drives=Drives(np.eye(N), reduction, np.zeros(N), np.ones(N)))
+        scale = 0.01 if np.ndim(gears) == 0 else 1.0 / gears
+        log = prepare(replace(sound, tau=scale * sound.tau), 10.0)
+        scene = take_scene(base_parameters(build_idim(robot)), log, most=FEW)
+        assert (find_other_side(scene) is not None) == side
 
 
 def test_counts_are_named(sound):
@@ -173,6 +194,25 @@ def test_a_size_is_as_unsure_as_what_the_model_lacks(scene):
         size, _, error = measure_size(s, family, family.next(s, np.zeros(1), 3))
         off.append(float(size[0] / error[0]))
     assert np.sqrt(np.mean(np.square(off))) < 2.0
+
+
+@pytest.mark.measured
+def test_a_size_is_sought_until_it_settles(measured):
+    """What a joint is left with, and so its weight, changes with a delay of a LWR4+."""
+    folder = measured("lwr4")
+    robot = load_robot(folder / "kuka_lwr4.urdf")
+    columns = {"time": "times", "q": "positions_*", "tau": "torques_*"}
+    log = read_log(folder / "measurements_3.npz", robot, columns=columns)
+    late = replace(log, tau=late_by(log.tau, round(0.02 * log.rate)))
+    s = take_scene(base_parameters(build_idim(robot)), prepare(late, 10.0), most=FEW)
+    family = build_delay_family(np.ones((s.n, 1)))
+    told = next(suspect_size(s, family, np.array([0.035]))).measure(s)
+    again = family.next(s, np.array([told.mending.delay]), 1)
+    assert abs(again[0] - told.mending.delay) < 0.1 * told.error
+
+
+def late_by(signal, samples):
+    return np.concatenate([np.repeat(signal[:1], samples, axis=0), signal[:-samples]])
 
 
 def test_a_zero_that_is_far_off_has_two_numbers_and_that_of_a_last_joint_is_not_told(scene):

@@ -115,7 +115,9 @@ def name_missing_bodies(s: Scene) -> Missing | None:
     if np.median(most[heavy]) > limit.BORNE or not np.any(tells):
         return None
     if np.median(of_motion[tells]) > limit.MOVED:
-        return "gravity"
+        own = heavy & tells  # in another unit they have as little of what moves them
+        little = np.median(most[own] / np.abs(of_motion[own])) <= limit.BORNE if any(own) else True
+        return "gravity" if little else None
     case = Case(s, np.zeros(s.base.count), np.zeros(s.n), frozenset(range(s.n)))
     units = (each.reading.of(s) for each in DIAGNOSES["position unit"].suspect(case))
     in_units = measure_file_torque(s) > 0.0 or any(
@@ -334,17 +336,23 @@ class FileScale:
         return Suspicion(name, what, reading, freedom=1, advice=advice)
 
 
-def is_near_one(times: float) -> bool:
+def is_near_one(times: float, most: float = limit.BEYOND) -> bool:
     """Whether torques are about what the file's inertials ask for."""
-    return 1.0 / limit.BEYOND <= abs(times) <= limit.BEYOND
+    return 1.0 / most <= abs(times) <= most
 
 
 def find_other_side(s: Scene) -> Suspicion | None:
-    """The side of the gears on which torques are about what the file's inertials ask for."""
+    """The side of the gears on which torques are about what the file's inertials ask for.
+
+    Of gears that are alike only their size tells a side from a unit, and has to agree better.
+    """
     sides = DIAGNOSES["torque side"]
     case = Case(s, np.zeros(s.base.count), np.zeros(s.n), frozenset())
+    told = measure_shares(s, np.sum(split_file_torque(s), axis=0)[None]).told > limit.SEEN
     for each in sides.suspect(case) if sides.applies(s) else ():
-        if is_near_one(measure_file_scale(each.reading.of(s)).every):
+        gears = np.diag(each.reading.torque)[told]
+        most = limit.AGREEING if np.allclose(gears, gears[:1]) else limit.BEYOND
+        if is_near_one(measure_file_torque(each.reading.of(s)), most):
             return each
     return None
 

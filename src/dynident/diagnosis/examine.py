@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynident.control.controller import Controller
-from dynident.core.arrays import Array, Booleans
+from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.threads import limit_to_one_thread
 from dynident.diagnosis import thresholds as limit
@@ -348,7 +348,7 @@ def conclude(scene: Scene, found: Told, proviso: str) -> tuple[Finding, Reading]
 
 
 def find_unnoticed_spring(scene: Scene) -> tuple[Finding, Reading] | None:
-    """A spring that is sure, where what is left with it is noise."""
+    """A spring that is sure and worth it, where what is left with it is noise."""
     spring = find_sure_spring(scene)
     if spring is None:
         return None
@@ -359,6 +359,8 @@ def find_unnoticed_spring(scene: Scene) -> tuple[Finding, Reading] | None:
         return None
     errors = scene.problem.errors(spring.beta), read.problem.errors(after)
     before, left = (100.0 * average_errors(each) for each in errors)
+    if left > limit.WORTH_SURE * before:
+        return None
     log = scene.log.name
     found = Finding(log, told.diagnosis, told.what, told.mend, before, left, error=spring.error)
     return found, told.reading
@@ -484,10 +486,12 @@ def fit_suspects(case: Case, thorough: bool, apart: float | None) -> list[Explai
         except ComputationError:
             continue
         clear = (
-            is_clearly_better(left, errors, suspicion, apart, suspicion.sure > limit.SURE)
+            is_clearly_better(
+                left, errors, suspicion, apart, suspicion.sure > limit.SURE, scene.loud
+            )
             and average_errors(left[: scene.groups]) < limit.UNRELATED
         )
-        lost = scene.plain and has_unrelated_joints(scene, left, suspicion.reading.touched)
+        lost = scene.plain and has_unrelated_joints(scene, left, suspicion)
         if clear and not lost and settles_contradictions(left, errors, apart, suspicion.freedom):
             found.append(Explained(suspicion, left, read))
     return found
@@ -537,11 +541,17 @@ def find_bad_joints(
     return poor, bool(poor) or bool(first and average_errors(errors[:first]) >= limit.POOR)
 
 
-def has_unrelated_joints(scene: Scene, left: Array, touched: Booleans) -> bool:
-    """Whether a reading leaves a torque unexplained that it changes, or that other logs explain."""
+def has_unrelated_joints(scene: Scene, left: Array, suspicion: Suspicion) -> bool:
+    """Whether a reading leaves a torque unexplained that it changes, or that other logs explain.
+
+    What has one number for all joints, or none, is of no joint by itself.
+    """
     own, *others = left.reshape(-1, scene.n)
     most = limit.UNRELATED + scene.blur
     known = np.min(others, axis=0) < limit.UNRELATED if others else np.zeros(scene.n, dtype=bool)
+    touched = suspicion.reading.touched
+    if suspicion.freedom <= 1 and np.all(touched):
+        touched = np.zeros_like(touched)
     return bool(np.any((own >= most) & (touched | known)))
 
 
@@ -574,8 +584,7 @@ def has_only_quiet_gains(scene: Scene, before: Array, after: Array) -> bool:
     """Whether no joint gains but those of next to no torque for their drives, and these little."""
     if not scene.plain:
         return False
-    loud = np.concatenate([s.blur for s in (scene, *scene.beside)]) < limit.DROWNED
-    least = np.where(loud, limit.WORTH_AGAINST, limit.LOUDLY)
+    least = np.where(scene.loud, limit.WORTH_AGAINST, limit.LOUDLY)
     return not np.any(after < least * before)
 
 

@@ -303,6 +303,12 @@ class Scene:
         count, beside = self.motion.count, self.others.problem
         return LeastSquares(self.base, factors, sides, rests, count, self.blur, sizes, beside)
 
+    @cached_property
+    def loud(self) -> Booleans:
+        """Groups of all logs of which noise is little, if they are joints' torques; else all."""
+        blur = np.concatenate([each.blur for each in (self, *self.beside)])
+        return np.asarray((blur < limit.DROWNED) | (not self.plain))
+
     @property
     def borne(self) -> Array:
         """Squares of the motors' torques where contacts take most of them, shape (groups,).

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Booleans
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.scene import Scene
 from dynident.diagnosis.suspicion import Reading, Suspicion
@@ -33,7 +33,7 @@ def screen_suspects(
     apart : float or None
         See `examine.find_best_explanation`.
     """
-    brief = scene.brief
+    brief, loud = scene.brief, scene.loud
     moved = [each for each in suspects if each.reading.change and not each.reading.slowness]
     fewer = average_errors(brief.problem.free_errors()) / max(
         average_errors(scene.problem.free_errors()), NO_ERROR
@@ -44,7 +44,7 @@ def screen_suspects(
         (average_errors(errors), suspicion)
         for suspicion, errors in zip(moved, evaluate_free_errors(reads, brief), strict=True)
         if errors is not None
-        and is_clearly_better(errors, rough, suspicion, apart, suspicion.measure is not None)
+        and is_clearly_better(errors, rough, suspicion, apart, suspicion.measure is not None, loud)
         and np.all(errors <= allowed)
     ]
     hopeful.sort(key=lambda each: each[0])
@@ -61,7 +61,7 @@ def screen_suspects(
         for errors, suspicion in left
         if errors is not None
         and np.all(errors <= allowed)
-        and is_clearly_better(errors, before, suspicion, apart, suspicion.measure is not None)
+        and is_clearly_better(errors, before, suspicion, apart, suspicion.measure is not None, loud)
         and settles_contradictions(errors, before, apart, suspicion.freedom)
     ]
     return keep_best_suspects(found)
@@ -97,19 +97,30 @@ def choose_worth(suspicion: Suspicion, apart: float | None, sure: bool) -> float
 
 
 def is_clearly_better(
-    errors: Array, before: Array, suspicion: Suspicion, apart: float | None, sure: bool
+    errors: Array,
+    before: Array,
+    suspicion: Suspicion,
+    apart: float | None,
+    sure: bool,
+    loud: Booleans | slice = slice(None),
 ) -> bool:
-    """Whether errors are clearly smaller: on the whole, or of a joint without loss to others.
+    """Whether errors are clearly smaller: on the whole, or of some without loss to the others.
 
-    A joint does not do where many numbers were fitted, nor for a clock, which is that of all.
+    These are the `loud` groups, in which there is much to explain, unless more numbers were fitted
+    than one thing has; or one joint, but not for a clock, which is that of all.
     """
-    if average_errors(errors) <= choose_worth(suspicion, apart, sure) * average_errors(before):
+    worth = choose_worth(suspicion, apart, sure)
+    if average_errors(errors) <= worth * average_errors(before):
+        return True
+    few = suspicion.freedom <= MOST_OF_AN_EFFECT
+    if not few or not np.all(errors <= 1.1 * before + limit.SOUND):
+        return False
+    if average_errors(errors[loud]) < worth * average_errors(before[loud]):
         return True
     if suspicion.freedom > 1 or suspicion.rate is not None:
         return False
     share = limit.CLEAR_SIGN if suspicion.reading.turns_torques else limit.CLEAR
-    clear = np.any((errors <= share * before) & (before > limit.SOUND))
-    return bool(clear and np.all(errors <= 1.1 * before + limit.SOUND))
+    return bool(np.any((errors <= share * before) & (before > limit.SOUND)))
 
 
 def settles_contradictions(errors: Array, before: Array, apart: float | None, freedom: int) -> bool:
@@ -134,7 +145,7 @@ def keep_best_suspects(suspects: list[tuple[Array, Suspicion]]) -> list[tuple[Ar
     """
     found: dict[tuple[str, bool], list[tuple[Array, Suspicion]]] = {}
     for each in sorted(suspects, key=lambda s: average_errors(s[0])):
-        own = found.setdefault((each[1].diagnosis, bool(np.all(each[1].reading.touched))), [])
+        own = found.setdefault((each[1].diagnosis, each[1].turns_all), [])
         if len(own) < limit.MOST_OF_A_KIND:
             own.append(each)
     return sorted(

@@ -221,7 +221,7 @@ def suspect_size(s: Scene, family: Family, size: Array) -> Iterator[Suspicion]:
         return
 
     def measure(s: Scene) -> Suspicion | None:
-        exact, noise, error = measure_size(s, family, family.next(s, size, limit.LAST_TURNS - 1))
+        exact, noise, error = measure_size(s, family, family.next(s, size, limit.TURNS))
         told = family.tell(s, exact, error) if np.all(np.isfinite(error)) else None
         unsure = np.maximum(noise, error * limit.SURE_OF_ALL / limit.SURE)
         sure = float(np.min(np.abs(exact) / np.maximum(unsure, np.finfo(float).tiny)))

@@ -152,6 +152,13 @@ class Suspicion:
     measure: Callable[[Scene], Suspicion | None] | None = None
 
     @property
+    def turns_all(self) -> bool:
+        """Whether it reads the torques, or the positions, of all joints otherwise."""
+        touched = self.reading.touched
+        signs = (self.mending or Mending()).signs("q", len(touched))
+        return bool(np.all(touched) or np.all(signs < 0.0))
+
+    @property
     def lines(self) -> tuple[str, ...]:
         """What undoes it in the log's table."""
         if self.unit is not None:

@@ -148,7 +148,7 @@ def suspect_common_zeros(case: TrackingCase) -> Iterator[Otherwise]:
     every = [j for j, _ in case.lively]
     for j, name in case.lively:
         zero, log, now = np.zeros(case.n), case.log, case.now
-        for turn in range(limit.LAST_TURNS + 1):
+        for turn in range(limit.TURNS):
             small = log.mended(Mending(offset=tuple(SMALL_TURN * np.eye(case.n)[j])))
             by = (small.needed - log.needed) * log.factor / SMALL_TURN
             step, share = project(log, now, by, every)
