@@ -445,6 +445,18 @@ def test_links_that_the_log_disbelieves_are_named(factor):
     assert "link_3" not in words
 
 
+@pytest.mark.parametrize(("factor", "state"), [(1.0 / 4.0, "trusted"), (1.0 / 10.0, "doubtful")])
+def test_a_mass_that_is_five_times_off_the_file_is_doubtful(factor, state):
+    robot = toy.arm(4)
+    nominal = robot.nominal.copy()
+    nominal[1] *= factor
+    recording, _ = toy.log(robot, seconds=8.0, noise=0.5)
+    samples = prepare(recording, 10.0)
+    found = identify(Problem(replace(robot, nominal=nominal), samples), bootstrap=0, doctor=False)
+    assert found.verdict.state == state
+    assert ("link_2 has " in found.verdict.words) == (state == "doubtful")
+
+
 def test_a_gripper_that_the_file_forgot_is_named_by_its_moments():
     robot = toy.arm(4)
     bodies = robot.nominal.copy()

@@ -38,6 +38,7 @@ from dynident.fit.verdict import (
     ALIKE,
     CHECK_LAW,
     DOUBTFUL,
+    FAR_MASS,
     GROWN,
     REFUTED,
     Reason,
@@ -110,6 +111,7 @@ def list_torque_reasons(
     return [
         *every,
         *list_drive_reasons(problem, found),
+        *list_body_reasons(problem.robot, found),
         *(list_rest_friction_reasons(problem, found) if rest else ()),
     ]
 
@@ -188,6 +190,18 @@ def list_rest_friction_reasons(problem: Problem, found: Estimate) -> list[Reason
             shares[j] = np.mean(still)
             times[j] = np.sqrt(np.mean(squares[still]) / np.mean(squares[~still]))
     return list_standstill_reasons(problem.robot.joint_names, shares, times, speeds)
+
+
+def list_body_reasons(robot: Robot, found: Estimate) -> list[Reason]:
+    """Links whose mass the log puts far from that of the robot file."""
+    far = [own for own in found.disbelieved if max(own.mass, 1.0 / own.mass) >= FAR_MASS]
+    told = [
+        f"{robot.links[own.body]} has {own.mass * robot.nominal[own.body, 0]:.3g} kg, in the file "
+        f"{robot.nominal[own.body, 0]:.3g} kg"
+        for own in far
+    ]
+    advice = "check the file's masses, and that it is this robot's"
+    return [Reason(DOUBTFUL, ", ".join(told), advice=advice)] if told else []
 
 
 def list_drive_reasons(problem: Problem, found: Estimate) -> list[Reason]:

@@ -29,6 +29,8 @@ LARGE = 0.05
 """Share of its drive's effort limit below which what is left of a joint refutes nothing."""
 NEGATIVE = -3.0
 """Friction and rotors below so many standard deviations are negative."""
+FAR_MASS = 5.0
+"""Times a link's mass in the file, or its reciprocal, from which one that the log tells is doubted."""
 HARMLESS = 0.1
 """Share of a signal up to which what is wrong with it decides nothing."""
 RESTING, WORSE = 0.05, 1.5
