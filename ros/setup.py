@@ -8,7 +8,7 @@ NAME = "dynident_ros"
 
 setup(
     name=NAME,
-    version="0.2.0",
+    version="0.3.0",
     packages=[NAME],
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),

@@ -30,7 +30,7 @@ LARGE = 0.05
 NEGATIVE = -3.0
 """Friction and rotors below so many standard deviations are negative."""
 FAR_MASS = 5.0
-"""Times a link's mass in the file, or its reciprocal, from which one that the log tells is doubted."""
+"""Times the mass in the file, or its reciprocal, from which a link that logs tell is doubtful."""
 HARMLESS = 0.1
 """Share of a signal up to which what is wrong with it decides nothing."""
 RESTING, WORSE = 0.05, 1.5
