@@ -26,8 +26,8 @@ from dynident.core.options import collect_options
 from dynident.core.text import format_count
 from dynident.core.words import format_entry, format_number, format_table
 from dynident.dynamics.base import BaseParameters, base_parameters
-from dynident.dynamics.base_table import read_base_table
 from dynident.dynamics.idim import FRICTION, build_idim
+from dynident.export.base_table import read_base_table
 from dynident.export.urdf import render_standard_urdf, render_urdf
 from dynident.robot.mjcf import list_model_files
 from dynident.robot.model import Robot
