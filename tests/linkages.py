@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from dynident.robot.load import load_robot
 from dynident.robot.model import Robot
@@ -195,6 +196,8 @@ LINKAGES = {
     "leg.urdf": (write_leg, (LEG,)),
 }
 """By the file's name: its text, and what is said of its loops beside."""
+EACH = [pytest.param(k, marks=pytest.mark.long if k == "delta.urdf" else ()) for k in LINKAGES]
+"""Their names as parameters of a fixture."""
 
 
 def load_linkage(name: str, folder: Path) -> Robot:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from differences import assert_slope
-from linkages import LINKAGES, load_linkage, write_leg
+from linkages import EACH, LINKAGES, load_linkage, write_leg
 
 import dynident as di
 from dynident.core.errors import InputError
@@ -26,10 +26,7 @@ QUICK = {"duration": 4.0, "starts": 1, "iterations": 8, "time": 60.0, "floor": F
 BOUNDS = {"speed": 2.0, "acceleration": 10.0, "torque": 60.0, "collision": False}
 
 
-@pytest.fixture(
-    scope="module",
-    params=[pytest.param(k, marks=pytest.mark.long if k == "delta.urdf" else ()) for k in LINKAGES],
-)
+@pytest.fixture(scope="module", params=EACH)
 def robot(request, tmp_path_factory):
     return load_linkage(request.param, tmp_path_factory.mktemp("linkage"))
 

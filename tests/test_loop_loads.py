@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from differences import assert_slope
 from linkage_logs import make_log, plan_motion
-from linkages import LINKAGES, load_linkage
+from linkages import EACH, load_linkage
 
 import dynident as di
 from dynident.control.controller import pd
@@ -18,10 +18,7 @@ from dynident.dynamics.whole import Model
 SHARE, RATE = 0.15, 200.0
 
 
-@pytest.fixture(
-    scope="module",
-    params=[pytest.param(k, marks=pytest.mark.long if k == "delta.urdf" else ()) for k in LINKAGES],
-)
+@pytest.fixture(scope="module", params=EACH)
 def robot(request, tmp_path_factory):
     return load_linkage(request.param, tmp_path_factory.mktemp("linkage"))
 

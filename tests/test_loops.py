@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from linkage_logs import build_pinocchio, make_twin, plan_motion, state_truth
-from linkages import FIVE_BAR, LINKAGES, SPATIAL, load_linkage, write_five_bar, write_spatial
+from linkages import EACH, FIVE_BAR, SPATIAL, load_linkage, write_five_bar, write_spatial
 
 import dynident as di
 from dynident.control.controller import pd
@@ -30,10 +30,7 @@ COUNTS = {
 }
 
 
-@pytest.fixture(
-    scope="module",
-    params=[pytest.param(k, marks=pytest.mark.long if k == "delta.urdf" else ()) for k in LINKAGES],
-)
+@pytest.fixture(scope="module", params=EACH)
 def robot(request, tmp_path_factory):
     return load_linkage(request.param, tmp_path_factory.mktemp("linkage"))
 

@@ -610,11 +610,8 @@ def describe_broken_limits(task: Task, place: Array) -> str:
     return "; ".join(words) or "the limits leave no room to move"
 
 
-def build_program(task: Task, limits: Limits, hard: Array) -> Program:
-    """The search as a smooth program in the coefficients, row by row of C.
-
-    Torques and distances are looked at at the instants `hard` [s].
-    """
+def bound_coefficients(task: Task, limits: Limits) -> tuple[Array, Array, Array, Array]:
+    """Limits that are linear in the coefficients: rows, what they are from and to, their sizes."""
     family, n, driven = task.family, len(task.names), task.driven
     times = family.grid(task.step)
     Phi = [family.values(times, order) for order in range(4)]
@@ -630,7 +627,17 @@ def build_program(task: Task, limits: Limits, hard: Array) -> Program:
         first = np.asarray(np.kron(Phi[0][:1], np.eye(n)), dtype=float)[driven]
         where = task.start[driven]
         bounded.append((first, where - PLACE, where + PLACE, np.ones(len(driven))))
-    linear, low, high, unit = (np.concatenate(each) for each in zip(*bounded, strict=True))
+    linear, low, high, unit = zip(*bounded, strict=True)
+    return np.vstack(linear), np.concatenate(low), np.concatenate(high), np.concatenate(unit)
+
+
+def build_program(task: Task, limits: Limits, hard: Array) -> Program:
+    """The search as a smooth program in the coefficients, row by row of C.
+
+    Torques and distances are looked at at the instants `hard` [s].
+    """
+    family, n = task.family, len(task.names)
+    linear, low, high, unit = bound_coefficients(task, limits)
     none = np.zeros(len(limits.torque))
     torque = np.isfinite(limits.torque) if task.nominal is not None else none > 0.0
     steady = none if task.nominal is None else task.nominal.steady
