@@ -43,6 +43,7 @@ def regressor() -> dict:
     """Microseconds a sample: ours, with friction columns, and a loop over Pinocchio."""
     import pinocchio as pin
 
+    from dynident.dynamics.columns import fill_rows
     from dynident.dynamics.idim import build_idim
     from dynident.robot import load_robot
 
@@ -56,7 +57,7 @@ def regressor() -> dict:
     def ours() -> None:
         for a in range(0, samples, 1024):
             b = min(a + 1024, samples)
-            idim.fill(packing, q[a:b], dq[a:b], ddq[a:b], out[: b - a])
+            fill_rows(idim, packing, q[a:b], dq[a:b], ddq[a:b], out[: b - a])
 
     model = pin.buildModelFromUrdf(str(path))
     data = model.createData()

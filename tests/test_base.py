@@ -7,7 +7,7 @@ from robots import EXAMPLES, urdf
 from dynident.cli import run
 from dynident.dynamics.base import base_parameters, draw_random_states
 from dynident.dynamics.idim import build_idim
-from dynident.dynamics.symbols import find_symbolic_factors
+from dynident.export.symbols import find_symbolic_factors
 from dynident.robot import load_robot
 from dynident.robot.load import read_table_lengths
 from dynident_papers.published import read_tx40_table

@@ -26,6 +26,7 @@ from dynident.decide.friction import (
 )
 from dynident.decide.laws import LOAD, MEMORY, Column, build_menu, drop_load
 from dynident.decide.outliers import count_huber
+from dynident.dynamics.following import follow_friction
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import attach
 from dynident.export.urdf import render_urdf
@@ -249,7 +250,7 @@ def place(tmp_path_factory) -> Path:
             idim, _ = idim.settled(theta)
         for k in range(2):
             motion = toy.motion(2, 10.0, k, RATE)
-            states = idim.follow(*motion[:2], RATE)
+            states = follow_friction(idim, *motion[:2], RATE)
             tau = idim.torque(theta, *motion, conditions=states)
             tau += np.random.default_rng(k).normal(size=tau.shape)
             table = place / f"{name}-{k}.csv"

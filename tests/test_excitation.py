@@ -24,11 +24,11 @@ from dynident.core.errors import ComputationError, InputError
 from dynident.core.plain import replace_nonfinite, to_json
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.contacts import evaluate_seat_motion
-from dynident.dynamics.contraction import differentiate_regressor_sum
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.tree import build_tree
 from dynident.excitation.certificate import certify_trajectory
 from dynident.excitation.clearance import build_clearance
+from dynident.excitation.contraction import differentiate_regressor_sum
 from dynident.excitation.criteria import CRITERIA, Asked, compute_prior_information
 from dynident.excitation.design import build_program, draw_random_start
 from dynident.excitation.excite import excite

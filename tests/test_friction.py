@@ -31,9 +31,17 @@ from dynident.control.controller import p, pd
 from dynident.control.reference import Reference
 from dynident.core.errors import InputError
 from dynident.dynamics.base import base_parameters
+from dynident.dynamics.columns import fill_rows
 from dynident.dynamics.conditions import Conditions
+from dynident.dynamics.following import (
+    compute_loads,
+    find_conditions,
+    follow_friction,
+    view_friction,
+)
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
+from dynident.dynamics.torques import evaluate_drive_torques
 from dynident.friction.bristles import BRISTLES, SPECTRUM
 from dynident.friction.elements import spring
 from dynident.friction.energy import balance_energies, check_passive
@@ -110,17 +118,17 @@ def test_drives_that_are_made_together_are_those_made_one_by_one(width):
     dq[::7] = 0.0
     theta = np.random.default_rng(9).normal(size=len(idim.parameters))
     theta[: idim.inertial] = 0.0
-    torque = idim.drive_torque(theta, q, dq, ddq, width)
+    torque = evaluate_drive_torques(idim, theta, q, dq, ddq, width)
     packing = idim.packing(range(len(idim.parameters)))
     packed = np.empty((40, packing.width))
-    idim.fill(packing, q, dq, ddq, packed, width)
+    fill_rows(idim, packing, q, dq, ddq, packed, width)
     expected = np.zeros((40, 3))
     for place, column in enumerate(idim.structure.linear_columns, idim.inertial):
         if column.friction is None:
             own = ddq @ column.turns
         else:
             friction = idim.frictions[column.friction]
-            signals = idim.view(q, dq, width)(column.friction)
+            signals = view_friction(idim, q, dq, width)(column.friction)
             shape = np.array(idim.shape[friction.shape])
             own = friction.model.columns(signals, shape)[:, column.term]
         each = np.outer(own, column.turns)
@@ -304,7 +312,7 @@ def moved(robot, seconds=1.0, seed=0):
 def packed(idim, q, dq, ddq, conditions, width=None):
     packing = idim.packing(range(len(idim.parameters)))
     out = np.empty((len(q), packing.width))
-    idim.fill(packing, q, dq, ddq, out, width, conditions)
+    fill_rows(idim, packing, q, dq, ddq, out, width, conditions)
     dense = np.zeros((len(q), idim.tree.dof, len(idim.parameters)))
     for row, (entries, columns) in enumerate(packing.joints):
         dense[:, row, columns] = out[:, entries]
@@ -325,10 +333,10 @@ def test_the_regressor_gives_the_torque_and_its_slope_by_the_shape(name, robot, 
     idim = idim.shaped(spread * np.array(idim.shape) + 0.01)
 
     def torque(idim):
-        conditions = idim.follow(q, dq, RATE, width, given)
+        conditions = follow_friction(idim, q, dq, RATE, width, given)
         return packed(idim, q, dq, ddq, conditions, width) @ theta
 
-    conditions = idim.follow(q, dq, RATE, width, given)
+    conditions = follow_friction(idim, q, dq, RATE, width, given)
     found = idim.torque(theta, q, dq, ddq, width, conditions)
     np.testing.assert_allclose(torque(idim), found, atol=1e-10 * np.abs(found).max())
     if not idim.shape:
@@ -357,9 +365,9 @@ def test_signals_of_one_length_are_needed():
 def test_states_are_followed_a_stretch_at_a_time(name):
     idim = build_idim(ROBOTS["coupled"], name)
     q, dq, _, _ = moved(idim.robot)
-    whole, before, parts = idim.follow(q, dq, RATE), None, []
+    whole, before, parts = follow_friction(idim, q, dq, RATE), None, []
     for a, b in ((0, 1), (1, 200), (200, 437), (437, len(q))):
-        before = idim.follow(q[a:b], dq[a:b], RATE, previous=before)
+        before = follow_friction(idim, q[a:b], dq[a:b], RATE, previous=before)
         parts.append(before)
     for k, trace in enumerate(whole.traces):
         joined = np.concatenate([part.traces[k].z for part in parts])
@@ -444,7 +452,7 @@ def test_a_model_at_other_shapes_is_as_one_that_is_made_anew(name, free):
     assert other == anew
     assert other.parameters == anew.parameters
     ours, theirs = (
-        each.regressor(q, dq, ddq, each.find_conditions(q, dq, ddq, 200.0))
+        each.regressor(q, dq, ddq, find_conditions(each, q, dq, ddq, 200.0))
         for each in (other, anew)
     )
     np.testing.assert_array_equal(ours, theirs)
@@ -484,7 +492,7 @@ def test_the_load_of_a_torque_is_that_of_its_own_bodies():
     q, dq, ddq, _ = moved(idim.robot)
     theta = values(idim)
     rigid = idim.torque(idim.join(idim.split(theta)[0]), q, dq, ddq)
-    load = idim.compute_loads(rigid)
+    load = compute_loads(idim, rigid)
     motors = load[:, [0, 1, 3]]  # motor 3 turns with joints 2 and 3
     np.testing.assert_array_equal(load[:, 2], rigid[:, 2])
     np.testing.assert_allclose(
@@ -622,11 +630,11 @@ def test_linear_parameters_and_shape_of_a_log_are_found():
         true = idim.shaped(np.array(spread) * np.array(idim.shape))
         base = base_parameters(idim)
         beta = base.matrix @ values(idim)
-        tau = true.torque(values(idim), q, dq, ddq, conditions=true.follow(q, dq, RATE))
+        tau = true.torque(values(idim), q, dq, ddq, conditions=follow_friction(true, q, dq, RATE))
 
         def fitted(shape, idim=idim, base=base, q=q, dq=dq, ddq=ddq, tau=tau):
             here = idim.shaped(shape)
-            conditions = here.follow(q, dq, RATE)
+            conditions = follow_friction(here, q, dq, RATE)
             X = here.regressor(q, dq, ddq, conditions)[:, :, base.kept].reshape(-1, base.count)
             found = np.linalg.lstsq(X, tau.ravel(), rcond=None)[0]
             return here, conditions, X, found
@@ -782,7 +790,7 @@ def test_recorded_torques_are_those_of_the_inverse_model(name, robot, clock):
     control = pd(120.0, 15.0, n=3, **clock)
     loop, theta = closed(ROBOTS[robot], name, wave(3, 0.6), control)
     motion = rollout(loop, theta)
-    conditions = loop.idim.follow(motion.q, motion.dq, loop.rate, loop.width)
+    conditions = follow_friction(loop.idim, motion.q, motion.dq, loop.rate, loop.width)
     found = loop.idim.torque(theta, motion.q, motion.dq, motion.ddq, loop.width, conditions)
     np.testing.assert_allclose(found, motion.tau, atol=1e-9 * np.abs(motion.tau).max())
 
@@ -849,7 +857,7 @@ def test_a_robot_that_is_let_go_loses_energy_to_its_friction(name):
     idim = loop.idim
     theta[[k for k, each in enumerate(idim.names) if each.startswith("off")]] = 0.0
     motion, plant = rollout(loop, theta), Plant(loop, theta)
-    conditions = idim.follow(motion.q, motion.dq, loop.rate, loop.width)
+    conditions = follow_friction(idim, motion.q, motion.dq, loop.rate, loop.width)
     energy = np.array(
         [
             0.5 * dq @ plant.mass(q) @ dq + pin.computePotentialEnergy(plant.model, plant.data, q)
@@ -857,7 +865,7 @@ def test_a_robot_that_is_let_go_loses_energy_to_its_friction(name):
         ]
     )
     for k, linear in enumerate(idim.linear(theta)):
-        signals = idim.view(motion.q, motion.dq, loop.width, conditions)(k)
+        signals = view_friction(idim, motion.q, motion.dq, loop.width, conditions)(k)
         shape = np.array(idim.shape[idim.frictions[k].shape])
         energy += idim.frictions[k].model.energy(signals, shape) @ linear
     assert energy[0] - energy[-1] > 1.0

@@ -13,6 +13,8 @@ from linkages import EACH, load_linkage
 import dynident as di
 from dynident.control.controller import pd
 from dynident.control.reference import Reference
+from dynident.dynamics.columns import fill_rows
+from dynident.dynamics.following import find_conditions
 from dynident.dynamics.whole import Model
 
 SHARE, RATE = 0.15, 200.0
@@ -48,10 +50,10 @@ def test_columns_are_the_slopes_of_torques(robot):
     idim, rng = di.build_idim(robot, "load"), np.random.default_rng(0)
     theta = fill(idim)
     model = replace(idim, blur=(1e-3,) * robot.n).linearised(theta)
-    known = model.find_conditions(*motion, RATE, width)
+    known = find_conditions(model, *motion, RATE, width)
     packing = model.packing(range(len(idim.parameters)))
     packed = np.empty((len(motion[0]), packing.width))
-    model.fill(packing, *motion, packed, width, known)
+    fill_rows(model, packing, *motion, packed, width, known)
     along = rng.normal(size=len(theta)) * (np.abs(theta) > 0.0)
     slope = np.column_stack([packed[:, own] @ along[columns] for own, columns in packing.joints])
     # away from where a load changes its direction

@@ -7,7 +7,8 @@ from scipy import signal
 
 from dynident.core.errors import InputError
 from dynident.core.options import collect_options
-from dynident.dynamics.idim import Idim, build_idim
+from dynident.dynamics.columns import fill_rows
+from dynident.dynamics.idim import build_idim
 from dynident.filters.filters import (
     DecimationFilter,
     count_filter_edge,
@@ -57,7 +58,7 @@ def test_packed_rows_are_the_dense_regressor():
     chosen = [3, 17, 30, 44, len(idim.parameters) - 1]
     packing = idim.packing(chosen)
     out = np.empty((len(q), packing.width))
-    idim.fill(packing, q, dq, ddq, out)
+    fill_rows(idim, packing, q, dq, ddq, out)
     for row, (entries, columns) in enumerate(packing.joints):
         rebuilt = np.zeros((len(q), len(chosen)))
         rebuilt[:, columns] = out[:, entries]
@@ -109,11 +110,11 @@ def test_models_of_one_log_share_the_columns_of_bodies(monkeypatch, kept, couple
     samples = prepare(toy.log(robot, seconds=4.0, noise=0.1)[0], bandwidth=[5.0, 10.0, 10.0])
     filled = []
 
-    def fill_bodies(idim, packing, q, *others, fill=Idim.fill_bodies):
+    def fill_bodies(idim, packing, q, *others, fill=module.fill_bodies):
         filled.append(len(q) if packing.slot.max() >= 0 else 0)
         fill(idim, packing, q, *others)
 
-    monkeypatch.setattr(Idim, "fill_bodies", fill_bodies)
+    monkeypatch.setattr(module, "fill_bodies", fill_bodies)
     monkeypatch.setattr(module, "CHUNK", 700)
     if not kept:
         monkeypatch.setattr(module, "KEEP_BYTES", 0)

@@ -24,6 +24,7 @@ from dynident.control.reference import Reference, average_held_signals, fourier
 from dynident.core.errors import InputError, RolloutError
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
+from dynident.dynamics.torques import evaluate_drive_torques
 from dynident.dynamics.whole import Model
 from dynident.engines import ENGINES
 from dynident.engines.drive import Drive, EngineMotion, build_drive
@@ -193,7 +194,7 @@ def test_all_friction_of_a_model_is_one_function_of_the_motion(friction, tmp_pat
     q, dq = rng.normal(size=(2, 3))
     at = make_resistance(idim, theta, WIDTH)
     tau, slope = at(q, dq)
-    true = idim.drive_torque(theta, q[None], dq[None], np.zeros((1, 3)), WIDTH)[0]
+    true = evaluate_drive_torques(idim, theta, q[None], dq[None], np.zeros((1, 3)), WIDTH)[0]
     np.testing.assert_allclose(tau, true, rtol=1e-9)
     for j, own in enumerate(np.eye(3)):
         assert_slope(lambda t, j=j, own=own: at(q, dq + t * own)[0][j], slope[j], 1e-5)

@@ -19,6 +19,7 @@ from dynident.control.reference import fourier
 from dynident.core.errors import ComputationError, InputError
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.conditions import Conditions
+from dynident.dynamics.following import find_conditions, follow_friction
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
 from dynident.estimators.closed_loop import Simulation
@@ -44,7 +45,7 @@ def scene(name, noise=0.02, seconds=16.0, spread=(0.7, 1.6), coupled=True, rotor
     true = idim.shaped(np.linspace(*spread, len(idim.shape)) * np.array(idim.shape))
     theta = values(idim)
     q, dq, ddq = toy.motion(n, seconds, 4, RATE)
-    tau = true.torque(theta, q, dq, ddq, conditions=true.follow(q, dq, RATE))
+    tau = true.torque(theta, q, dq, ddq, conditions=follow_friction(true, q, dq, RATE))
     tau = tau + noise * tau.std(axis=0) * np.random.default_rng(0).normal(size=tau.shape)
     log = Recording(rate=RATE, q=q, tau=tau, name="log")
     return Problem(robot, prepare(log, bandwidth=40.0), name, rotor), true, theta
@@ -191,7 +192,7 @@ def test_columns_of_bodies_are_slopes_of_the_torque_under_loads(name, which):
     theta = idim.join(toy.arm(3).nominal, rng.uniform(0.1, 0.4, len(idim.drives)))
     q, dq, ddq = (each[::50].copy() for each in toy.motion(3, 4.0, 4, RATE))
     near = replace(idim.linearised(theta), blur=(1e-7,) * 3)
-    conditions = near.find_conditions(q, dq, ddq, RATE)
+    conditions = find_conditions(near, q, dq, ddq, RATE)
     found = near.regressor(q, dq, ddq, conditions)
     for k in range(idim.plain):
         own, step = np.eye(idim.plain)[k], 1e-6 * max(1.0, abs(theta[k]))

@@ -13,6 +13,7 @@ from differences import assert_slope
 from dynident.api import identify
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import InputError
+from dynident.dynamics.following import find_conditions
 from dynident.dynamics.idim import build_idim
 from dynident.methods.options import estimate
 from dynident.recording.arrays import read_arrays
@@ -152,7 +153,7 @@ def test_slopes_of_the_torque_are_those_of_differences(friction):
             def torque(t, j=j, a=a):
                 moved = motion.copy()
                 moved[a, :, j] += t
-                met = idim.find_conditions(*moved, 25.0, width)
+                met = find_conditions(idim, *moved, 25.0, width)
                 return idim.torque(theta, *moved, width, met)
 
             scale = float(np.abs(slopes[..., a]).max())

@@ -14,6 +14,7 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com
 from dynident.dynamics.base import base_parameters
+from dynident.dynamics.following import follow_friction
 from dynident.dynamics.idim import build_idim
 from dynident.online.carried import weigh_load
 from dynident.online.online import unpack_model
@@ -63,7 +64,7 @@ def test_sample_by_sample_it_is_least_squares(friction, coupled):
 
     moving = find_moving_joints(dq, tuple(slow), robot.drives)
     assert 0.5 < np.mean(moving) < 0.99
-    states = base.idim.follow(q, dq, RATE)
+    states = follow_friction(base.idim, q, dq, RATE)
     X = base.idim.regressor(q, dq, ddq, states)[:, :, base.kept] / sigma[:, None]
     A, b = X[moving], (tau / sigma)[moving]
     expected = np.linalg.lstsq(A, b, rcond=None)[0]

@@ -14,6 +14,7 @@ from test_dynamics import CASES, load
 from test_result import result as identified
 
 from dynident.core.errors import ComputationError, InputError
+from dynident.dynamics.following import follow_friction
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.dynamics.whole import Model
 from dynident.export.controller import ControllerModel
@@ -179,7 +180,9 @@ def test_friction_with_a_memory_is_as_it_settles(friction, width):
     tau = model.inverse_dynamics(q, dq, ddq, width)
     smooth = model.widths(width)
     for k in range(4):
-        before = idim.follow(np.tile(q[k], (200, 1)), np.tile(dq[k], (200, 1)), 0.1, smooth)
+        before = follow_friction(
+            idim, np.tile(q[k], (200, 1)), np.tile(dq[k], (200, 1)), 0.1, smooth
+        )
         last = replace(before, traces=tuple(
             Trace(each.z[-1:], each.by_shape[-1:]) for each in before.traces))  # fmt: skip
         one = (a[k : k + 1] for a in (q, dq, ddq))

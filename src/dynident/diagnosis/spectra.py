@@ -14,6 +14,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.diagnosis import thresholds as limit
 from dynident.dynamics.idim import Idim
+from dynident.dynamics.torques import evaluate_drive_torques, evaluate_rigid_torques
 from dynident.recording.prepare import Samples
 
 
@@ -70,9 +71,9 @@ def take_spectra(
     """
     own = slice(start, min(stop, start + limit.LONGEST_SPECTRUM))
     q, dq, ddq = log.q[own], log.dq[own], log.ddq[own]
-    (body,) = idim.rigid_torques(idim.split(theta)[0][None], (0,), q, dq[None], ddq[None])
+    (body,) = evaluate_rigid_torques(idim, idim.split(theta)[0][None], (0,), q, dq[None], ddq[None])
     is_rotor = [each.symbol.startswith("Ia") for each in idim.parameters]
-    rotors = idim.drive_torque(np.where(is_rotor, theta, 0.0), q, dq, ddq)
+    rotors = evaluate_drive_torques(idim, np.where(is_rotor, theta, 0.0), q, dq, ddq)
     signals = np.array([log.tau[own], body + rotors, dq, np.sign(dq)])
     window = np.hanning(len(q))[:, None]
     centred = signals - np.mean(signals, axis=1, keepdims=True)

@@ -17,7 +17,7 @@ class Conditions:
     Attributes
     ----------
     traces : tuple of Trace, optional
-        States of each of the model's `frictions`, from `Idim.follow`.
+        States of each of the model's `frictions`, from `follow_friction`.
     load : ndarray, shape (samples, drives), optional
         Torque of the rigid bodies that each of the `gears` bears [Nm or N].
     temperature : ndarray, shape (samples, drives), optional

@@ -316,7 +316,7 @@ class Structure:
     ) -> Array:
         """What plain columns are of unit gears, shape (samples, k), by the joints' dq and ddq.
 
-        For the width see `Idim.fill`.
+        For the width see `fill_rows`.
         """
         turns = self.turning[columns.gears].T
         if columns.weights is None:

@@ -14,9 +14,11 @@ import numpy.typing as npt
 from dynident.core.arrays import Array, to_kernel_arrays
 from dynident.core.errors import InputError
 from dynident.dynamics.conditions import Conditions
+from dynident.dynamics.following import combine_rows, settle_friction
 from dynident.dynamics.forward import compute_mass_matrix, solve_forward_dynamics
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.inverse import evaluate_inverse_dynamics
+from dynident.dynamics.torques import evaluate_drive_torques
 from dynident.friction.model import SIGNALS
 
 OPEN = 1e-6
@@ -105,7 +107,7 @@ class Model:
         if self.idim.structure.closure is not None:
             speed, rate = self.idim.structure.closure.move(at, speed, rate)
         smooth = self.widths(width)
-        known = self.idim.settle(at, speed, smooth)
+        known = settle_friction(self.idim, at, speed, smooth)
         tau = self.idim.torque(self.theta, at, speed, rate, smooth, known)
         return tau.reshape(shape)
 
@@ -142,10 +144,10 @@ class Model:
         at, speed, drive = states
         still = np.zeros_like(speed)
         smooth = self.widths(width)
-        known = self.idim.settle(at, speed, smooth)
+        known = settle_friction(self.idim, at, speed, smooth)
         if self.idim.structure.closure is not None:
             return self._accelerate(at, speed, drive, smooth, known).reshape(shape)
-        friction = self.idim.drive_torque(self.theta, at, speed, still, smooth, known)
+        friction = evaluate_drive_torques(self.idim, self.theta, at, speed, still, smooth, known)
         ddq = solve_forward_dynamics(
             self.idim.tree, self.phi, at, speed, drive - friction, self.rotors
         )
@@ -178,7 +180,7 @@ class Model:
         """
         shape, (at, still) = self.stacked(q)
         tau = evaluate_inverse_dynamics(self.idim.tree, self.phi, at, still, still)
-        return self.idim.combine(at, tau).reshape(shape)
+        return combine_rows(self.idim, at, tau).reshape(shape)
 
     def mass_matrix(self, q: npt.ArrayLike) -> Array:
         """The mass matrix of bodies and rotors (armature), coupled ones included.

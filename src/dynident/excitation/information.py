@@ -21,8 +21,10 @@ from scipy.linalg import block_diag
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics.base import BaseParameters
-from dynident.dynamics.contraction import differentiate_regressor_sum
+from dynident.dynamics.columns import fill_rows
+from dynident.dynamics.following import view_friction
 from dynident.dynamics.parameters import Packing
+from dynident.excitation.contraction import differentiate_regressor_sum
 from dynident.excitation.sensor import Sensor
 from dynident.excitation.trajectories import Family, Trajectory
 from dynident.friction.kernel import BY_POSITION, BY_SPEED
@@ -152,7 +154,7 @@ class Experiment:
         """Packed rows, and their weights joint by joint, shape (instants,) each."""
         idim = self.base.idim
         packed = np.zeros((len(motion.q), self.packing.width))
-        idim.fill(self.packing, motion.q, motion.dq, motion.ddq, packed, self.width)
+        fill_rows(idim, self.packing, motion.q, motion.dq, motion.ddq, packed, self.width)
         weights = []
         for j, sigma in enumerate(self.sigma):
             weight = motion.duration * (self.rate * self.repeats / sigma**2)
@@ -195,7 +197,7 @@ class Experiment:
             return self._pull_rows(motion, self.packing, V)
         G, D, E, B, bent, _, _ = closure.vary(motion.q, motion.dq, motion.ddq)
         (inner, whole), by_G = np.zeros((2, len(V), tree.width)), np.zeros(G.shape)
-        self.base.idim.fill(tree, motion.q, motion.dq, motion.ddq, whole, self.width)
+        fill_rows(self.base.idim, tree, motion.q, motion.dq, motion.ddq, whole, self.width)
         for to, of, here, there in chain(*self.packing.mixed):
             inner[:, there] += G[:, of, to, None] * V[:, here]
             by_G[:, to, of] += np.sum(V[:, here] * whole[:, there], axis=1)
@@ -242,7 +244,7 @@ class Experiment:
                 continue
             model = idim.frictions[k].model
             if k not in seen:
-                seen[k] = idim.view(motion.q, motion.dq, self.width)(k)
+                seen[k] = view_friction(idim, motion.q, motion.dq, self.width)(k)
             term = column.term
             assert term is not None
             weights = model.parameters[term].weights

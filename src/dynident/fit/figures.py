@@ -14,7 +14,13 @@ from dynident.core.errors import ComputationError, InputError
 from dynident.core.options import Options
 from dynident.core.schema import Number
 from dynident.core.series import PositionSeries, Series, Stretch
+from dynident.dynamics.following import compute_loads, follow_friction
 from dynident.dynamics.idim import Idim
+from dynident.dynamics.torques import (
+    evaluate_drive_torques,
+    evaluate_rigid_torques,
+    evaluate_torques,
+)
 from dynident.filters.blocks import Block, count_memory, cut_into_blocks, take_every
 from dynident.filters.filters import count_filter_edge, filter_zero_phase
 from dynident.recording.prepare import Samples
@@ -182,10 +188,12 @@ def score_all_samples(
             squared_torque += np.sum(kept * known**2, axis=0)
             rows += np.sum(kept, axis=0)
             motion = log.q[wide], log.dq[wide], log.ddq[wide]
-            conditions = idim.follow(
-                *motion[:2], log.rate, conditions=collect_conditions(idim, log, wide)
+            conditions = follow_friction(
+                idim, *motion[:2], log.rate, conditions=collect_conditions(idim, log, wide)
             )
-            for k, torque in enumerate(idim.torques(sets, *motion, conditions=conditions)):
+            for k, torque in enumerate(
+                evaluate_torques(idim, sets, *motion, conditions=conditions)
+            ):
                 error = measured - smooth(torque)
                 squared_error[k] += np.sum(kept * error**2, axis=0)
     names = [group.name for group in list_torque_groups(idim.robot)]
@@ -495,16 +503,20 @@ def split_torque(
     """
     q, dq, ddq = log.q[wide], log.dq[wide], log.ddq[wide]
     moved = np.multiply.outer((0.0, 1.0, 1.0), dq), np.multiply.outer((0.0, 0.0, 1.0), ddq)
-    gravity, moving, body, *rest = idim.rigid_torques(shares.bodies, (0, 1, 2, 2), q, *moved)
-    around = idim.follow(q, dq, log.rate, conditions=collect_conditions(idim, log, wide))
-    conditions = replace(around, load=idim.compute_loads(body) if idim.loaded else None)
-    told = idim.drive_torque(shares.sensors, q, dq, ddq, conditions=conditions)
+    gravity, moving, body, *rest = evaluate_rigid_torques(
+        idim, shares.bodies, (0, 1, 2, 2), q, *moved
+    )
+    around = follow_friction(idim, q, dq, log.rate, conditions=collect_conditions(idim, log, wide))
+    conditions = replace(around, load=compute_loads(idim, body) if idim.loaded else None)
+    told = evaluate_drive_torques(idim, shares.sensors, q, dq, ddq, conditions=conditions)
     return {
         "measured": log.tau[wide] - told,
-        "inertia": body - moving + idim.drive_torque(shares.rotors, q, dq, ddq),
+        "inertia": body - moving + evaluate_drive_torques(idim, shares.rotors, q, dq, ddq),
         "velocity": moving - gravity,
         "gravity": gravity,
-        "friction": idim.drive_torque(shares.friction, q, dq, ddq, conditions=conditions),
+        "friction": evaluate_drive_torques(
+            idim, shares.friction, q, dq, ddq, conditions=conditions
+        ),
         **({"nominal": rest[0]} if rest else {}),
     }
 

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from dynident.core.arrays import Array, Booleans
+from dynident.dynamics.following import follow_friction
 from dynident.dynamics.idim import Idim
 from dynident.filters.blocks import cut_signal
 from dynident.filters.filters import count_filter_edge, filter_zero_phase
@@ -242,7 +243,9 @@ def predict_stretch(
     assert found is not None
     run, inner = found
     motion = log.q[run], log.dq[run], log.ddq[run]
-    conditions = idim.follow(*motion[:2], log.rate, conditions=collect_conditions(idim, log, run))
+    conditions = follow_friction(
+        idim, *motion[:2], log.rate, conditions=collect_conditions(idim, log, run)
+    )
     predicted = idim.torque(theta, *motion, conditions=conditions)
     torque, error = (
         filter_zero_phase(x, lowpass_hz, log.rate)[inner]
@@ -308,7 +311,7 @@ def compare_averaged_periods(
     motion, torques, errors = [], [], []
     for period in range(count):
         q, dq, ddq, tau = averaging.one(period)
-        conditions = idim.follow(q, dq, rate)
+        conditions = follow_friction(idim, q, dq, rate)
         error = tau - idim.torque(theta, q, dq, ddq, conditions=conditions)
         motion.append((q, dq, ddq))
         torques.append(filter_whole_period(tau, lowpass_hz, rate))

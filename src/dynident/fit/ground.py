@@ -9,6 +9,7 @@ from dynident.core.series import Ground, Stance
 from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.contacts import follow_contact, map_wrench_to_joints
 from dynident.dynamics.idim import Idim
+from dynident.dynamics.torques import evaluate_drive_torques
 from dynident.filters.filters import filter_zero_phase
 from dynident.fit.figures import choose_drawn_samples, find_breaks
 from dynident.regression.generalised import GeneralisedSamples
@@ -49,7 +50,7 @@ def find_ground_support(
         sensors = np.zeros_like(theta)
         idim.sensor_values(sensors)[:] = idim.sensor_values(theta)
         motion = log.q[run], log.dq[run], log.ddq[run]
-        wrong = idim.drive_torque(sensors, *motion, conditions=around)[:, :3]
+        wrong = evaluate_drive_torques(idim, sensors, *motion, conditions=around)[:, :3]
         forces = [
             map_wrench_to_joints(
                 idim.tree, robot, contact, motion[0], log.wrenches[contact.name][run]

@@ -16,6 +16,7 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import InputError
 from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.columns import fill_rows
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.contacts import evaluate_levers
 from dynident.dynamics.parameters import Packing
@@ -212,7 +213,7 @@ class MotionAt:
         """Per group its columns among the base parameters, and its rows of the regressor there."""
         q, dq, ddq = self.coordinates
         packed = np.empty((len(q), self.packing.width))
-        self.base.idim.fill(self.packing, q, dq, ddq, packed, conditions=self.conditions)
+        fill_rows(self.base.idim, self.packing, q, dq, ddq, packed, conditions=self.conditions)
         found = [
             (columns, packed[self.at.moving[:, i], entries])
             for i, (entries, columns) in enumerate(self.packing.joints)

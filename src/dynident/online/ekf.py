@@ -26,6 +26,7 @@ from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Number
 from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.columns import fill_rows
 from dynident.estimators.covariance import ErrorBars, Spread, name_covariance
 from dynident.estimators.estimate import Estimate, Shape, Track
 from dynident.online.recursion import (
@@ -194,7 +195,9 @@ def linearise_stretch(
     linear = base.linearised(base.standard(known[: base.count]))
     packing = linear.idim.packing(linear.kept)
     packed = np.empty((stop - start, packing.width))
-    linear.idim.fill(packing, log.q[start:stop], log.dq[start:stop], log.ddq[start:stop], packed)
+    fill_rows(
+        linear.idim, packing, log.q[start:stop], log.dq[start:stop], log.ddq[start:stop], packed
+    )
     widths = [entries.stop - entries.start + 1 for entries, _ in packing.joints]
     blocks = [
         (packed[:, entries], log.tau[start:stop, j : j + 1])

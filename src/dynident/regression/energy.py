@@ -15,8 +15,10 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.columns import fill_rows
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.energy import evaluate_energy_columns
+from dynident.dynamics.following import find_conditions
 from dynident.filters.filters import DecimationFilter
 from dynident.regression.decimate import Decimator
 from dynident.regression.generalised import GeneralisedSamples
@@ -102,8 +104,10 @@ def evaluate_energy_and_power(
     packing = idim.packing(base.kept[of_drives])
     packed = np.empty((len(q), packing.width))
     around = collect_conditions(idim, log, part)
-    met = idim.find_conditions(q, dq, still, log.rate, None, previous, around)
-    idim.fill(packing, q, dq, still, packed, conditions=met)  # without acceleration rotors rest
+    met = find_conditions(idim, q, dq, still, log.rate, None, previous, around)
+    fill_rows(
+        idim, packing, q, dq, still, packed, conditions=met
+    )  # without acceleration rotors rest
     for speed, (entries, columns) in zip(dq.T, packing.joints, strict=True):
         found[:, 1, of_drives[columns]] += speed[:, None] * packed[:, entries]
     found[:, 1, -1] = np.sum(dq * log.tau[part], axis=1)

@@ -20,8 +20,10 @@ from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import InputError
 from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.columns import bend_bodies, fill_bodies, fill_drives
 from dynident.dynamics.conditions import FREE, Conditions
 from dynident.dynamics.equations import NullSpace, stack_contact_jacobians
+from dynident.dynamics.following import apply_load_slopes, combine_rows, find_conditions
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.dynamics.packing import Bent, Places, pair_slots, sum_columns
 from dynident.dynamics.parameters import Packing
@@ -350,32 +352,32 @@ class MotionRows(RowSource):
         motion = (log.q[a:b], log.dq[a:b], log.ddq[a:b])
         met = collect_conditions(idim, log, slice(a, b))
         if packing.special:
-            met = idim.find_conditions(*motion, log.rate, width, before, met, self.followed)
+            met = find_conditions(idim, *motion, log.rate, width, before, met, self.followed)
         tau = log.tau[a:b]
         # columns of bodies, by the recursion or as they are along the same motion already
         if bodies is None or not packing.bent:
-            idim.fill_bodies(packing, *motion, part)
+            fill_bodies(idim, packing, *motion, part)
         else:
             rigid, (whole, bent) = bodies.unfiltered(k, a, b), self._borrowed
         if met.bend is not None:
             # friction by the load |tau| is linear about the torques of the bodies `about`:
             # their slopes go to the columns, and what these give at that point to y
             torques = (
-                idim.combine(
-                    motion[0], evaluate_inverse_dynamics(idim.tree, self._about[0], *motion)
+                combine_rows(
+                    idim, motion[0], evaluate_inverse_dynamics(idim.tree, self._about[0], *motion)
                 )
                 if bodies is None
                 else sum_columns(bodies.packing, rigid, bodies.base.kept, self._about[1])
             )
-            tau = tau + idim.apply_load_slopes(torques, met.bend)
+            tau = tau + apply_load_slopes(idim, torques, met.bend)
         if bodies is None or not packing.bent:
-            idim.fill_drives(packing, *motion, part, width, met)
+            fill_drives(idim, packing, *motion, part, width, met)
         else:
-            idim.fill_drives(packing, *motion, part, width, replace(met, bend=None))
+            fill_drives(idim, packing, *motion, part, width, replace(met, bend=None))
             for here, there in whole:
                 part[:, here] = rigid[:, there]
             slopes = np.zeros((b - a, len(idim.gears))) if met.bend is None else met.bend
-            idim.bend_bodies(bent, rigid, part, slopes)
+            bend_bodies(idim, bent, rigid, part, slopes)
         return tau, met
 
     def _shown(
@@ -478,7 +480,7 @@ class MotionRows(RowSource):
         return found
 
     def _fill_bodies(self, log: GeneralisedSamples, a: int, b: int, out: Array) -> None:
-        self.base.idim.fill_bodies(self.packing, log.q[a:b], log.dq[a:b], log.ddq[a:b], out)
+        fill_bodies(self.base.idim, self.packing, log.q[a:b], log.dq[a:b], log.ddq[a:b], out)
 
 
 def gather_rows(stretches: Iterable[Rows], size: int) -> tuple[Rows, ...]:

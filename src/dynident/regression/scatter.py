@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.core.arrays import Array
+from dynident.dynamics.following import follow_friction
 from dynident.filters.filters import DecimationFilter
 from dynident.recording.periods import FINER
 from dynident.recording.prepare import Samples
@@ -87,7 +88,7 @@ def _compute_period_errors(rows: Regression, theta: Array, log: Samples) -> Arra
     found = []
     for period in range(averaging.periods):
         q, dq, ddq, tau = averaging.one(period)
-        conditions = idim.follow(q, dq, log.rate / FINER)
+        conditions = follow_friction(idim, q, dq, log.rate / FINER)
         error = tau - idim.torque(theta, q, dq, ddq, conditions=conditions)
         found.append(
             np.column_stack([

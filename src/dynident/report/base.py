@@ -11,7 +11,7 @@ from dynident.core.words import format_entry
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.base_algorithms import ALGORITHMS, find_basis
 from dynident.dynamics.idim import Idim
-from dynident.dynamics.symbols import write_with_symbols
+from dynident.export.symbols import write_with_symbols
 
 
 def list_regroupings(base: BaseParameters, symbols: bool) -> tuple[str, ...]:

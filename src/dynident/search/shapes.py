@@ -18,6 +18,7 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import ComputationError
 from dynident.core.progress import Progress, ignore_progress
+from dynident.dynamics.following import find_conditions, view_friction
 from dynident.dynamics.parameters import DriveFriction, ShapeParameter
 from dynident.estimators.estimate import Estimate, Rough, Shape
 from dynident.friction.model import FrictionModel, Signals
@@ -562,9 +563,9 @@ def gather_friction_signals(first: Projected, k: int, friction: DriveFriction) -
             met = (
                 around
                 if idim.has_states
-                else idim.find_conditions(*motion, log.rate, around=around)
+                else find_conditions(idim, *motion, log.rate, around=around)
             )
-            signals = idim.view(*motion[:2], conditions=met)(k)
+            signals = view_friction(idim, *motion[:2], conditions=met)(k)
             stretches.append((signals, np.searchsorted(used, inside), log.rate))
     error = compute_residuals(problem, first.beta).error[joint]
     found = Seen(friction.model, tuple(stretches), error)

@@ -14,6 +14,7 @@ from dynident.core.bundle import Bundle, keep_bundle
 from dynident.core.compiled import is_compiled
 from dynident.core.errors import InputError, RolloutError
 from dynident.core.text import suggest_nearest
+from dynident.dynamics.following import follow_friction
 from dynident.dynamics.idim import Idim
 from dynident.plant.plant import Plant, build_plant, keep_plant
 from dynident.plant.state import DIVERGED, DONE, LOCKED, NOT_POSITIVE, OPEN
@@ -595,7 +596,7 @@ def predict_feed_forward(loop: Loop) -> Array:
     if loop.controller.compensation != "feed-forward" or loop.model is None:
         return np.zeros((0, n))
     along = loop.reference
-    conditions = loop.idim.follow(along.q, along.dq, along.rate)
+    conditions = follow_friction(loop.idim, along.q, along.dq, along.rate)
     return loop.idim.torque(loop.model, along.q, along.dq, along.ddq, conditions=conditions)
 
 

@@ -11,7 +11,9 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.dynamics import differentiate_dynamics
 from dynident.dynamics.conditions import FREE
+from dynident.dynamics.following import apply_load_slopes, find_conditions
 from dynident.dynamics.idim import Idim
+from dynident.dynamics.torques import evaluate_drive_torques
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.rows import collect_conditions
 from dynident.smoothing.arrow import Eliminated, eliminate_motion
@@ -354,7 +356,7 @@ def differentiate_torque(
     met = FREE
     if model.structure.special_columns:
         around = collect_conditions(model, log, slice(0, len(q)))
-        met = model.find_conditions(q, dq, ddq, log.rate, width, None, around)
+        met = find_conditions(model, q, dq, ddq, log.rate, width, None, around)
     total = np.stack([K, D, M], axis=3)
     if met.load is not None:
         bend, h = np.empty_like(met.load), 1e-6 * (1e-3 + np.abs(met.load).max(axis=0))
@@ -363,13 +365,15 @@ def differentiate_torque(
             for sign in (1.0, -1.0):
                 load = met.load.copy()
                 load[:, gear] += sign * h[gear]
-                sides.append(model.drive_torque(plain, q, dq, ddq, width, replace(met, load=load)))
+                sides.append(
+                    evaluate_drive_torques(model, plain, q, dq, ddq, width, replace(met, load=load))
+                )
             turns = model.gears[gear].turns
             bend[:, gear] = ((sides[0] - sides[1]) @ turns) / (turns @ turns) / (2.0 * h[gear])
         for j in range(total.shape[2]):
             for a in range(3):
                 rigid = np.ascontiguousarray(total[:, :, j, a])
-                total[:, :, j, a] += model.apply_load_slopes(rigid, bend)
+                total[:, :, j, a] += apply_load_slopes(model, rigid, bend)
     total[..., 2] += model.rotors(plain)
     for j in range(q.shape[1]):
         for a, h in ((0, STEP), (1, SHARE * width[j])):
@@ -378,6 +382,8 @@ def differentiate_torque(
                 moved = [q, dq]
                 moved[a] = moved[a].copy()
                 moved[a][:, j] += sign * h
-                sides.append(model.drive_torque(plain, moved[0], moved[1], ddq, width, met))
+                sides.append(
+                    evaluate_drive_torques(model, plain, moved[0], moved[1], ddq, width, met)
+                )
             total[:, :, j, a] += (sides[0] - sides[1]) / (2.0 * h)
     return total

@@ -17,7 +17,9 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
+from dynident.dynamics.columns import fill_rows
 from dynident.dynamics.contacts import evaluate_levers, map_wrench_to_joints
+from dynident.dynamics.following import find_conditions
 from dynident.dynamics.parameters import Packing
 from dynident.filters.filters import (
     count_filter_edge,
@@ -244,10 +246,10 @@ class Propagation:
         idim = self.problem.idim
         q, dq, ddq = motion
         packed = np.zeros((len(where), self.packing.width))
-        met = idim.find_conditions(
-            q, dq, ddq, log.rate, None, None, collect_conditions(idim, log, where)
+        met = find_conditions(
+            idim, q, dq, ddq, log.rate, None, None, collect_conditions(idim, log, where)
         )
-        idim.fill(self.packing, q, dq, ddq, packed, None, met)
+        fill_rows(idim, self.packing, q, dq, ddq, packed, None, met)
         tau = np.zeros((len(where), idim.tree.dof))
         for contact in idim.robot.contacts:
             if contact.name in log.wrenches:
