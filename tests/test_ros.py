@@ -24,7 +24,7 @@ import dynident as di
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, to_com
 from dynident.dynamics.idim import build_idim
-from dynident.excitation.options import Shape
+from dynident.excitation.options import TrajectoryShape
 from dynident.excitation.trajectories import SCHEMA, Trajectory
 from dynident.recording.read import read_log
 from dynident.study.track import Noticed, Row
@@ -131,7 +131,7 @@ def test_limits_are_those_of_the_description():
 
 
 def write_trajectory_file(path, scale=0.3, **changes):
-    shape = Shape(trajectory="fourier", duration=4.0, harmonics=3)
+    shape = TrajectoryShape(trajectory="fourier", duration=4.0, harmonics=3)
     family = shape.family()
     C = scale * np.random.default_rng(3).normal(size=(family.count, 2)) / family.count
     document = {

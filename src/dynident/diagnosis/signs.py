@@ -11,7 +11,6 @@ import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers, find_longest_run
 from dynident.diagnosis import thresholds as limit
-from dynident.diagnosis.rests import stops_gently
 from dynident.filters.blocks import cut_into_blocks, find_run_extremes, join_runs
 from dynident.recording.prepare import Samples
 from dynident.regression.rests import find_fastest
@@ -242,6 +241,19 @@ def is_joint_at_rest(q: Array, tau: Array, start: int, stop: int, borders: Integ
     if not len(moving) or np.std(tau[start:stop]) > limit.AS_EVER * np.std(tau[moving]):
         return False
     return stops_gently(q, start, stop, borders)
+
+
+def stops_gently(q: Array, start: int, stop: int, borders: Integers) -> bool:
+    """Whether a position slows down before it stands still, and starts gently, as a joint does."""
+    steps = np.diff(q)
+    sizes = np.abs(steps[steps != 0.0])
+    if not len(sizes):
+        return True
+    # an encoder adds one of its steps
+    most = 2.0 * limit.ABRUPT * np.sqrt(np.mean(sizes**2)) + np.min(sizes)
+    ends = ((a, a + 2) for a in (start - 2, stop - 1))
+    within = [(a, b) for a, b in ends if np.any((borders[:-1] <= a) & (b < borders[1:]))]
+    return all(abs(q[b] - q[a]) <= most for a, b in within)
 
 
 def find_clipped_torque(name: str, tau: Array) -> Iterator[Sign]:

@@ -10,7 +10,7 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.dynamics.conditions import FREE, Conditions
 from dynident.dynamics.contacts import build_tilt_columns, evaluate_levers
-from dynident.dynamics.equations import Sensor
+from dynident.dynamics.equations import EstimatedSensor
 from dynident.dynamics.following import view_friction
 from dynident.dynamics.idim_parameters import IdimParameters
 from dynident.dynamics.packing import Bent
@@ -18,7 +18,7 @@ from dynident.dynamics.parameters import Packing, SensorColumn
 from dynident.dynamics.regressor import fill_regressor
 from dynident.dynamics.springs import SpringColumn
 from dynident.friction.kernel import VALUE
-from dynident.friction.model import Signals
+from dynident.friction.model import DriveSignals
 from dynident.robot.model import LAW
 
 
@@ -124,7 +124,7 @@ class LawValues:
 
 
 def evaluate_laws(
-    idim: IdimParameters, packing: Packing, see: Callable[[int], Signals]
+    idim: IdimParameters, packing: Packing, see: Callable[[int], DriveSignals]
 ) -> dict[int, LawValues]:
     """The laws of all friction that columns of a layout are of, each evaluated once."""
     asked: dict[int, bool] = {}
@@ -148,7 +148,7 @@ def evaluate_laws(
 
 def evaluate_sensor_errors(
     idim: IdimParameters, motion: tuple[Array, Array, Array], conditions: Conditions
-) -> dict[tuple[Sensor, bool], Array]:
+) -> dict[tuple[EstimatedSensor, bool], Array]:
     """What units of what is not known of sensors do along a motion.
 
     Shapes (samples, axes, rows): of the bias and, with True beside it, of the orientation of

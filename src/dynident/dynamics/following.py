@@ -14,7 +14,7 @@ from dynident.core.arrays import Array
 from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.conditions import FREE, Conditions
 from dynident.dynamics.idim_parameters import IdimParameters
-from dynident.friction.model import Signals, Trace
+from dynident.friction.model import DriveSignals, Trace
 
 
 def view_friction(
@@ -23,19 +23,19 @@ def view_friction(
     dq: Array,
     width: Array | None = None,
     conditions: Conditions = FREE,
-) -> Callable[[int], Signals]:
+) -> Callable[[int], DriveSignals]:
     """What any of the `frictions` sees of a motion of the joints.
 
     All on one drive share its signals, but for their states; motors are ahead of the links.
     """
-    n, given, shared = idim.robot.n, conditions, dict[tuple[int, bool], Signals]()
+    n, given, shared = idim.robot.n, conditions, dict[tuple[int, bool], DriveSignals]()
 
-    def see(gear: int, link: bool) -> Signals:
+    def see(gear: int, link: bool) -> DriveSignals:
         turns, number = idim.gears[gear].turns, idim.gears[gear].number
         at, speed = q[:, q.shape[1] - n :] @ turns, dq[:, dq.shape[1] - n :] @ turns
         if given.deflection is not None and not link:
             at, speed = at + given.deflection[0] @ turns, speed + given.deflection[1] @ turns
-        return Signals(
+        return DriveSignals(
             at,
             speed,
             None if width is None else float(width[number - 1]),
@@ -45,7 +45,7 @@ def view_friction(
             None if given.known is None else given.known[:, gear],
         )
 
-    def of(friction: int) -> Signals:
+    def of(friction: int) -> DriveSignals:
         side = idim.frictions[friction].gear, idim.frictions[friction].link
         if side not in shared:
             shared[side] = see(*side)

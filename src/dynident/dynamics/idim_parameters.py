@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.inertia import INERTIAL, is_consistent
-from dynident.dynamics.equations import Sensor
+from dynident.dynamics.equations import EstimatedSensor
 from dynident.dynamics.parameters import (
     Attached,
     DriveColumn,
@@ -167,7 +167,7 @@ class IdimParameters:
         """Number of parameters beside the shapes."""
         return self.structure.plain
 
-    def with_sensors(self, sensors: Sequence[Sensor], stated: Sequence[str] = ()) -> Self:
+    def with_sensors(self, sensors: Sequence[EstimatedSensor], stated: Sequence[str] = ()) -> Self:
         """The same model with what is not known of some sensors, but for what is `stated`."""
         own = replace(self.structure, sensors=tuple(sensors), stated=tuple(stated))
         return replace(self, structure=own)
