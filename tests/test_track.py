@@ -33,7 +33,7 @@ from dynident.online.online import LEVEL, SCATTER, filter_speed_sign
 from dynident.online.tracker import Tracker
 from dynident.study.fits import read_result
 from dynident.study.study import read_study
-from dynident.study.track import SCHEMA, Row, build_track_setting, track_log
+from dynident.study.track import SCHEMA, EstimateRow, build_track_setting, track_log
 
 RATE = 200.0
 EMPS = EXAMPLES / "emps" / "emps.toml"
@@ -288,7 +288,7 @@ def tracked(path=None, source=None, **options):
 def test_a_log_ends_near_its_batch_answer(desk):
     """As far as filters that differ let it: the torques of both agree."""
     found, follower = tracked()
-    assert all(isinstance(each, Row) for each in found)
+    assert all(isinstance(each, EstimateRow) for each in found)
     assert len(found) == 10
     robot = di.load_robot("arm.toml")
     problem = di.Problem(robot, di.prepare(di.read_log("run.csv", robot), 6.0))
