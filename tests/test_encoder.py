@@ -17,12 +17,13 @@ from robots import urdf
 from tables import write_joints, write_table
 
 import dynident as di
+from dynident.conic.cones import Equal, Positive
 from dynident.consistency.constraints import Belief, Bounds, Fixed, Tied
 from dynident.control.controller import pd, pid
 from dynident.control.reference import Reference
 from dynident.core.errors import ComputationError, InputError
 from dynident.dynamics.idim import build_idim
-from dynident.encoders.drives import Fitting
+from dynident.encoders.drives import Fitting, keep_bounds
 from dynident.estimators.closed_loop import build_auxiliary_model
 from dynident.simulation.loop import Loop
 from dynident.simulation.rollout import LoopColumn, rollout, sensitive_rollout
@@ -559,3 +560,12 @@ def test_hobby_servos_are_fitted_and_hold_still(measured, tmp_path):
     for at in (25.0, 34.0):
         assert any(each.start <= at * each.rate <= each.stop for each in free.without)
     assert free.overall_milli < 0.8 * whole.overall_milli
+
+
+def test_what_a_row_bounds_by_itself_stays_within_that_bound():
+    """A solver ends at a bound up to rounding: a delay of -1e-23 s is none."""
+    G = np.array([[2.0, 0.0, 0.0], [0.0, -1.0, 0.0], [1.0, 0.0, 1.0]])
+    fact = Equal(("fact",), np.array([[0.0, 0.0, 1.0]]), np.array([7.0]))  # is no bound
+    cones = (Positive(("low", "high", "sum"), G, np.array([0.0, -3.0, 5.0])), fact)
+    x = np.array([-1.8e-23, 3.0 + 1e-12, 4.0])
+    np.testing.assert_array_equal(keep_bounds(x, cones), [0.0, 3.0, 4.0])

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator
 
-from dynident.conic.cones import Cone, Equal
+from dynident.conic.cones import Cone, Equal, Positive
 from dynident.conic.solve import ConeSolution, solve_cone_problem
 from dynident.consistency.constraints import Bounds, Constraint, Fixed
 from dynident.consistency.constraints.values import Belief, Tied, list_names
@@ -512,7 +512,7 @@ def finish_drives_estimate(
     parted: str,
 ) -> Estimate:
     """Error bars on the face of the active constraints, and all that a result has."""
-    x, base = found.x.copy(), apply_friction_shapes(problem, unknowns, found.x)
+    x, base = keep_bounds(found.x, free.cones), apply_friction_shapes(problem, unknowns, found.x)
     a, b = unknowns.linear, len(unknowns.columns)
     x[a:b] = base.idim.shape  # facts and bounds to the last digit
     count, weights, sigma = len(x), found.here.sigma(), found.here.rms()
@@ -580,6 +580,20 @@ def finish_drives_estimate(
         shape=shape if len(shape.names) else None,
         fitted=fitted,
     )
+
+
+def keep_bounds(x: Array, cones: Sequence[Cone]) -> Array:
+    """Unknowns that a row bounds by itself, to the last digit within that bound."""
+    kept = x.copy()
+    for cone in cones:
+        if not isinstance(cone, Positive):
+            continue
+        for row, least in zip(cone.G, cone.h, strict=True):
+            own = np.flatnonzero(row)
+            if len(own) == 1:
+                bound, side = least / row[own], np.maximum if row[own] > 0.0 else np.minimum
+                kept[own] = side(kept[own], bound)
+    return kept
 
 
 def build_position_rows(
