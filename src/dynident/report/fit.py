@@ -372,7 +372,7 @@ def restore_fit(document: dict[str, Any], path: Path, study: Spec | None, logs: 
     try:
         with np.errstate(over="raise"):
             told = serialise_result(fit, path.parent)
-    except (ValueError, IndexError, ArithmeticError) as error:
+    except (TypeError, ValueError, IndexError, ArithmeticError) as error:
         raise InputError(f"{path}: state: its parts do not fit together ({error})") from error
     odd = find_difference(
         {k: v for k, v in told.items() if k not in ("state", "settings")}, document

@@ -13,7 +13,9 @@ from dynident.api import measure_held_out_log
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.nearest import describe_base_shift, nearest_to_base
 from dynident.core.errors import InputError
+from dynident.core.plain import from_plain
 from dynident.core.schema import list_file_names, replace_file_names, validate_data
+from dynident.decide.decision import Decision
 from dynident.dynamics.base import BaseParameters
 from dynident.estimators.closed_loop import Simulation, fill_missing_torque
 from dynident.fit.figures import check_lowpass
@@ -98,6 +100,9 @@ def read_result(path: str | Path) -> Fit:
     document = read_document(path)
     settings = document.get("settings")
     told = settings.get("study") if isinstance(settings, dict) else None
+    own = document["state"].get("settings") if isinstance(document["state"], dict) else None
+    if isinstance(own, dict):
+        from_plain(list[Decision], own.get("decided", []), f"{path}: state.settings.decided")
     if told is None:
         gone = LogsGone(f"{path}: was made without a study, so its logs are not known")
         return restore_fit(document, path, None, gone)
