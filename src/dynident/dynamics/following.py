@@ -131,7 +131,7 @@ def find_conditions(
     if bearing and idim.loaded:
         phi, _ = idim.split(np.array(bearing))
         rigid = evaluate_inverse_dynamics(idim.tree, phi, q, dq, ddq)
-        load = compute_loads(idim, combine_rows(idim, q, rigid))
+        load = compute_loads(idim, fold_torques(idim, q, rigid))
     found = follow_friction(idim, q, dq, rate, width, replace(around, load=load), previous, some)
     if load is None or not idim.free or idim.bearing:
         return found
@@ -164,7 +164,7 @@ def apply_load_slopes(idim: IdimParameters, rigid: Array, bend: Array) -> Array:
     return tau
 
 
-def combine_rows(idim: IdimParameters, q: Array, tau: Array) -> Array:
+def fold_torques(idim: IdimParameters, q: Array, tau: Array) -> Array:
     """Torques of a tree's rows as those of its drives, ``G^T tau``, shape (..., samples, rows).
 
     Those of passive joints are zero; of a robot without loops nothing is changed.

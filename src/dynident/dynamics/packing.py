@@ -12,6 +12,10 @@ from dynident.core.arrays import Array, Integers
 from dynident.dynamics.parameters import DriveColumn, Packing
 from dynident.dynamics.structure import Structure
 
+Places = Integers | slice
+Bent = tuple[int, int, Places, Places]
+"""See `Packing.bent`."""
+
 
 def build_packing(
     structure: Structure,
@@ -25,53 +29,25 @@ def build_packing(
     `pairs` are rows of torque on which friction acts under the load of another, or of their own;
     with `bent_alone` bodies are in these rows alone.
     """
-    tree, inertial = structure.tree, structure.inertial
-    first = tree.dof - structure.robot.n
-    closure = structure.closure
-    of_bodies = {first + row for pair in pairs for row in pair}
-    if closure is not None:
-        of_bodies = {each for row in of_bodies for each in closure.acting[row]}
-    if not bent_alone:
-        of_bodies.update(range(structure.rows))
+    first = structure.tree.dof - structure.robot.n
     position = {c: k for k, c in enumerate(columns)}
-    entries: list[list[tuple[int, tuple[int, ...]]]] = [[] for _ in range(structure.rows)]
-    for b in range(tree.bodies):
-        for k in range(tree.path_length[b]):
-            for i in range(10):
-                if 10 * b + i in position and tree.path[b, k] in of_bodies:
-                    entries[tree.path[b, k]].append((position[10 * b + i], (b, k, i)))
-    for s, felt in enumerate(structure.felt):
-        places = {row: felt.rows.start + at for at, row in enumerate(felt.taken)}
-        for b, whole in enumerate(felt.bodies):
-            for k, i in product(range(felt.tree.path_length[b]), range(10)):
-                place = places.get(int(felt.tree.path[b, k]))
-                if place in of_bodies and 10 * whole + i in position:
-                    entries[place].append((position[10 * whole + i], (b, k, i, s)))
-    for d, column in enumerate(drive_columns):
-        if inertial + d in position:
-            for reached in structure.list_touched_rows(column):
-                entries[reached].append((position[inertial + d], (d, reached)))
-            for j in np.flatnonzero(column.turns):
-                entries[first + int(j)].append((position[inertial + d], (d, int(j))))
-            if column.friction is not None and structure.frictions[column.friction].link:
-                for joint, behind in structure.linked:
-                    if column.turns[joint] != 0.0:
-                        entries[behind].append((position[inertial + d], (d, joint)))
-    own = [{c for c, _ in row} for row in entries]
+    of_bodies = find_rows_of_bodies(structure, pairs, bent_alone)
+    entries = list_body_entries(structure, of_bodies, position)
     bodies = [{c for c, where in row if len(where) == 3} for row in entries]
-    here_alone = pairs if closure is None else ()
+    add_drive_entries(structure, drive_columns, position, entries)
+    own = [{c for c, _ in row} for row in entries]
+    here_alone = pairs if structure.closure is None else ()
     for to, of in here_alone:
         new = bodies[first + of] - own[first + to]
         own[first + to] |= new
         entries[first + to] += [(c, ()) for c in new]
     slot, *felts = (
         np.full((each.bodies, each.path.shape[1], 10), -1)
-        for each in (tree, *(felt.tree for felt in structure.felt))
+        for each in (structure.tree, *(felt.tree for felt in structure.felt))
     )
     drive, joints, empty, width = [], [], [], 0
-    for row in entries:
-        row.sort()
-        start = width
+    for row in map(sorted, entries):
+        joints.append((slice(width, width + len(row)), np.array([c for c, _ in row], dtype=int)))
         for _, where in row:
             if len(where) == 3:
                 slot[where] = width
@@ -82,26 +58,96 @@ def build_packing(
             else:
                 empty.append(width)
             width += 1
-        joints.append((slice(start, width), np.array([c for c, _ in row], dtype=np.int64)))
-    bent = []
-    # first what is bent by its own load alone, to which others are added
-    for to, of in sorted(here_alone, key=lambda pair: pair[0] != pair[1]):
-        shared = sorted(bodies[first + of])
-        here, there = (
-            as_slice(entered.start + np.searchsorted(known, shared))
-            for entered, known in (joints[first + to], joints[first + of])
-        )
-        bent.append((to, of, here, there))
     simple = [each for each in drive if structure.is_plain(each[0])]
     plain = structure.group_plain_columns(
         [(column, column.turns[joint], at) for column, joint, at in simple]
     )
     special = tuple(each for each in drive if not structure.is_plain(each[0]))
+    shared = [sorted(own) for own in bodies[first:]]
     found = Packing(
-        slot, tuple(drive), plain, special, tuple(joints), width, tuple(bent),
+        slot, tuple(drive), plain, special, tuple(joints), width,
+        pair_bent_rows(here_alone, joints[first:], shared),
         np.array(empty, dtype=np.int64), tuple(felts),
     )  # fmt: skip
-    return found if closure is None else combine_rows(structure, found, columns, pairs)
+    return found if structure.closure is None else combine_layout(structure, found, columns, pairs)
+
+
+Entry = tuple[int, tuple[int, ...]]
+"""A column and what fills it: a parameter of a body by its place on the body's path, of bodies that
+a sensor carries with the sensor's number; a drive's column at a joint; nothing but what loads add.
+"""
+
+
+def find_rows_of_bodies(
+    structure: Structure, pairs: Collection[tuple[int, int]], bent_alone: bool
+) -> set[int]:
+    """Rows in which bodies have columns: see `build_packing`."""
+    if not bent_alone:
+        return set(range(structure.rows))
+    first = structure.tree.dof - structure.robot.n
+    found = {first + row for pair in pairs for row in pair}
+    if structure.closure is not None:
+        found = {each for row in found for each in structure.closure.acting[row]}
+    return found
+
+
+def list_body_entries(
+    structure: Structure, of_bodies: Collection[int], position: Mapping[int, int]
+) -> list[list[Entry]]:
+    """Entries of bodies, row by row."""
+    tree = structure.tree
+    entries: list[list[Entry]] = [[] for _ in range(structure.rows)]
+    for b in range(tree.bodies):
+        for k, i in product(range(tree.path_length[b]), range(10)):
+            if 10 * b + i in position and tree.path[b, k] in of_bodies:
+                entries[tree.path[b, k]].append((position[10 * b + i], (b, k, i)))
+    for s, felt in enumerate(structure.felt):
+        places = {row: felt.rows.start + at for at, row in enumerate(felt.taken)}
+        for b, whole in enumerate(felt.bodies):
+            for k, i in product(range(felt.tree.path_length[b]), range(10)):
+                place = places.get(int(felt.tree.path[b, k]), -1)
+                if place in of_bodies and 10 * whole + i in position:
+                    entries[place].append((position[10 * whole + i], (b, k, i, s)))
+    return entries
+
+
+def add_drive_entries(
+    structure: Structure,
+    drive_columns: Sequence[DriveColumn],
+    position: Mapping[int, int],
+    entries: Sequence[list[Entry]],
+) -> None:
+    """Add the entries of drives, springs and sensors, and of friction behind a spring."""
+    first = structure.tree.dof - structure.robot.n
+    for d, column in enumerate(drive_columns):
+        place = position.get(structure.inertial + d)
+        if place is None:
+            continue
+        for reached in structure.list_touched_rows(column):
+            entries[reached].append((place, (d, reached)))
+        for j in np.flatnonzero(column.turns):
+            entries[first + int(j)].append((place, (d, int(j))))
+        if column.friction is not None and structure.frictions[column.friction].link:
+            for joint, behind in structure.linked:
+                if column.turns[joint] != 0.0:
+                    entries[behind].append((place, (d, joint)))
+
+
+def pair_bent_rows(
+    pairs: Collection[tuple[int, int]],
+    joints: Sequence[tuple[slice, Integers]],
+    shared: Sequence[Sequence[int] | Integers],
+) -> tuple[Bent, ...]:
+    """Where bodies of one row stand in it and in another that they bend, of the joints' rows."""
+    found = []
+    # first what is bent by its own load alone, to which others are added
+    for to, of in sorted(pairs, key=lambda pair: pair[0] != pair[1]):
+        here, there = (
+            as_slice(entered.start + np.searchsorted(known, shared[of]))
+            for entered, known in (joints[to], joints[of])
+        )
+        found.append((to, of, here, there))
+    return tuple(found)
 
 
 def as_slice(places: Integers) -> Integers | slice:
@@ -111,7 +157,7 @@ def as_slice(places: Integers) -> Integers | slice:
     return slice(int(places[0]), int(places[-1]) + 1)
 
 
-def combine_rows(
+def combine_layout(
     structure: Structure,
     tree: Packing,
     columns: Sequence[int],
@@ -143,22 +189,10 @@ def combine_rows(
                 part.append((to, of, here, slots.start + np.flatnonzero(chosen)))
         width += len(union)
     both = tuple(tuple(part) for part in mixed)
-    bent = []
-    for to, of in sorted(pairs, key=lambda pair: pair[0] != pair[1]):
-        places = [
-            as_slice(joints[row][0].start + np.searchsorted(joints[row][1], bodies[of]))
-            for row in (to, of)
-        ]
-        bent.append((to, of, places[0], places[1]))
     return replace(
-        tree, joints=tuple(joints), width=width, tree=tree, mixed=both, bent=tuple(bent),
-        empty=np.concatenate(empty),
+        tree, joints=tuple(joints), width=width, tree=tree, mixed=both,
+        bent=pair_bent_rows(pairs, joints, bodies), empty=np.concatenate(empty),
     )  # fmt: skip
-
-
-Places = Integers | slice
-Bent = tuple[int, int, Places, Places]
-"""See `Packing.bent`."""
 
 
 def pair_slots(

@@ -10,7 +10,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.dynamics.columns import evaluate_sensor_errors, follow_motors
 from dynident.dynamics.conditions import FREE, Conditions
-from dynident.dynamics.following import add_drive_torque, combine_rows, compute_loads, view_friction
+from dynident.dynamics.following import add_drive_torque, compute_loads, fold_torques, view_friction
 from dynident.dynamics.idim_parameters import IdimParameters
 from dynident.dynamics.inverse import evaluate_all_torques
 from dynident.dynamics.springs import SpringColumn
@@ -66,7 +66,7 @@ def evaluate_rigid_torques(
             own = phi[:, felt.bodies]
             every = evaluate_all_torques(felt.tree, own, along, turned[0], speeds, changes)
             tau[:, s, felt.rows] = every[:, :, felt.taken]
-    return combine_rows(idim, q, tau)
+    return fold_torques(idim, q, tau)
 
 
 def evaluate_drive_torques(
@@ -90,7 +90,7 @@ def evaluate_drive_torques(
         s = slice(a, a + STRETCH)
         motion, here = (q[s], dq[s], ddq[s]), conditions.rows(s)
         add_drive_torques(idim, theta, motion, width, here, tau[s])
-    return combine_rows(idim, q, tau)
+    return fold_torques(idim, q, tau)
 
 
 def add_drive_torques(

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from dynident.core.arrays import Array, to_kernel_arrays
 from dynident.core.errors import InputError
 from dynident.dynamics.conditions import Conditions
-from dynident.dynamics.following import combine_rows, settle_friction
+from dynident.dynamics.following import fold_torques, settle_friction
 from dynident.dynamics.forward import compute_mass_matrix, solve_forward_dynamics
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.inverse import evaluate_inverse_dynamics
@@ -180,7 +180,7 @@ class WholeModel:
         """
         shape, (at, still) = self.stacked(q)
         tau = evaluate_inverse_dynamics(self.idim.tree, self.phi, at, still, still)
-        return combine_rows(self.idim, at, tau).reshape(shape)
+        return fold_torques(self.idim, at, tau).reshape(shape)
 
     def mass_matrix(self, q: npt.ArrayLike) -> Array:
         """The mass matrix of bodies and rotors (armature), coupled ones included.

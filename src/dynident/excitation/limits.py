@@ -17,7 +17,7 @@ from dynident.dynamics import (
     differentiate_dynamics,
     evaluate_inverse_dynamics,
 )
-from dynident.dynamics.following import combine_rows
+from dynident.dynamics.following import fold_torques
 from dynident.dynamics.idim import Idim
 from dynident.excitation.options import TrajectoryLimits
 from dynident.robot.model import Robot
@@ -219,7 +219,7 @@ class Nominal:
         """All but the friction that does not depend on the speed, shape (samples, rows)."""
         tau = self._pull_apart(q, dq, ddq)
         n = q.shape[1]
-        return np.hstack([combine_rows(self.idim, q, tau[:, :n]), tau[:, n:]])
+        return np.hstack([fold_torques(self.idim, q, tau[:, :n]), tau[:, n:]])
 
     def _pull_apart(self, q: Array, dq: Array, ddq: Array) -> Array:
         """The same of the tree: what its joints would have to give where no loop held them."""

@@ -18,7 +18,7 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans
 from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.base import BaseParameters
-from dynident.dynamics.following import combine_rows
+from dynident.dynamics.following import fold_torques
 from dynident.excitation.excite import Excitation
 from dynident.excitation.information import build_quadrature
 from dynident.excitation.prediction import join_nominal_parameters
@@ -148,7 +148,7 @@ class FutureLog:
         phi, _ = idim.split(idim.nominal)
         phi = phi + np.eye(len(phi))[:, -1:] * self.body
         motion = self.at(self.times)
-        tau = combine_rows(idim, motion[0], evaluate_inverse_dynamics(idim.tree, phi, *motion))
+        tau = fold_torques(idim, motion[0], evaluate_inverse_dynamics(idim.tree, phi, *motion))
         return np.asarray(np.linalg.solve(self.turns.T, tau.T).T)
 
     @property

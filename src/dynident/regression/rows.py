@@ -23,7 +23,7 @@ from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.columns import bend_bodies, fill_bodies, fill_drives
 from dynident.dynamics.conditions import FREE, Conditions
 from dynident.dynamics.equations import NullSpace, stack_contact_jacobians
-from dynident.dynamics.following import apply_load_slopes, combine_rows, find_conditions
+from dynident.dynamics.following import apply_load_slopes, find_conditions, fold_torques
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.dynamics.packing import Bent, Places, pair_slots, sum_columns
 from dynident.dynamics.parameters import Packing
@@ -363,7 +363,7 @@ class MotionRows(RowSource):
             # friction by the load |tau| is linear about the torques of the bodies `about`:
             # their slopes go to the columns, and what these give at that point to y
             torques = (
-                combine_rows(
+                fold_torques(
                     idim, motion[0], evaluate_inverse_dynamics(idim.tree, self._about[0], *motion)
                 )
                 if bodies is None
