@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -407,37 +407,17 @@ def track_log(
         Asked between samples.
     """
     earlier = None if state is None else read_state(state)
-    past = 0 if earlier is None else earlier.taken
+    past, rate = (0, rate) if earlier is None else (earlier.taken, earlier.rate)
     follower: LogFollower | None = None
-    section = setting.section
-    if earlier is not None:
-        rate = earlier.rate
     whole: Recording | None = None
     channels: Channels | None = None
-    opened: IO[bytes] | None = None
     text: TextStream | None = None
-    try:
+    with ExitStack() as opened:
         if stream is not None or follow:
             if setting.weights.sigma is None and setting.result is None and earlier is None:
                 raise InputError(NO_SIGMA)
-            refuse_mending(section)
-            name = STANDARD_INPUT
-            if stream is None:
-                name = source or ",".join(section.files if section is not None else ())
-                stream = opened = open_text(name)
-            if rate is None and section is not None:
-                rate = section.rate
-            lines = StreamLines(stream, name, follow, stopped)
-            floating = Floating() if section is None else read_options(Floating, section)
-            text = TextStream(
-                lines,
-                setting.robot,
-                make_layout_finder(setting.robot, section, floating),
-                rate,
-                floating,
-                setting.measured,
-                setting.instruments,
-            )
+            lines = open_lines(setting, source, stream, follow, stopped, opened)
+            text = build_text_stream(setting, lines, rate)
             samples = text.samples()
         else:
             whole = read_whole_log(setting, source, rate)
@@ -447,7 +427,7 @@ def track_log(
             )
             samples = stream_recording(whole, channels)
         # what a state has taken from a file is passed over; a pipe goes on where it went on
-        if text is not None and opened is None:
+        if text is not None and stream is not None:
             text.taken, past = past, 0
         for k, sample in enumerate(samples):
             if follower is None:
@@ -455,10 +435,9 @@ def track_log(
                     rate, channels = text.rate, text.channels
                 assert channels is not None  # of the first sample
                 hz = float(rate or 0.0)
-                fresh = begin_following(setting, channels, whole, earlier, hz, signals)
-                if earlier is not None:
-                    fresh.restore(earlier.kept)
-                follower = fresh  # only now: a state that is refused is not written over
+                follower = begin_following(setting, channels, whole, earlier, hz, signals)
+                if state is not None:  # only now: a state that is refused is not written over
+                    opened.callback(store_follower, follower, state)
             if k < past:
                 continue
             for each in follower.feed(sample):
@@ -468,14 +447,46 @@ def track_log(
         if follower is not None and state is None:  # with a state the estimates go on
             for last in follower.rest():
                 write(last)
-    finally:
-        if opened is not None:
-            opened.close()
-        if follower is not None and state is not None:
-            write_files({state: follower.stored()})
     if follower is None:
         raise InputError(f"{text.lines.name if text else source}: has no samples")
     return follower
+
+
+def open_lines(
+    setting: TrackSetting,
+    source: str | None,
+    stream: IO[bytes] | None,
+    follow: bool,
+    stopped: Stopped,
+    opened: ExitStack,
+) -> StreamLines:
+    """Lines of a stream, or of a file that is opened."""
+    refuse_mending(setting.section)
+    if stream is not None:
+        return StreamLines(stream, STANDARD_INPUT, follow, stopped)
+    files = () if setting.section is None else setting.section.files
+    name = source or ",".join(files)
+    return StreamLines(opened.enter_context(open_text(name)), name, follow, stopped)
+
+
+def build_text_stream(setting: TrackSetting, lines: StreamLines, rate: float | None) -> TextStream:
+    """Samples of lines, laid out as the study has them."""
+    section = setting.section
+    floating = Floating() if section is None else read_options(Floating, section)
+    return TextStream(
+        lines,
+        setting.robot,
+        make_layout_finder(setting.robot, section, floating),
+        section.rate if rate is None and section is not None else rate,
+        floating,
+        setting.measured,
+        setting.instruments,
+    )
+
+
+def store_follower(follower: LogFollower, state: Path) -> None:
+    """Write a state that tracking goes on from."""
+    write_files({state: follower.stored()})
 
 
 def begin_following(
@@ -494,7 +505,10 @@ def begin_following(
         sigma = estimate_log_sigma(setting, base, whole)
     if sigma is None:
         raise InputError(NO_SIGMA)
-    return LogFollower(setting, channels, base, sigma, rate, signals)
+    follower = LogFollower(setting, channels, base, sigma, rate, signals)
+    if earlier is not None:
+        follower.restore(earlier.kept)
+    return follower
 
 
 def read_whole_log(setting: TrackSetting, source: str | None, rate: float | None) -> Recording:
