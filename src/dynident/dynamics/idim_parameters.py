@@ -190,8 +190,7 @@ class IdimParameters:
             return self, theta
         plain, shape = theta[: self.plain], self.shape
         if len(theta) > len(plain):
-            bounds = [(each.bounds.lower, each.bounds.upper) for each in self.shape_parameters]
-            shape = tuple(np.clip(theta[self.plain :], *np.transpose(bounds)).tolist())
+            shape = tuple(np.clip(theta[self.plain :], *self.shape_bounds).tolist())
         return replace(self, shape=shape, about=tuple(plain.tolist()), free=False), plain
 
     def limited(self, limits: Sequence[tuple[float, float]]) -> Self:
@@ -304,6 +303,12 @@ class IdimParameters:
             replace(each, bounds=each.bounds.within(*limits))
             for each, limits in zip(known, self.limits, strict=True)
         )
+
+    @cached_property
+    def shape_bounds(self) -> tuple[Array, Array]:
+        """Lower and upper bounds of the shape parameters."""
+        bounds = [each.bounds for each in self.shape_parameters]
+        return np.array([b.lower for b in bounds]), np.array([b.upper for b in bounds])
 
     @cached_property
     def names(self) -> tuple[str, ...]:

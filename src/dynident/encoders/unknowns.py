@@ -159,9 +159,8 @@ class Unknowns:
         values = x[self.linear : len(self.columns)]
         if not len(values):
             return self.idim
-        bounds = [(each.bounds.lower, each.bounds.upper) for each in self.idim.shape_parameters]
         # the cones keep them inside but for the solver's last digits
-        return self.idim.shaped(np.clip(values, *np.transpose(bounds)))
+        return self.idim.shaped(np.clip(values, *self.idim.shape_bounds))
 
     def tuned(self, x: Array, simulation: Simulation) -> Simulation:
         """The loop as it is fitted, and as it was where it is not."""

@@ -30,6 +30,7 @@ from dynident.dynamics.columns import fill_rows
 from dynident.estimators.covariance import ErrorBars, Spread, name_covariance
 from dynident.estimators.estimate import Estimate, ShapeEstimate, Track
 from dynident.online.recursion import (
+    AgeingRule,
     Recursion,
     estimate_natural_size,
     follow_rows,
@@ -98,9 +99,37 @@ def ekf(
     ComputationError
         When the log does not excite all base parameters or sigma does not settle.
     """
-    idim, p = problem.idim, problem.base.count
-    if not idim.shape_parameters:
+    if not problem.idim.shape_parameters:
         return rls(problem, forgetting, weights, bars)
+    refuse_beyond_instants(problem, bars)
+    sigma = choose_group_sigma(problem, weights)
+    state, size = believe(problem, belief, sigma)
+    rubs = mark_friction_columns(problem.base)
+    rubs = np.concatenate([rubs, np.ones(len(size) - len(rubs), dtype=bool)])
+    count, instants = absorb_rows(problem, sigma, forgetting.rule(size, rubs, 0), state)
+    idim, p = problem.idim, problem.base.count
+    shaped = Problem.of(replace(problem.base, idim=idim.shaped(state.beta[p:])), problem.samples)
+    errors = compute_residuals(shaped, state.beta[:p])
+    whole = inflate_covariance(state.covariance, errors)
+    literature = compute_literature_std(shaped.factors.weighted(sigma))
+    kind = "extended Kalman filter" + (" with forgetting" if forgetting.ages else "")
+    covariance = name_covariance(kind, Spread(whole.words, whole.matrix[:p, :p]), literature)
+    names = tuple(each.name for each in idim.shape_parameters)
+    free = np.less(*idim.shape_bounds)
+    std = np.where(free, np.sqrt(np.diag(whole.matrix)[p:]), np.nan)
+    found = ShapeEstimate(names, state.beta[p:].copy(), std)
+    every = max(1, -(-len(instants) // INSTANTS))
+    track = Track(*(np.array(each) for each in zip(*instants[::every], strict=True)))
+    return Estimate(
+        state.beta[:p].copy(), None, sigma, covariance, errors, count,
+        f"{count} rows in order of time, each in its tangent", shape=found,
+        track=track,
+    )  # fmt: skip
+
+
+def refuse_beyond_instants(problem: Problem, bars: ErrorBars) -> None:
+    """Refuse friction, rows and covariances that the filter does not have."""
+    idim = problem.idim
     for friction in idim.frictions:
         if friction.model.state or friction.model.needs:
             raise InputError(
@@ -111,26 +140,35 @@ def ekf(
     refuse_combinations(problem, "ekf does not follow rows of")
     if bars.covariance is not None:
         raise InputError(f"covariance {bars.covariance!r} is not of ekf, whose own is of its rows")
-    sigma = choose_group_sigma(problem, weights)
-    shape = np.array(idim.shape)
-    lower = np.array([each.bounds.lower for each in idim.shape_parameters])
-    upper = np.array([each.bounds.upper for each in idim.shape_parameters])
-    known = lower == upper  # facts of elements: believed to the last digit
+
+
+def believe(problem: Problem, belief: ShapeBelief, sigma: Array) -> tuple[Recursion, Array]:
+    """What is believed before the first row, and the natural size of all that is to be found."""
+    idim, shape = problem.idim, np.array(problem.idim.shape)
+    lower, upper = idim.shape_bounds
     std = belief.shape_std * np.maximum(np.abs(shape), 1e-3 * (upper - lower))
-    std = np.where(known, KNOWN * np.maximum(std, 1.0), std)
-    size = np.concatenate(
-        [estimate_natural_size(problem.base, convert_to_equation_sigma(problem, sigma)), std]
-    )
-    rubs = np.concatenate([mark_friction_columns(problem.base), np.ones(len(std), dtype=bool)])
-    ageing = forgetting.rule(size, rubs, 0)
+    # facts of elements are believed to the last digit
+    std = np.where(lower == upper, KNOWN * np.maximum(std, 1.0), std)
+    natural = estimate_natural_size(problem.base, convert_to_equation_sigma(problem, sigma))
     # a tangent at parameters that mean nothing yet would tell nonsense of the shapes, and for good:
     # the linear ones start where least squares ends at the usual shape, each within its own size
     system = problem.factors.weighted(sigma)
     linear = system.solve()
     wide = np.concatenate([np.maximum(np.abs(linear), WIDER * compute_literature_std(system)), std])
     state = Recursion.start(np.concatenate([linear, shape]), np.diag(1.0 / wide))
-    times, betas, stds = [], [], []
-    count, now = 0, 0.0
+    return state, np.concatenate([natural, std])
+
+
+def absorb_rows(
+    problem: Problem, sigma: Array, ageing: AgeingRule, state: Recursion
+) -> tuple[int, list[tuple[float, Array, Array]]]:
+    """Take in all rows in order of time, stretch by stretch about what is known by then.
+
+    Returns how many rows there were, and behind each stretch the time, the linear parameters and
+    their standard deviations.
+    """
+    idim, p = problem.idim, problem.base.count
+    instants, count, now = list[tuple[float, Array, Array]](), 0, 0.0
     for log in problem.samples:
         last = 0
         for segment, length in cut_into_stretches(log):
@@ -145,28 +183,11 @@ def ekf(
                 ageing, state.R, state.beta, state.due, state.place, state.row, rows, first,
                 group, len(sigma), elapsed, np.empty(len(rows)),
             )  # fmt: skip
-            keep_shapes_in_bounds(state, lower, upper)
+            keep_shapes_in_bounds(state, *idim.shape_bounds)
             count += len(rows)
-            times.append(now + last / log.rate)
-            betas.append(state.beta[:p].copy())
-            stds.append(state.std[:p])
+            instants.append((now + last / log.rate, state.beta[:p].copy(), state.std[:p]))
         now += len(log.q) / log.rate
-    shaped = Problem.of(replace(problem.base, idim=idim.shaped(state.beta[p:])), problem.samples)
-    errors = compute_residuals(shaped, state.beta[:p])
-    whole = inflate_covariance(state.covariance, errors)
-    literature = compute_literature_std(shaped.factors.weighted(sigma))
-    kind = "extended Kalman filter" + (" with forgetting" if forgetting.ages else "")
-    covariance = name_covariance(kind, Spread(whole.words, whole.matrix[:p, :p]), literature)
-    names = tuple(each.name for each in idim.shape_parameters)
-    errors_of_shapes = np.where(known, np.nan, np.sqrt(np.diag(whole.matrix)[p:]))
-    found = ShapeEstimate(names, state.beta[p:].copy(), errors_of_shapes)
-    every = max(1, -(-len(times) // INSTANTS))
-    track = Track(np.array(times)[::every], np.array(betas)[::every], np.array(stds)[::every])
-    return Estimate(
-        state.beta[:p].copy(), None, sigma, covariance, errors, count,
-        f"{count} rows in order of time, each in its tangent", shape=found,
-        track=track,
-    )  # fmt: skip
+    return count, instants
 
 
 def cut_into_stretches(log: GeneralisedSamples) -> Iterator[tuple[tuple[int, int], int]]:

@@ -663,13 +663,13 @@ def solve_shape_step(here: Projected, damping: float, bend: Array) -> Array:
     shape = here.beta[here.free]
     norms = np.linalg.norm(J, axis=0)
     step = np.zeros(len(shape))
-    bounds = [(each.bounds.lower, each.bounds.upper) for each in here.problem.idim.shape_parameters]
-    known = np.array([low == high for low, high in bounds])
+    bounds = here.problem.idim.shape_bounds
+    known = np.equal(*bounds)
     largest = max(float(np.linalg.norm(e)), float(np.max(norms, initial=0.0)))
     acting = (norms > 1e-12 * largest) & ~known
     if not np.any(acting):
         return step
-    low, high = (np.transpose(bounds) - shape)[:, acting] * norms[acting]
+    low, high = (np.array(bounds) - shape)[:, acting] * norms[acting]
     unit = J[:, acting] / norms[acting]
     A = np.vstack([unit, np.diag(np.sqrt(damping + bend[acting] / norms[acting] ** 2))])
     b = np.concatenate([e, np.zeros(unit.shape[1])])
