@@ -676,7 +676,7 @@ def solve_shape_step(here: Projected, damping: float, bend: Array) -> Array:
     tiny = 1e-12 * (high - low)
     found = lsq_linear(A, b, (np.minimum(low, 0.0) - tiny, np.maximum(high, 0.0) + tiny), "bvls")
     step[acting] = found.x / norms[acting]
-    return np.clip(step, *(np.transpose(bounds) - shape))
+    return np.clip(step, *(np.array(bounds) - shape))
 
 
 def find_shapes_to_hold(found: Projected) -> dict[str, str]:
