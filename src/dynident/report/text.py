@@ -362,9 +362,9 @@ def describe_decisions(result: Result, full: bool = True) -> list[str]:
     usual = [each for each in decided if not each["gain_percent"]]
     if usual and full:
         told = ", ".join(f"{each['what']} {each['value']}" for each in usual)
-        found.append(f"{told} as usual: no alternative is clearly better")
+        found.append(f"defaults kept: {told} (no alternative is clearly better)")
     elif usual:
-        found.append(f"{', '.join(each['what'] for each in usual)} as usual")
+        found.append(f"defaults kept: {', '.join(each['what'] for each in usual)}")
     return found
 
 
