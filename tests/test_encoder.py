@@ -567,5 +567,7 @@ def test_what_a_row_bounds_by_itself_stays_within_that_bound():
     G = np.array([[2.0, 0.0, 0.0], [0.0, -1.0, 0.0], [1.0, 0.0, 1.0]])
     fact = Equal(("fact",), np.array([[0.0, 0.0, 1.0]]), np.array([7.0]))  # is no bound
     cones = (Positive(("low", "high", "sum"), G, np.array([0.0, -3.0, 5.0])), fact)
-    x = np.array([-1.8e-23, 3.0 + 1e-12, 4.0])
-    np.testing.assert_array_equal(keep_bounds(x, cones), [0.0, 3.0, 4.0])
+    for x in ([-1.8e-23, 3.0 + 1e-9, 4.0], [1.7e-21, 3.0 - 1e-13, 4.0]):
+        np.testing.assert_array_equal(keep_bounds(np.array(x), cones), [0.0, 3.0, 4.0])
+    inside = np.array([1e-6, 2.9, 4.0])
+    np.testing.assert_array_equal(keep_bounds(inside, cones), inside)

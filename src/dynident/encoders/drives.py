@@ -104,6 +104,8 @@ EVEN, UNEVEN = "coulomb-viscous", 0.6
 joint's error that the latter has to leave to be named."""
 ROUNDS = 3
 """Of a fit, each without the stretches that stand out of the one before."""
+ROUNDING = 1e-12
+"""By which a solver may miss a bound, over its size or one."""
 SERVO = "servo"
 """What is asked for where a servo's parts are to be chosen."""
 
@@ -583,7 +585,7 @@ def finish_drives_estimate(
 
 
 def keep_bounds(x: Array, cones: Sequence[Cone]) -> Array:
-    """Unknowns that a row bounds by itself, to the last digit within that bound."""
+    """Unknowns that a row bounds by itself within that bound, and at it but for rounding."""
     kept = x.copy()
     for cone in cones:
         if not isinstance(cone, Positive):
@@ -592,7 +594,8 @@ def keep_bounds(x: Array, cones: Sequence[Cone]) -> Array:
             own = np.flatnonzero(row)
             if len(own) == 1:
                 bound, side = least / row[own], np.maximum if row[own] > 0.0 else np.minimum
-                kept[own] = side(kept[own], bound)
+                near = np.abs(kept[own] - bound) <= ROUNDING * np.maximum(1.0, np.abs(bound))
+                kept[own] = np.where(near, bound, side(kept[own], bound))
     return kept
 
 
