@@ -112,8 +112,12 @@ def format_joints(result: Result) -> list[str]:
 
     Behind the joints are the bodies that none of them moves.
     """
-    robot = result.robot
-    every = tabulate_drives(result), tabulate_bodies(result)[:2], tabulate_errors(result)
+    robot, headlines = result.robot, list_headlines(result)
+    every = (
+        tabulate_drives(result),
+        tabulate_bodies(result)[:2],
+        [(each.key, [each.errors.get(j, "") for j in robot.joint_names]) for each in headlines],
+    )
     moved = [robot.links.index(joint.link) for joint in robot.joints]
     others = [k for k in range(len(robot.links)) if k not in moved] if every[1] else []
     labels = [*robot.joint_names, *(robot.links[k] for k in others)]
@@ -131,24 +135,20 @@ def format_joints(result: Result) -> list[str]:
     columns = [column for column in (*drives, *masses, *errors) if column[0] in shown]
     if not columns:
         return []
-    return [*format_table("joint", labels, columns), *describe_columns(result, columns, drives)]
-
-
-def tabulate_errors(result: Result) -> list[Column]:
-    """The errors of each joint, a column a log."""
-    return [
-        (each.key, [each.errors.get(j, "") for j in result.robot.joint_names])
-        for each in list_headlines(result)
-    ]
+    units = {**find_drive_units(result), "mass": "kg", "file": "kg"}
+    units |= {each.key: each.unit for each in headlines}
+    table = format_table("joint", labels, columns)
+    return [*table, *describe_columns(result, units, columns, drives)]
 
 
 def describe_columns(
-    result: Result, columns: Sequence[Column], drives: Sequence[Column]
+    result: Result,
+    known: Mapping[str, str],
+    columns: Sequence[Column],
+    drives: Sequence[Column],
 ) -> list[str]:
     """Units of the columns, and what there was no room for."""
     titles, units = [title for title, _ in columns], dict[str, list[str]]()
-    known = {**find_drive_units(result), "mass": "kg", "file": "kg"}
-    known |= {each.key: each.unit for each in list_headlines(result)}
     for title in (each for each in titles if each in known):
         units.setdefault(known[title], []).append(title)
     told = [f"{', '.join(symbols)} [{unit}]" for unit, symbols in units.items()]
