@@ -44,7 +44,8 @@ def cloe(
         When the loop cannot be simulated, chatters, or the iterations do not settle.
     """
     if fits_drives(problem, fitting):
-        if slopes.sensitivities != "exact":
+        problem.robot.refuse_loops("a fit of drives to positions")
+        if slopes.sensitivities == "differences":
             raise InputError(
                 "drives are fitted by exact sensitivities; differences are of links = 'free'"
             )

@@ -45,6 +45,7 @@ from dynident.regression.factors import measure_columns
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import Rows, list_position_groups, list_torque_groups, split_rows
 from dynident.regression.weighted import compute_literature_std
+from dynident.robot.model import Robot
 from dynident.simulation.rollout import SensitiveStretch
 
 APPROACH = 3
@@ -69,10 +70,15 @@ class Slopes(Options):
     """How a simulated output is differentiated by the parameters."""
 
     sensitivities: Annotated[
-        Literal["exact", "differences"],
-        "of the simulated output: exact, from one simulation; or forward `differences`, from one "
-        "more for each parameter as in the literature",
-    ] = "exact"
+        Literal["exact", "differences"] | None,
+        "of the simulated output: `exact`, from one simulation, by default; or forward "
+        "`differences`, from one more for each parameter as in the literature, by default of "
+        "closed chains, whose motion is not differentiated",
+    ] = None
+
+    def are_differences(self, robot: Robot) -> bool:
+        """Whether a robot's simulated output is differentiated by differences."""
+        return (self.sensitivities or ("differences" if robot.loops else "exact")) != "exact"
 
 
 @dataclass(frozen=True)
@@ -166,7 +172,8 @@ def minimise_output_error(
         *(inner, beta, linear, pace),
         progress=progress,
     )
-    each = 1 if slopes.sensitivities == "exact" else 1 + auxiliary.problem.base.count
+    differences = slopes.are_differences(auxiliary.problem.robot)
+    each = 1 + auxiliary.problem.base.count if differences else 1
     message = f"settled in {len(ended.history) - 1} steps, {each * ended.rollouts} rollouts"
     history = ended.history
     if given != "least-squares":
@@ -241,10 +248,10 @@ def linearise_output(
     decimators: dict[tuple[int, int], GroupDecimator] = {}
     n, p = problem.robot.n, problem.base.count
     refuse_base_equations(problem)
-    if slopes.sensitivities == "exact":
-        parts = auxiliary.sensitive(beta, name)
-    else:
+    if slopes.are_differences(problem.robot):
         parts = auxiliary.differenced(beta, name, choose_difference_steps(problem))
+    else:
+        parts = auxiliary.sensitive(beta, name)
     for index, run, part in parts:
         log = problem.samples[index]
         measured, left_out = log.joint_torque, log.left_out

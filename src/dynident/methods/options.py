@@ -148,7 +148,7 @@ def takes_engine(method: str) -> bool:
     return ENGINE in inspect.signature(ESTIMATORS[method]).parameters
 
 
-UNLOOPED = ("static", "ml", "smooth", "cloe", "clie", "pc-clie", "gradient")
+UNLOOPED = ("static", "ml", "smooth", "gradient")
 """Methods that do not take robots with loops: most differentiate the motion."""
 
 
