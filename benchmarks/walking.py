@@ -27,16 +27,18 @@ import talos
 from common import FIGURES, ROOT, markdown
 
 import dynident as di
-from dynident.fit.parameters import list_base_parameters
+from dynident.fit.parameters import list_base_parameters, list_sensor_parameters
+from dynident.robot.model import LAW
+from dynident.study.late import read_law
+from dynident.study.study import Study
 
 FOLDER = ROOT / "examples" / "quadruped"
-RATE, SECONDS, STEP = 500.0, 10.0, 5e-4
-EVERY, LATE = round(1.0 / RATE / STEP), 8
-"""Steps a sample; by which targets come late."""
-RADIUS = 0.02
-SHARP, STIFF = (2.0 * STEP, 1.0), (4e-3, 1.0)
-"""Of MuJoCo's friction, a sign and no slope: by default it is rounded over 0.1 rad/s; of floors."""
+RATE, SECONDS, LATE = 500.0, 10.0, 4e-3
+"""Of samples and targets [Hz], of a log [s], by which a target comes late before it is held [s]."""
+RADIUS, STIFF = 0.02, (4e-3, 1.0)
+"""Of a round foot [m]; of floors."""
 NOISE = {"q": 5e-5, "gyro": 2e-3, "specific": 2e-2, "turn": 2e-4}
+BARE = "quadruped, 0, 1st"
 LOGS = (("steps", 2, "identify"), ("sway", 1, "identify"), ("others", 3, "validate"))
 AXES = {"X": [1, 0, 0], "Y": [0, 1, 0], "Z": [0, 0, 1]}
 PAYLOAD = pin.Inertia(0.5, np.array([0.02, 0.0, 0.06]), np.diag([0.002, 0.002, 0.002]))
@@ -59,13 +61,16 @@ MADE = load_example()
 class Walker:
     """A robot that walks.
 
-    `told` is that of its file, `real` the one that moves; `feet` are frames by contact, of this
-    `shape`, whose ground is `below` them. `follow` makes its configurations of a generator, of
-    times, and of whether it steps. `study` is what a user states of it.
+    `told` is that of its file, `real` the one that moves; `trunk` is the link whose load the file
+    does not know. `feet` are frames by contact, of this `shape`, whose ground is `below` them.
+    `follow` makes its configurations of a generator, of times, and of whether it steps. `study` is
+    what a user states of it. MuJoCo takes steps of `step`; `noise` is a factor on that of all
+    sensors.
     """
 
     told: pin.Model
     real: pin.Model
+    trunk: str
     feet: dict[str, str]
     shape: dict[str, object]
     below: float
@@ -74,12 +79,27 @@ class Walker:
     drives: dict[str, float]
     follow: Callable[[np.random.Generator, np.ndarray, bool], np.ndarray]
     study: str
+    step: float = 5e-4
+    noise: float = 1.0
+
+    @property
+    def every(self) -> int:
+        """Steps of a sample."""
+        return round(1.0 / RATE / self.step)
+
+    @property
+    def delay(self) -> float:
+        """By which targets are late in the mean of the steps at which they act [s].
+
+        Torques act at a position's time: MuJoCo's speeds are half a step before, and after.
+        """
+        return LATE + 0.5 * (self.every - 1) * self.step
 
 
 def build_mujoco(robot: Walker) -> mujoco.MjModel:
     """The robot that moves, on a floor."""
     spec, real = mujoco.MjSpec(), robot.real
-    spec.option.timestep, spec.option.impratio = STEP, 10
+    spec.option.timestep, spec.option.impratio = robot.step, 10
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     plane = mujoco.mjtGeom.mjGEOM_PLANE
@@ -100,7 +120,8 @@ def build_mujoco(robot: Walker) -> mujoco.MjModel:
             continue
         joint = body.add_joint(name=real.names[k], axis=AXES[real.joints[k].shortname()[-1]])
         joint.armature, joint.frictionloss = robot.drives["Ia"], robot.drives["fc"]
-        joint.damping[0], joint.solref_friction[:] = robot.drives["fv"], SHARP
+        # friction is a sign and no slope: by default it is rounded over 0.1 rad/s
+        joint.damping[0], joint.solref_friction[:] = robot.drives["fv"], (2.0 * robot.step, 1.0)
     for foot, called in robot.feet.items():
         frame = real.frames[real.getFrameId(called)]
         bodies[frame.parentJoint].add_geom(
@@ -109,7 +130,9 @@ def build_mujoco(robot: Walker) -> mujoco.MjModel:
     return spec.compile()
 
 
-def feel(speeds: np.ndarray, at: np.ndarray, turn: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+def feel(
+    robot: Walker, speeds: np.ndarray, at: np.ndarray, turn: list[np.ndarray]
+) -> tuple[np.ndarray, ...]:
     """What an inertial unit has, which takes means over a sample: rates and specific force.
 
     Of the base's velocity before each step. MuJoCo steps velocities before positions, so that
@@ -117,7 +140,7 @@ def feel(speeds: np.ndarray, at: np.ndarray, turn: list[np.ndarray]) -> tuple[np
     saw, of which samples of instants would have one edge.
     """
     v = 0.5 * (speeds[1:, :6] + speeds[:-1, :6])
-    gained = (v[at + EVERY // 2] - v[at - EVERY // 2]) / (EVERY * STEP)
+    gained = (v[at + robot.every // 2] - v[at - robot.every // 2]) * RATE
     w, turning, arm = v[at, 3:], gained[:, 3:], MADE.MOUNT
     R = np.array([pin.Quaternion(each).toRotationMatrix() for each in turn])
     felt = np.einsum("tji,tj->ti", R, gained[:, :3] + [0.0, 0.0, 9.81])
@@ -134,7 +157,8 @@ def write_log(robot: Walker, path: Path, seed: int, steps: bool) -> None:
     target = robot.follow(rng, t, steps)
     data.qpos[:3], height, target = target[0, :3], target[0, 2], target[:, 7:]
     data.qpos[7:] = target[0]
-    asked, speeds = [target[0]] * LATE, list[np.ndarray]()
+    late = round(LATE / robot.step)
+    asked, speeds = [target[0]] * late, list[np.ndarray]()
     feet_of = {
         mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_GEOM, foot): k
         for k, foot in enumerate(robot.feet)
@@ -143,7 +167,7 @@ def write_log(robot: Walker, path: Path, seed: int, steps: bool) -> None:
     def drive() -> None:
         # half a step later than MuJoCo has it, as positions are
         speed = 1.5 * data.qvel - 0.5 * (speeds or [data.qvel])[-1]
-        torque = robot.kp * (asked[-LATE] - data.qpos[7:]) - robot.kd * speed[6:]
+        torque = robot.kp * (asked[-late] - data.qpos[7:]) - robot.kd * speed[6:]
         data.qfrc_applied[6:] = torque
 
     def move(wanted: np.ndarray) -> None:
@@ -152,7 +176,7 @@ def write_log(robot: Walker, path: Path, seed: int, steps: bool) -> None:
         mujoco.mj_step(model, data)
         asked.append(wanted)
 
-    for _ in range(round(2.0 / STEP)):
+    for _ in range(round(2.0 / robot.step)):
         move(target[0])
     signals: dict[str, list[np.ndarray]] = {name: [] for name in (*NOISE, "touch")}
     at = []
@@ -168,13 +192,13 @@ def write_log(robot: Walker, path: Path, seed: int, steps: bool) -> None:
         signals["q"].append(data.qpos[7:].copy())
         signals["turn"].append(np.roll(data.qpos[3:7], -1))
         signals["touch"].append(np.minimum(bears, 1.0))
-        for _ in range(EVERY):
+        for _ in range(robot.every):
             move(wanted)
-    for _ in range(EVERY):
+    for _ in range(robot.every):
         move(target[-1])
     if data.qpos[2] < 0.7 * height:
         raise RuntimeError(f"{path.stem}: the robot fell")
-    felt = feel(np.array(speeds), np.array(at), signals["turn"])
+    felt = feel(robot, np.array(speeds), np.array(at), signals["turn"])
     signals["gyro"], signals["specific"] = (list(each) for each in felt)
     names = list(robot.told.names[2:])
     columns = {
@@ -187,26 +211,37 @@ def write_log(robot: Walker, path: Path, seed: int, steps: bool) -> None:
     table = {"time": t} | dict(zip([f"qref_{each}" for each in names], target.T, strict=True))
     for name, own in signals.items():
         values = np.array(own)
-        values = values + NOISE.get(name, 0.0) * rng.normal(size=values.shape)
+        values = values + robot.noise * NOISE.get(name, 0.0) * rng.normal(size=values.shape)
         table |= dict(zip(columns[name], values.T, strict=True))
     rows = np.column_stack(list(table.values()))
     np.savetxt(path, rows, fmt="%.7g", delimiter=",", header=",".join(table), comments="")
 
 
-def write_study(robot: Walker, folder: Path, touch: str, more: str = "") -> Path:
+@dataclass(frozen=True)
+class Case:
+    """What is stated beside the robot: of contacts, of logs, and else; what a row is `of`."""
+
+    of: str
+    touch: str
+    logs: str = ""
+    more: str = ""
+
+
+def write_study(robot: Walker, folder: Path, case: Case) -> Path:
     """What a user states."""
     lines = [
         robot.study,
         *(
-            f'[[contact]]\nname = "{foot}"\nframe = "{frame}"\n{touch}'
+            f'[[contact]]\nname = "{foot}"\nframe = "{frame}"\n{case.touch}'
             for foot, frame in robot.feet.items()
         ),
         *(
             f'[[log]]\nfiles = "{name}.csv"\nuse = "{use}"\nimu_position = [0.08, 0.0, 0.03]\n'
-            f"imu_rpy = [0.0, 0.0, {np.pi / 2}]\nlaw_kp = {robot.kp}\nlaw_kd = {robot.kd}{more}"
+            f"imu_rpy = [0.0, 0.0, {np.pi / 2}]\nlaw_kp = {robot.kp}\nlaw_kd = {robot.kd}\n"
+            f"{case.logs}"
             for name, _, use in LOGS
         ),
-        "[prepare]\nbandwidth = 10.0",
+        f"[prepare]\nbandwidth = 10.0\n{case.more}",
     ]
     path = folder / "study.toml"
     path.write_text("\n".join(lines))
@@ -227,7 +262,7 @@ def make_quadruped() -> Walker:
     drives = {"Ia": MADE.IA, "fv": MADE.FV, "fc": MADE.FC}
     study = f'[robot]\nfile = "{FOLDER / "quadruped.urdf"}"\nfloating = true'
     feet = {leg: f"{leg}_foot" for leg in MADE.LEGS}
-    return Walker(told, real, feet, ball, RADIUS, 80.0, 2.0, drives, follow, study)
+    return Walker(told, real, "trunk", feet, ball, RADIUS, 80.0, 2.0, drives, follow, study)
 
 
 def make_talos() -> Walker:
@@ -240,6 +275,7 @@ def make_talos() -> Walker:
     return Walker(
         told,
         real,
+        "base_link",
         talos.SOLES,
         sole,
         talos.SOLE[2],
@@ -257,6 +293,16 @@ def weigh(fit: di.Fit) -> tuple[float, float]:
     return row.value, row.std
 
 
+def find_delay(fit: di.Fit) -> str:
+    """How late targets are found to come, and its standard deviation [ms]."""
+    rows = [row for row in list_sensor_parameters(fit) if row.name == LAW]
+    if not rows:
+        return "stated"
+    assert isinstance(fit.study, Study)
+    delay = (read_law(fit.study.log[0]).law_delay or 0.0) + rows[0].value
+    return f"{1e3 * delay:.3f} ± {1e3 * rows[0].std:.3f}"
+
+
 def judge(robot: Walker, fit: di.Fit) -> list[str]:
     """What an identification finds, beside what is true."""
     drives, trunk = fit.drives(), fit.links().iloc[0]
@@ -264,11 +310,10 @@ def judge(robot: Walker, fit: di.Fit) -> list[str]:
     for name, true in (*robot.drives.items(), ("off", 0.0)):
         near = (drives[name] - true).abs() <= 1.96 * drives[f"{name}_std"]
         inside.append(f"{int(near.sum())} of {len(near)}")
-    late = [note for note in fit.warnings if " ms late" in note]
     mass, true = weigh(fit)[0], sum(own.mass for own in robot.real.inertias[1:])
     fitted, *_ = fit.validation[0].entries
     return [
-        late[0].partition(" ms late")[0].partition("targets ")[2] if late else "stated",
+        find_delay(fit),
         f"{100.0 * (mass / true - 1.0):+.2f}",
         f"{trunk['mass']:.2f} ± {trunk['mass_std']:.2f}",
         f"{100.0 * (trunk['mass'] / robot.real.inertias[1].mass - 1.0):+.1f}",
@@ -277,39 +322,54 @@ def judge(robot: Walker, fit: di.Fit) -> list[str]:
     ]
 
 
-def walk(robot: Walker, more: int, cases: Sequence[tuple[str, str]]) -> list[di.Fit]:
+def walk(robot: Walker, more: int, cases: Sequence[Case]) -> list[di.Fit]:
     """Logs of a robot by other seeds than zero, and what is identified under each statement."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for log, seed, _ in LOGS:
             write_log(robot, folder / f"{log}.csv", seed + more, steps=log != "sway")
-        return [di.run_study(di.read_study(write_study(robot, folder, *case))) for case in cases]
+        return [di.run_study(di.read_study(write_study(robot, folder, case))) for case in cases]
+
+
+def list_cases(robot: Walker, touch: str, of: str) -> list[Case]:
+    """The delay found and stated, found with a payload, and with what joints do that stand."""
+    payload = f'[[constraint]]\nkind = "payload"\nlink = "{robot.trunk}"'
+    return [
+        Case(of, touch),
+        Case(of, touch, logs=f"law_delay = {robot.delay}"),
+        Case(f"{of}, payload", touch, more=payload),
+        Case(f"{of}, standing too", touch, more="drop_below = 1e-9"),
+    ]
 
 
 def main() -> None:
     """Walk, identify, write the page."""
     dog, talos_ = make_quadruped(), make_talos()
-    # a held target acts at the beginnings of the steps between two samples
-    mean = LATE * STEP + 0.5 / RATE - 0.5 * STEP
-    stated, ball = f"\nlaw_delay = {mean}", f'kind = "point"\nradius = {RADIUS}'
-    open_ = [(ball, ""), (ball, stated)]
-    fits = [
-        walk(dog, more, [*open_, ('kind = "point"', "")][: 3 if more == 0 else 2])
-        for more in (0, 10)
+    ball = f'kind = "point"\nradius = {RADIUS}'
+    # along courses of other seeds they fall
+    sets = [
+        (dog, 0, [*list_cases(dog, ball, "quadruped, 20, 1st"), Case(BARE, 'kind = "point"')]),
+        (dog, 10, list_cases(dog, ball, "quadruped, 20, 2nd")),
+        (dog, 18, list_cases(dog, ball, "quadruped, 20, 3rd")),
+        (talos_, 0, list_cases(talos_, 'kind = "surface"', "TALOS, 1st")),
+        (talos_, 6, list_cases(talos_, 'kind = "surface"', "TALOS, 2nd")),
     ]
-    words = ["20, 1st", "20, 1st", "0, 1st"], ["20, 2nd", "20, 2nd"]
+    fits = [walk(*each) for each in sets]
     rows = [
-        ["quadruped, " + of, *judge(dog, fit)]
-        for own, every in zip(words, fits, strict=True)
-        for of, fit in zip(own, every, strict=True)
+        [case.of, *judge(robot, fit)]
+        for (robot, _, cases), own in zip(sets, fits, strict=True)
+        for case, fit in zip(cases, own, strict=True)
     ]
-    flat = 'kind = "surface"'
-    rows += [
-        ["TALOS", *judge(talos_, fit)] for fit in walk(talos_, 0, [(flat, ""), (flat, stated)])
-    ]
+    clean = [replace(dog, noise=0.0, step=step) for step in (5e-4, 1e-4)]
+    exact = [walk(own, 0, [Case("", ball)])[0] for own in clean]
+    found = " and ".join(
+        f"{find_delay(fit)} ms for {1e3 * own.delay:.3f} ms at steps of {1e3 * own.step:g} ms"
+        for own, fit in zip(clean, exact, strict=True)
+    )
+    trunk = judge(clean[0], exact[0])[2]
     heavy = dog.real.copy()
     heavy.inertias[1] += PAYLOAD
-    loaded = weigh(walk(replace(dog, real=heavy), 0, open_[:1])[0])
+    loaded = weigh(walk(replace(dog, real=heavy), 0, [Case("", ball)])[0])
     before = weigh(fits[0][0])
     more, error = loaded[0] - before[0], 1.96 * float(np.hypot(loaded[1], before[1]))
     head = ["robot, radius of its feet as stated [mm], logs", "delay [ms]", "mass off [%]"]
@@ -324,11 +384,18 @@ def main() -> None:
         f"with arms, torso and head held (then its trunk: {trunks[1]}, a load of "
         f"{talos.LOAD.mass:g} kg in it; the URDF says {talos_.told.inertias[1].mass:.2f}) on two "
         f"soles, {talos.KP:g} Nm/rad and {talos.KD:g} Nm s/rad: weight shifts, squats and two "
-        f"small steps. Targets are held for {1e3 / RATE:g} ms, and {1e3 * mean:.3g} ms late in the "
-        "mean. The logs have encoders, targets, an inertial unit and which feet touch. Of the "
-        "drives: how many of the twelve have the truth in their 95 % interval.",
+        f"small steps. Targets come {1e3 * LATE:g} ms late and are held for {1e3 / RATE:g} ms, "
+        f"{dog.every} steps of {1e3 * dog.step:g} ms: in the mean they are "
+        f"**{1e3 * dog.delay:.3f} ms** late. The logs have encoders, targets, an inertial unit and "
+        "which feet touch. Of the drives: how many of the twelve have the truth in their 95 % "
+        "interval; ± are standard deviations. `payload`: the study states that the trunk carries "
+        "something. `standing too`: with the equations of joints that stand.",
         "",
         *markdown(head, rows),
+        "",
+        f"Of the quadruped's first logs without noise the delay is found as {found}. The trunk has "
+        f"{trunk} kg there, hardly better than with noise: such logs tell the mass of all, and how "
+        "much of it is the trunk's and how much the legs' rests on the URDF.",
         "",
         f"A payload of {PAYLOAD.mass:g} kg on the quadruped's trunk, as the difference of the "
         f"masses that two sets of logs give: **{more:.3f} ± {error:.3f} kg** (95 %).",

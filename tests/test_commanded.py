@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
+import scipy.linalg
 import toy
 
 import dynident as di
 from dynident.core.errors import InputError
 from dynident.dynamics.contacts import follow_touch
+from dynident.dynamics.equations import leave_equations_out
 from dynident.dynamics.tree import build_tree
 from dynident.fit.parameters import list_sensor_parameters
 from dynident.recording.commanded import DriveLaw, command_torque
@@ -62,13 +64,89 @@ def test_a_law_is_refused_without_targets_and_beside_torques() -> None:
         command_torque(replace(recording, torque="none", qref=None), DriveLaw(400.0))
 
 
-def walk(folder: Path, law: str) -> Path:
-    """The stepping log of the example as one of encoders, targets and an inertial unit."""
+def test_combinations_are_free_of_equations_that_do_not_hold() -> None:
+    rng = np.random.default_rng(0)
+    N = np.linalg.qr(rng.normal(size=(4, 7, 4)))[0]
+    out = np.zeros((4, 7), dtype=bool)
+    out[1, 2], out[2, [0, 5]], out[3, :4] = True, True, True
+    found, left = leave_equations_out(N, out)
+    np.testing.assert_array_equal(found[0], N[0])
+    assert np.max(np.abs(found[out])) < 1e-12
+    # all combinations of the old ones that are free of these, and no others
+    for before, own, gone in zip(N, found, out, strict=True):
+        space = before @ scipy.linalg.null_space(np.where(gone[:, None], before, 0.0))
+        np.testing.assert_allclose(own @ own.T, space @ space.T, atol=1e-12)
+    np.testing.assert_array_equal(left, [True, True, True, False])
+
+
+STEP, HELD = 5e-4, 4
+"""Of a simulated drive: its step [s], and for how many steps a target is held."""
+WHEEL = """<robot name="wheel"><link name="base"/><link name="wheel"><inertial>
+<origin xyz="0.1 0 0"/><mass value="1"/>
+<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="turn" type="revolute"><parent link="base"/><child link="wheel"/><axis xyz="0 1 0"/>
+<limit lower="-3" upper="3" effort="500" velocity="10"/></joint></robot>"""
+
+
+def drive_along(target: np.ndarray, late: int, kp: float, kd: float) -> np.ndarray:
+    """Where a drive with an unbalanced wheel is at its targets, which come so many steps late.
+
+    Its friction holds it as long as it can.
+    """
+    inertia, fv, fc, weight = 0.05, 0.08, 0.15, 1.0
+    q, v, before, found = float(target[0]), 0.0, 0.0, []
+    for step in range(HELD * len(target)):
+        if step % HELD == 0:
+            found.append(q)
+        speed = 1.5 * v - 0.5 * before  # half a step on, where the position is
+        torque = kp * (target[max(0, step - late) // HELD] - q) - (kd + fv) * speed
+        free = v + STEP * (torque - weight * np.sin(q)) / inertia
+        before, v = v, np.sign(free) * max(abs(free) - STEP * fc / inertia, 0.0)
+        q += STEP * v
+    return np.array(found)
+
+
+def test_a_drive_that_stands_says_nothing_of_its_delay(tmp_path: Path) -> None:
+    """Where it turns round, friction holds it while its target goes on: as damping would."""
+    late, kp, kd, t = 8, 80.0, 2.0, np.arange(5000) * HELD * STEP
+    tones = ((0.2, 0.5), (0.15, 1.3), (0.1, 2.1))
+    target = sum(a * np.sin(2.0 * np.pi * f * t + k) for k, (a, f) in enumerate(tones))
+    q = drive_along(np.asarray(target), late, kp, kd)
+    q = q + 1e-5 * np.random.default_rng(0).normal(size=len(q))
+    (tmp_path / "wheel.urdf").write_text(WHEEL)
+    header, table = "time,q_turn,qref_turn", np.column_stack([t, q, target])
+    np.savetxt(tmp_path / "log.csv", table, "%.9g", ",", header=header, comments="")
+
+    def find(more: str) -> tuple[float, float]:
+        (tmp_path / "study.toml").write_text(
+            f'[robot]\nfile = "wheel.urdf"\n[[log]]\nfiles = "log.csv"\nlaw_kp = {kp}\n'
+            f"law_kd = {kd}\n[prepare]\nbandwidth = 10.0\n{more}"
+        )
+        fit = di.run_study(di.read_study(tmp_path / "study.toml"))
+        (own,) = list_sensor_parameters(fit)
+        return fit.study.log[0].law_delay + own.value, own.std  # type: ignore[attr-defined]
+
+    true = (late + 0.5 * (HELD - 1)) * STEP  # in the mean of the steps at which a target acts
+    delay, std = find("")
+    assert abs(delay - true) < 1.96 * std < 6e-5
+    # with what it does while it stands
+    worse, std = find("drop_below = 1e-9\n")
+    assert worse - true > max(1e-4, 1.96 * std)
+
+
+def walk(folder: Path, law: str, held: float = 0.0) -> Path:
+    """The stepping log of the example as one of encoders, targets and an inertial unit.
+
+    `held` is what friction may bear of joints that stand, beside their own [Nm].
+    """
     header, *lines = (EXAMPLE / "steps.csv").read_text().splitlines()
     names = header.split(",")
     rows = np.array([line.split(",") for line in lines], dtype=float)
     joints = [name.removeprefix("tau_") for name in names if name.startswith("tau_")]
     q, tau = (rows[:, [names.index(f"{s}_{j}") for j in joints]] for s in ("q", "tau"))
+    speed = np.abs(np.gradient(q, axis=0))
+    stands = speed < 0.01 * np.max(speed, axis=0)
+    tau += held * stands * np.random.default_rng(0).uniform(-1.0, 1.0, q.shape)
     kept = [k for k, name in enumerate(names) if not name.startswith("tau_")]
     table = np.hstack([rows[:, kept], np.roll(q + tau / KP, -LATE, axis=0)])
     titles = [*(names[k] for k in kept), *(f"qref_{joint}" for joint in joints)]
@@ -108,6 +186,16 @@ def test_a_walking_robot_without_torque_sensors_is_weighed(tmp_path: Path) -> No
     assert abs(fit.phi[:, 0].sum() - 14.278) < 0.15
     (report,) = di.doctor(di.read_study(tmp_path / "study.toml"))
     assert report.log == "walk.csv"
+
+
+@pytest.mark.long
+def test_what_holds_joints_that_stand_changes_nothing_that_walks(tmp_path: Path) -> None:
+    law = f"law_kp = {KP}\nlaw_delay = {LATE / 100.0}"
+    plain, held = (
+        di.run_study(di.read_study(walk(tmp_path, law, own))).drives() for own in (0.0, 0.5)
+    )
+    for name in ("Ia", "fv", "fc", "off"):
+        assert np.all((held[name] - plain[name]).abs() < 0.3 * plain[f"{name}_std"])
 
 
 def test_a_round_foot_touches_at_its_lowest_point() -> None:

@@ -134,20 +134,22 @@ class NullSpace:
         """How many combinations there are."""
         return int(self.basis.shape[1])
 
-    def at(self, J: Array) -> tuple[Array, Booleans]:
+    def at(self, J: Array, out: Booleans | None = None) -> tuple[Array, Booleans]:
         """The combinations along a motion, smooth: `basis` projected, orthonormal symmetrically.
 
         Parameters
         ----------
         J : ndarray, shape (samples, components, dof)
             Of the contacts.
+        out : ndarray of bool, shape (samples, m), optional
+            Which of the equations do not hold: see `leave_equations_out`.
 
         Returns
         -------
         N : ndarray, shape (samples, m, m - rank)
             For the equations as they are.
         regular : ndarray of bool, shape (samples,)
-            Whether the contacts act as usual, and the basis reaches so far.
+            Whether the contacts act as usual, the basis reaches so far, and something is left.
         """
         U, _, ranks = decompose_scaled_jacobian(J[:, :, self.acting], self.scale)
         rank = len(self.scale) - self.count
@@ -159,7 +161,32 @@ class NullSpace:
             regular &= values[:, 0] > FAR
         root = np.sqrt(np.maximum(values, FAR))[:, None, :]
         N = bent @ ((turns / root) @ np.swapaxes(turns, 1, 2))
+        if out is not None:
+            N, left = leave_equations_out(N, out)
+            regular &= left
         return N / self.scale[:, None], regular
+
+
+def leave_equations_out(N: Array, out: Booleans) -> tuple[Array, Booleans]:
+    """Orthonormal combinations without those in which some equations are, and where some are left.
+
+    What does not hold is an unknown force on its equation: ``N - N V V^T``, V the combinations that
+    feel it. As many combinations are then others' sums; what is left of all is as exact as before.
+
+    Parameters
+    ----------
+    N : ndarray, shape (samples, m, combinations)
+    out : ndarray of bool, shape (samples, m)
+        Which of the m equations do not hold, sample by sample.
+    """
+    found, left = N.copy(), np.ones(len(N), dtype=bool)
+    some = out.any(axis=1)
+    _, s, V = np.linalg.svd(np.where(out[some, :, None], N[some], 0.0), full_matrices=False)
+    felt = s > SINGULAR
+    V *= felt[:, :, None]
+    found[some] -= (N[some] @ np.swapaxes(V, 1, 2)) @ V
+    left[some] = np.sum(felt, axis=1) < N.shape[2]
+    return found, left
 
 
 def decompose_scaled_jacobian(J: Array, scale: Array) -> tuple[Array, Array, Integers]:

@@ -11,6 +11,7 @@ from dynident.core.words import format_common_values
 from dynident.dynamics.idim import Idim
 from dynident.fit.figures import tell_torque_source
 from dynident.recording.prepare import Samples
+from dynident.recording.recording import COMMANDED
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.standing import measure_borne_weight
 
@@ -106,7 +107,7 @@ def describe_log(samples: Samples) -> str:
     return f"{samples.name} ({seconds:.4g} s at {samples.rate:g} Hz{derived})"
 
 
-def describe_cutoffs(samples: Samples) -> str:
+def describe_cutoffs(samples: GeneralisedSamples) -> str:
     """Bandwidth, filters and decimation of a log."""
     text = (
         f"bandwidth {format_common_values(samples.bandwidth)} Hz, positions below "
@@ -118,4 +119,7 @@ def describe_cutoffs(samples: Samples) -> str:
         text += (
             f", slower rows dropped below {format_common_values(samples.drop_below)} rad/s or m/s"
         )
+    if samples.torque == COMMANDED and samples.left_out is not None:
+        stands = 100.0 * samples.left_out[:, samples.joint_rows].mean()
+        text += f", without what joints do that stand ({stands:.0f} % of all)"
     return text

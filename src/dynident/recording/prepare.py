@@ -420,7 +420,9 @@ class Samples:
             "drop_below": list(self.drop_below),
             "median": self.median,
             "torque_median": self.torque_median,
-            "torque_outliers": [] if self.left_out is None else self.left_out.sum(0).tolist(),
+            "torque_outliers": []
+            if self.left_out is None or self.torque != "measured"
+            else self.left_out.sum(0).tolist(),
             "derivatives": self.derivatives,
             "repaired": list(self.mended),
             "rests": self.rests,

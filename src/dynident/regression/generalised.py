@@ -36,8 +36,8 @@ from dynident.dynamics.tree import Tree, build_tree
 from dynident.filters.filters import filter_zero_phase
 from dynident.recording.floating import BaseMotion
 from dynident.recording.prepare import Preparation, Samples
-from dynident.recording.recording import Recording
-from dynident.regression.rests import average_rests
+from dynident.recording.recording import COMMANDED, Recording
+from dynident.regression.rests import average_rests, mark_standing
 from dynident.regression.springs import (
     SpringPoint,
     add_deflection,
@@ -377,8 +377,17 @@ def list_estimated_sensors(idim: Idim, log: Samples) -> tuple[EstimatedSensor, .
 
 
 def mark_moving_rows(idim: Idim, log: Samples) -> tuple[Booleans, Booleans | None]:
-    """Which rows of all equations move, and which are left out: those of joints may."""
-    robot, moving, left_out = idim.robot, log.moving, log.left_out
+    """Which rows of all equations move, and at which samples joints' equations are left out.
+
+    Outliers, and where no torque is measured joints that stand: their friction holds what it has
+    to, which nothing says.
+    """
+    robot = idim.robot
+    if log.torque == COMMANDED and log.rests is None:
+        standing = mark_standing(log, robot.drives)
+        out = standing if log.left_out is None else standing | log.left_out
+        log = replace(log, moving=log.moving & ~standing, left_out=out)
+    moving, left_out = log.moving, log.left_out
     joints = slice(robot.dof - robot.n, robot.dof)
     if robot.equations > robot.n:
         everywhere = np.ones(len(moving), dtype=bool) if log.kept is None else log.kept

@@ -12,15 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from dynident.core.arrays import Array, find_runs
+from dynident.core.arrays import Array, Booleans, find_runs
 from dynident.core.errors import InputError
 from dynident.dynamics.equations import CREEPING
 from dynident.filters.blocks import find_run_extremes
 from dynident.filters.filters import DecimationFilter, count_filter_edge
 from dynident.recording.prepare import Samples
+from dynident.robot.drives import Drives, find_moving_joints
 
 CREEP = 0.01
 """Share of a joint's largest speed below which it stands, where nothing is dropped below one."""
+HOLDS = 0.03
+"""Share of its largest speed below which friction of a joint may be any, where no torque is
+measured."""
 SETTLING = 0.1
 """Share of a rest that is left out at both ends, where it may settle, or begin to move."""
 SAME = 0.01
@@ -31,14 +35,31 @@ rest from which friction holds it: 0.1 at most on Z1 and Go2, 0.46 and more on 1
 AVERAGED = ("q", "measured", "tau", "temp", "known")
 
 
-def find_standstill_speeds(log: Samples) -> Array:
+def find_standstill_speeds(log: Samples, share: float = CREEP) -> Array:
     """Speeds below which joints stand, shape (n,) [rad/s or m/s].
 
-    `drop_below` of the log where that is given, else a hundredth of the joint's largest speed.
+    `drop_below` of the log where that is given, else a share of the joint's largest speed.
     """
     fastest = find_fastest(log)[log.dq.shape[1] - len(log.drop_below) :]
     given = np.array(log.drop_below)
-    return np.where(given > 0.0, given, CREEP * fastest)
+    return np.where(given > 0.0, given, share * fastest)
+
+
+def mark_standing(log: Samples, drives: Drives | None) -> Booleans:
+    """Samples at which friction of a joint may hold whatever it has to, shape (samples, n).
+
+    At those it is slower than `find_standstill_speeds` of `HOLDS`, and as far around them as the
+    position filter carries a start or a stop: half a period of its cutoff.
+    """
+    from scipy import ndimage  # a tenth of a second that few runs need
+
+    speeds = tuple(find_standstill_speeds(log, HOLDS).tolist())
+    around = 2 * round(0.5 * log.rate / min(log.position_hz)) + 1
+    found = np.zeros(log.dq.shape, dtype=bool)
+    for start, stop in log.runs:
+        slow = ~find_moving_joints(log.dq[start:stop], speeds, drives)
+        found[start:stop] = ndimage.binary_dilation(slow, np.ones((around, 1), dtype=bool))
+    return found
 
 
 def find_fastest(log: Samples) -> Array:

@@ -420,7 +420,10 @@ class MotionRows(RowSource):
             dense[:, k, np.searchsorted(union, columns)] = packed[: len(q), entries]
         dense[:, :, -1] = tau[:, combined.acting]
         J = stack_contact_jacobians(idim.tree, idim.robot, log.sets[segment], q)
-        N, regular = combined.at(J)
+        out = log.left_out
+        N, regular = combined.at(
+            J, None if out is None else out[start : start + len(q), combined.acting]
+        )
         return np.moveaxis(np.swapaxes(N, 1, 2) @ dense, 1, 0), regular
 
     def _placed(
@@ -512,12 +515,11 @@ def join_stretches(stretches: Sequence[Rows]) -> Rows:
 
 
 def gather_left_out(log: GeneralisedSamples, chosen: Sequence[int]) -> Booleans | None:
-    """Outliers of the torques of some groups; of combinations those of any equation."""
+    """Samples whose equations some groups leave out; combinations are free of them already."""
     if log.left_out is None:
         return None
-    equations = log.left_out.shape[1]
-    every = log.left_out.any(axis=1)
-    return np.column_stack([log.left_out[:, g] if g < equations else every for g in chosen])
+    equations, none = log.left_out.shape[1], np.zeros(len(log.left_out), dtype=bool)
+    return np.column_stack([log.left_out[:, g] if g < equations else none for g in chosen])
 
 
 def collect_conditions(idim: Idim, log: GeneralisedSamples, some: slice | Integers) -> Conditions:

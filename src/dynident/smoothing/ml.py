@@ -32,6 +32,7 @@ from dynident.estimators.covariance import (
     name_covariance,
 )
 from dynident.estimators.estimate import Estimate
+from dynident.recording.recording import COMMANDED
 from dynident.regression.factors import Factors, System, compress_groups
 from dynident.regression.problem import Problem, Regression, refuse_combinations, refuse_sensors
 from dynident.regression.rows import RowGroup, Rows
@@ -147,6 +148,8 @@ def refuse_unpropagated_noise(problem: Problem) -> None:
             cause = "averages over rests; leave rests out"
         elif not problem.robot.joints:
             cause = "the joints that carry a tool"
+        elif log.torque == COMMANDED:
+            cause = "torque that a law makes of positions; leave law_kp out"
         elif log.left_out is not None:
             cause = "samples that are left out; leave torque_median out"
         if cause is not None:
