@@ -26,7 +26,7 @@ from dynident.dynamics.contacts import evaluate_seat_motion, follow_frame
 from dynident.dynamics.equations import Observed
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.tree import build_tree
-from dynident.fit.determined import find_determined_parameters
+from dynident.experiments.determined import find_determined_parameters
 from dynident.recording.floating import Floating
 from dynident.recording.mend import Mending
 from dynident.recording.read import read_log

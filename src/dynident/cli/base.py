@@ -56,7 +56,7 @@ def base(
 ) -> None:
     """Print the identifiable combinations of a robot's parameters and their count."""
     from dynident import base_parameters, build_idim
-    from dynident.fit.determined import (
+    from dynident.experiments.determined import (
         find_determined_parameters,
         format_determined_table,
         serialise_determined,

@@ -33,6 +33,8 @@ KEEP_FIRST = ("Izz", "Ixx", "Ixy", "Ixz", "Iyz", "mx", "my")
 KEEP_LAST = ("Iyy", "mz", "m")
 TOLERANCE = 1e-8
 """Relative norm below which a column is a combination of those kept before it."""
+SAME = 1e-6
+"""Share of a combination that nothing determines, below which it is determined."""
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,6 @@ from dynident.regression.factors import measure_columns
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import Rows, list_position_groups, list_torque_groups, split_rows
 from dynident.regression.weighted import compute_literature_std
-from dynident.robot.model import Robot
 from dynident.simulation.rollout import SensitiveStretch
 
 APPROACH = 3
@@ -76,9 +75,10 @@ class Slopes(Options):
         "closed chains, whose motion is not differentiated",
     ] = None
 
-    def are_differences(self, robot: Robot) -> bool:
-        """Whether a robot's simulated output is differentiated by differences."""
-        return (self.sensitivities or ("differences" if robot.loops else "exact")) != "exact"
+    def are_differences(self, problem: Problem) -> bool:
+        """Whether the simulated output of a problem's robot is differentiated by differences."""
+        usual = "differences" if problem.robot.loops else "exact"
+        return (self.sensitivities or usual) == "differences"
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ def minimise_output_error(
         *(inner, beta, linear, pace),
         progress=progress,
     )
-    differences = slopes.are_differences(auxiliary.problem.robot)
+    differences = slopes.are_differences(auxiliary.problem)
     each = 1 + auxiliary.problem.base.count if differences else 1
     message = f"settled in {len(ended.history) - 1} steps, {each * ended.rollouts} rollouts"
     history = ended.history
@@ -248,7 +248,7 @@ def linearise_output(
     decimators: dict[tuple[int, int], GroupDecimator] = {}
     n, p = problem.robot.n, problem.base.count
     refuse_base_equations(problem)
-    if slopes.are_differences(problem.robot):
+    if slopes.are_differences(problem):
         parts = auxiliary.differenced(beta, name, choose_difference_steps(problem))
     else:
         parts = auxiliary.sensitive(beta, name)

@@ -18,9 +18,8 @@ from dynident.core.files import write_files
 from dynident.core.kept import KeptState, StateOrigin, pack_state_file, read_state_file
 from dynident.core.options import broadcast_to_joints, read_options
 from dynident.core.threads import limit_to_one_thread
-from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.dynamics.base import SAME, BaseParameters, base_parameters
 from dynident.dynamics.idim import Idim
-from dynident.fit.determined import SAME
 from dynident.live.channels import Channels, StreamInstant, find_channels
 from dynident.live.messages import Equation, EstimateRow, Message, Noticed, SampleSignals
 from dynident.live.outlets import Outlets, open_outlets

@@ -13,13 +13,10 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
 from dynident.core.words import format_entry, format_table
-from dynident.dynamics.base import BaseParameters, base_parameters
+from dynident.dynamics.base import SAME, BaseParameters, base_parameters
 from dynident.dynamics.equations import Observed
 from dynident.dynamics.idim import Idim
 from dynident.robot.model import EQUATIONS, Equations, Robot
-
-SAME = 1e-6
-"""Share of a combination that nothing determines, below which it is determined."""
 
 
 @dataclass(frozen=True)
