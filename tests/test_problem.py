@@ -8,6 +8,7 @@ from scipy import signal
 from dynident.core.errors import InputError
 from dynident.core.options import collect_options
 from dynident.dynamics.idim import Idim, build_idim
+from dynident.filters.decimate import Decimator
 from dynident.filters.filters import (
     DecimationFilter,
     count_filter_edge,
@@ -19,7 +20,6 @@ from dynident.friction.model import FrictionModel
 from dynident.recording.prepare import Preparation, prepare, prepare_by_options
 from dynident.recording.recording import Recording
 from dynident.regression import rows as module
-from dynident.regression.decimate import Decimator
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import select_base_parameters
 

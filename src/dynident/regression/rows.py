@@ -25,6 +25,7 @@ from dynident.dynamics.equations import NullSpace, stack_contact_jacobians
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.dynamics.packing import Bent, Places, pair_slots, sum_columns
 from dynident.dynamics.parameters import Packing
+from dynident.filters.filters import filter_by_cutoff
 from dynident.regression.decimate import GroupDecimator
 from dynident.regression.factors import Factors
 from dynident.regression.generalised import (
@@ -298,6 +299,8 @@ class MotionRows(RowSource):
         # the same for all columns of a robot, which are joined stretch by stretch
         entries = 10 * int(np.sum(idim.tree.path_length))
         chunk = min(CHUNK, max(SHORTEST_CHUNK, CHUNK_BYTES // (8 * entries)))
+        if log.yielding:  # whose rows are one after another: see `soften_rows`
+            chunk = max(stop - start for start, stop in log.segments)
         packed = np.empty((chunk, packing.width))
         least = min(FEW, chunk) * len(self.groups)
         for segment, (start, stop) in enumerate(log.segments):
@@ -319,6 +322,7 @@ class MotionRows(RowSource):
                     self.progress("rows", b / len(log.q))
                 part = packed[: b - a]
                 tau, met = self._fill(k, a, b, met, part)
+                self._soften(log, a, b, part)
                 blocks: list[tuple[Array, ...]] = [
                     (part[:, packing.joints[g][0]], tau[:, g : g + 1])
                     for g in chosen
@@ -377,6 +381,20 @@ class MotionRows(RowSource):
             slopes = np.zeros((b - a, len(idim.gears))) if met.bend is None else met.bend
             idim.bend_bodies(bent, rigid, part, slopes)
         return tau, met
+
+    def _soften(self, log: GeneralisedSamples, a: int, b: int, part: Array) -> None:
+        """Make of columns, in rows of springs with hysteresis, what they change of deflections.
+
+        Without noise that is faster than the rows: springs, which soften now and then, would turn
+        it into what is slow.
+        """
+        clean = self.base.idim.expected[self.base.kept]
+        for row, spring in log.yielding:
+            own, columns = self.packing.joints[row]
+            hz = (log.filters[row].cutoff,) * len(columns)
+            smooth = filter_by_cutoff(part[:, own], hz, log.rate)
+            x = np.where(clean[columns], part[:, own], smooth)
+            part[:, own] = spring.soften(x, slice(a, b))
 
     def _shown(
         self, log: GeneralisedSamples, names: tuple[str, ...], start: int, stop: int
