@@ -40,10 +40,10 @@ from dynident.conic.solve import (
 )
 from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import Knowledge
+from dynident.core.factors import System
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import base_parameters, draw_random_states
 from dynident.dynamics.idim import build_idim
-from dynident.regression.factors import System
 from dynident.robot import load_robot
 
 OUT = FIGURES / "cones.md"

@@ -1,7 +1,7 @@
 """Elastic joints: the springs of a KUKA KR300 from its two encoders, and intervals on twins.
 
-Stiffness, damping and held-out link positions of axes 1 to 3, fitted on log A and told on log B,
-beside a stiff joint; how often 95 % intervals of a twin hold the truth. Writes
+Stiffness, damping, hysteresis and held-out link positions of axes 1 to 3, fitted on log A and told
+on log B, beside a stiff joint; how often 95 % intervals of a twin hold the truth. Writes
 docs/figures/elastic.md. The log with the secondary encoders is beside the project, in
 ../shared/data.
 
@@ -20,7 +20,7 @@ from common import FIGURES, ROOT, markdown
 
 sys.path.insert(0, str(ROOT / "tests"))
 
-from springs import elastic_arm, twin
+from springs import SLIPS, VALUES, elastic_arm, twin
 
 import dynident as di
 from dynident.core.words import format_number
@@ -30,6 +30,17 @@ from dynident.study.study import Study
 KR300 = ROOT / ".." / "shared" / "data" / "kr300"
 BANDWIDTHS = (3.0, 5.0)
 FRICTION = "coulomb-viscous-asymmetric"
+KR300_SLIPS = (1e-5, 3e-5, 1e-4)
+"""Of bristles of its springs, which bend by a few tenths of a milliradian [rad]."""
+TWINS = (
+    (("position",), ()),
+    (("position", "torque"), ()),
+    (("position",), ("hysteresis",)),
+    (("position", "torque"), ("hysteresis",)),
+    (("position",), ("cubic", "hysteresis")),
+)
+CUBIC = 4e7
+"""Of twins [Nm/rad^3]."""
 
 
 def study(bandwidth: float, spring: tuple[str, ...]) -> Study:
@@ -40,7 +51,9 @@ def study(bandwidth: float, spring: tuple[str, ...]) -> Study:
         | {"columns": columns, "use": use, "name": name}
         for name, use in (("A", "identify"), ("B", "validate"))
     ]
-    drives = [{"joint": f"joint{j}", "link": ("position",), "spring": spring} for j in (1, 2, 3)]
+    own = {"link": ("position",), "spring": spring}
+    own |= {"slip": KR300_SLIPS} if "hysteresis" in spring else {}
+    drives = [{"joint": f"joint{j}"} | own for j in (1, 2, 3)]
     gas = {"joint": "joint2", "kind": "gas-spring", "base": 0.8, "crank": 0.2}
     return Study.model_validate(
         {
@@ -95,14 +108,48 @@ def measured() -> list[str]:
     return [*markdown(header, rows), "", *markdown(torques, errors)]
 
 
+def remembered() -> list[str]:
+    """Table of the hysteresis of the KR300."""
+    rows = []
+    for bandwidth in BANDWIDTHS:
+        fit = di.run_study(study(bandwidth, ("lag", "hysteresis")))
+        values = dict(zip(fit.idim.names, fit.theta, strict=True))
+        for j, own in enumerate(fit.springs, 1):
+            (held,) = own.held_out
+            ends = " to ".join(format_number(1e6 * end, 2) for end in own.width_interval)
+            width = format_number(1e6 * own.width, 2), ends
+            torques = [values[f"Kh{end}{j}"] for end in "abc"]
+            rows.append(
+                [
+                    f"{bandwidth:g}",
+                    str(j),
+                    *(format_number(torque, 2) for torque in torques),
+                    *(width if own.supported else ("", "")),
+                    *(f"{1e3 * error:.4f}" for error in (held.spring, held.linear, held.stiff)),
+                    "yes" if own.hysteresis else "no",
+                ]
+            )
+    header = ["bandwidth [Hz]", "axis"]
+    header += [f"Kh of {1e6 * slip:.0f} µrad [Nm]" for slip in KR300_SLIPS]
+    header += [
+        "width [µrad]",
+        "95 % [µrad]",
+        "B with hysteresis",
+        "without",
+        "stiff [mrad]",
+        "told",
+    ]
+    return markdown(header, rows)
+
+
 def covered(runs: int) -> list[str]:
     """Table of coverage on twins."""
     rows = []
-    for link in (("position",), ("position", "torque")):
-        idim = build_idim(elastic_arm((1, 2), link))
-        inside, springs, biases = [], [], []
+    for link, spring in TWINS:
+        idim = build_idim(elastic_arm((1, 2), link, spring))
+        inside, springs, biases, widths = [], [], [], []
         for seed in range(runs):
-            log, theta = twin(idim, seed)
+            log, theta = twin(idim, seed, Kc=CUBIC)
             problem = di.Problem(idim.robot, di.prepare(log, 6.0))
             fit = di.identify(problem, "wls", doctor=False)
             off = (fit.estimate.beta - fit.base.matrix @ theta) / fit.estimate.covariance.std
@@ -110,19 +157,25 @@ def covered(runs: int) -> list[str]:
             inside.append(np.abs(off) < 1.96)
             springs.append(np.abs(off[own]) < 1.96)
             biases.append(off)
+            if "hysteresis" in spring:
+                truth = 2.0 * (VALUES["Kha"] + VALUES["Khb"]) / VALUES["K"]
+                ends = [each.width_interval for each in fit.springs]
+                widths.append([low < truth < high for low, high in ends])
         bias = np.abs(np.mean(biases, axis=0)) * np.sqrt(runs)
         rows.append(
             [
                 " and ".join(link),
+                ", ".join(spring) or "linear",
                 str(fit.base.count),
                 f"{100 * np.mean(inside):.1f}",
                 f"{100 * np.mean(springs):.1f}",
+                f"{100 * np.mean(widths):.1f}" if widths else "",
                 f"{np.max(bias):.1f}",
                 str(runs),
             ]
         )
-    header = ["measured of the links", "base parameters", "inside of 95 % [%]"]
-    header += ["K, D, offset [%]", "largest bias [standard errors]", "runs"]
+    header = ["measured of the links", "spring", "base parameters", "inside of 95 % [%]"]
+    header += ["spring's [%]", "width [%]", "largest bias [standard errors]", "runs"]
     return markdown(header, rows)
 
 
@@ -144,12 +197,24 @@ def main() -> None:
         "positions told from the motors of log B, below the torque filter's cutoff: by the spring; "
         "of a stiff joint with the same offset, lag and scale of the encoder, from A; of q = θ.",
         "",
+        "## KUKA KR300: hysteresis",
+        "",
+        *remembered(),
+        "",
+        "As above, of springs with hysteresis and encoders with a lag. Kh: torques of bristles "
+        "that slip after so much, which are not negative. Width: of the loop, by the fit, where "
+        "the spring is told from a stiff joint. B: link positions of log B by the spring, by the "
+        "same without what bristles take, of a stiff "
+        "joint.",
+        "",
         "## Twins",
         "",
         *covered(runs),
         "",
         "An arm of three joints, two of them elastic (3000 Nm/rad, 2 Nm s/rad), 16 s at 500 Hz, "
-        "noise of 0.1 Nm on torques and 20 µrad on links' encoders, bandwidth 6 Hz, `wls`.",
+        "noise of 0.1 Nm on torques and 20 µrad on links' encoders, bandwidth 6 Hz, `wls`; "
+        f"hysteresis of {VALUES['Kha']:g} and {VALUES['Khb']:g} Nm, of bristles that slip after "
+        f"{1e6 * SLIPS[0]:g} and {1e6 * SLIPS[1]:g} µrad; cubic {CUBIC:g} Nm/rad^3.",
     ]
     text = "\n".join(lines) + "\n"
     (FIGURES / "elastic.md").write_text(text, encoding="utf-8")

@@ -29,6 +29,7 @@ from common import FIGURES, ROOT, TX40, markdown
 
 import dynident as di
 from dynident.core.arrays import Array
+from dynident.core.factors import Factors
 from dynident.core.inertia import to_inertial_parameters, to_pseudo_inertia
 from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.base import BaseParameters, base_parameters
@@ -51,7 +52,6 @@ from dynident.excitation.trajectories import Trajectory
 from dynident.methods.options import estimate
 from dynident.recording.prepare import Preparation, Samples, prepare, prepare_by_options
 from dynident.recording.recording import Recording
-from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import take_every_sample
 from dynident.robot import load_robot

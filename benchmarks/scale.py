@@ -35,7 +35,7 @@ import numpy as np
 from common import FIGURES, markdown
 
 from dynident.core.arrays import Array
-from dynident.regression.factors import FAN
+from dynident.core.factors import FAN
 
 COSTS = FIGURES / "scale_costs.json"
 SLOW = str(FIGURES.parent / "files" / "dask.yaml")
@@ -442,8 +442,8 @@ def measure_kept(folder: Path) -> Kept:
     """Of a log of the arm: what is done with its factors."""
     import dynident as di
     from dynident.collection.source import read_source
+    from dynident.core.factors import merge_all
     from dynident.core.files import write_files
-    from dynident.regression.factors import merge_all
 
     study, log, out = write_folder(folder), folder / "minute.parquet", folder / "factors"
     write_log(log, 60.0)

@@ -20,7 +20,10 @@ from dynident.robot.spec import DriveSpec
 RATE, SECONDS = 500.0, 16.0
 VALUES = {
     "Ia": 0.3, "fv": 2.0, "fc": 3.0, "off": 0.5, "K": 3000.0, "D": 2.0, "offs": 0.4, "offt": 0.3,
+    "Kha": 0.15, "Khb": 0.25,
 }  # fmt: skip
+SLIPS = (5e-5, 2e-4)
+"""Of bristles where springs have hysteresis [rad]."""
 ENCODER, TORQUE = 2e-5, 0.1
 """Noise of the links' encoders and of torques [rad, Nm]."""
 
@@ -29,7 +32,8 @@ def elastic_arm(
     joints: Sequence[int], link: tuple[Any, ...] = ("position",), spring: tuple[Any, ...] = ()
 ) -> Robot:
     """The toy's first three joints, some of them with a spring."""
-    specs = [DriveSpec(joint=f"joint_{j}", link=link, spring=spring) for j in joints]
+    known = {"slip": SLIPS} if "hysteresis" in spring else {}
+    specs = [DriveSpec(joint=f"joint_{j}", link=link, spring=spring, **known) for j in joints]
     return replace_drives(toy.arm(3), specs, None, "toy")
 
 

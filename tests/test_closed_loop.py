@@ -16,6 +16,12 @@ from dynident.control.controller import Controller, pd
 from dynident.control.reference import Reference
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
+from dynident.core.factors import (
+    GroupFactor,
+    InstrumentFactors,
+    InstrumentSystem,
+    triangularise_rows,
+)
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.closed_loop import Simulation, balance_start, build_auxiliary_model
 from dynident.estimators.instrument_tests import (
@@ -42,12 +48,6 @@ from dynident.methods import ESTIMATORS
 from dynident.methods.options import estimate
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
-from dynident.regression.factors import (
-    GroupFactor,
-    InstrumentFactors,
-    InstrumentSystem,
-    triangularise_rows,
-)
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS
 from dynident.regression.statistics import compute_residuals, fit_autoregression, run_whiteness_test

@@ -17,11 +17,11 @@ import dynident as di
 from dynident.cli import run
 from dynident.collection.identify import measure_left_out
 from dynident.core.errors import InputError
+from dynident.core.factors import Factors, GroupFactor, merge_all
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.least_squares import wls
 from dynident.fit.figures import score_fitted_rows
 from dynident.regression.blocks import factor_runs, factorise_run_sum
-from dynident.regression.factors import Factors, GroupFactor, merge_all
 from dynident.regression.problem import Problem
 from dynident.study.collect import reduce_log
 from dynident.study.study import Study, read_study

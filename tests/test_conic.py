@@ -29,10 +29,10 @@ from dynident.consistency.constraints import Bounds, Fixed, LinkMass, TotalMass
 from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import ComputationError, InfeasibleError
+from dynident.core.factors import System
 from dynident.core.inertia import INERTIAL, PSEUDO_INERTIA_BASIS, to_pseudo_inertia
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.regression.factors import System
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
 

@@ -19,6 +19,7 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.prior import METRICS
 from dynident.consistency.weight import WEIGHTS, factor_blocks
 from dynident.core.errors import ComputationError, InfeasibleError, InputError
+from dynident.core.factors import InstrumentSystem
 from dynident.core.inertia import from_com, to_pseudo_inertia
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
@@ -29,7 +30,6 @@ from dynident.estimators.instrumental import make_iv_step
 from dynident.estimators.iteration import Search, iterate_until_settled
 from dynident.methods import ESTIMATORS
 from dynident.recording.recording import Recording
-from dynident.regression.factors import InstrumentSystem
 from dynident.regression.problem import Problem
 from dynident.regression.statistics import compute_residuals, estimate_long_run_ratio
 from dynident_papers.ardiani2024.prediction import (

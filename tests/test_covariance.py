@@ -11,6 +11,7 @@ import toy
 from scipy import linalg
 
 from dynident.consistency.bootstrap import make_block_redraw, make_normal_redraw
+from dynident.core.factors import Factors
 from dynident.estimators.alike import add_to_clusters, sum_clustered_scores
 from dynident.estimators.covariance import COVARIANCES, ErrorBars, EstimateScores, make_score_redraw
 from dynident.recording.prepare import prepare
@@ -27,7 +28,6 @@ from dynident.regression.covariance import (
     sum_prewhitened_scores,
     whiten_errors,
 )
-from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem
 from dynident.regression.statistics import LAGS, compute_residuals, is_whiteness_rejected
 from dynident.regression.weighted import estimate_group_sigma, solve_wls

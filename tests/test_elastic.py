@@ -34,9 +34,9 @@ def test_rows_are_those_of_two_bodies_with_a_spring_between():
     idim, rigid = build_idim(robot), build_idim(toy.arm(3), "none")
     rng, theta = np.random.default_rng(1), full_set(idim)
     q, dq, ddq = rng.normal(size=(3, 20, 3))
-    bent = np.zeros((4, 20, 3))
+    bent = np.zeros((5, 20, 3))
     bent[:3, :, :2] = 0.01 * rng.normal(size=(3, 20, 2))
-    bent[3] = bent[0]
+    bent[3:] = bent[:2]
     found = idim.torque(theta, q, dq, ddq, conditions=Conditions(deflection=bent))
     bodies = rigid.torque(rigid.nominal, q, dq, ddq)
     speed = dq + bent[1]
@@ -56,7 +56,7 @@ def test_rows_are_those_of_two_bodies_with_a_spring_between():
 def test_what_acts_on_the_link_is_in_its_row_and_friction_is_not():
     springs = [attach(0, "spring", {})]
     idim = build_idim(elastic_arm((1,)), elements=springs)
-    zero = np.zeros((4, 1, 3))
+    zero = np.zeros((5, 1, 3))
     W = idim.regressor(*np.full((3, 1, 3), 0.7), Conditions(deflection=zero))[0]
     own = W[:, idim.names.index("ks1")]
     assert np.allclose(own, [0.7, 0.0, 0.0, 0.7])
@@ -149,10 +149,10 @@ def test_a_cubic_stiffness_is_one_more_column():
     delta = load / 3000.0
     for _ in range(60):
         delta -= (3000.0 * delta + 4e8 * delta**3 - load) / (3000.0 + 1.2e9 * delta**2)
-    w, bent = 2j * np.pi * np.fft.rfftfreq(len(load), 1.0 / RATE), np.zeros((4, len(load), 3))
+    w, bent = 2j * np.pi * np.fft.rfftfreq(len(load), 1.0 / RATE), np.zeros((5, len(load), 3))
     for k in range(3):
         bent[k, :, 1] = np.fft.irfft(np.fft.rfft(delta) * w**k, len(load))
-    bent[3] = bent[0]
+    bent[3:] = bent[:2]
     tau = idim.torque(theta, *motion, conditions=Conditions(deflection=bent))
     assert np.allclose(tau[:, 3], 0.0, atol=1e-8)
     rng = np.random.default_rng(4)
@@ -297,9 +297,9 @@ def test_c_has_motors_links_and_springs_as_the_model(friction, tmp_path):
     known = VALUES | {"Kc": 4e6, "ks": 20.0, "ko": 0.7}
     theta = idim.join(robot.nominal, np.array([known.get(p.symbol, 1.3) for p in idim.drives]))
     rng = np.random.default_rng(2)
-    motion, bent = rng.normal(size=(3, 12, 3)), np.zeros((4, 12, 3))
+    motion, bent = rng.normal(size=(3, 12, 3)), np.zeros((5, 12, 3))
     bent[:3, :, :2] = 0.3 * rng.normal(size=(3, 12, 2))
-    bent[3] = bent[0]
+    bent[3:] = bent[:2]
     wanted = idim.torque(theta, *motion, conditions=Conditions(deflection=bent))
     content, notes = render_c_file(idim, theta)
     assert not notes

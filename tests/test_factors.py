@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from dynident.regression.factors import (
+from dynident.core.factors import (
     Factors,
     GroupFactor,
     System,

@@ -35,9 +35,9 @@ from dynident.collection.sites import read_fleet
 from dynident.collection.source import Source
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.core.factors import Factors, stack_triangles
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
-from dynident.regression.factors import Factors, stack_triangles
 
 ARM = Path(__file__).parents[1] / "docs" / "files" / "arm.urdf"
 RATE, SAMPLES, SESSIONS = 100.0, 800, 4

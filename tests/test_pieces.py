@@ -14,6 +14,7 @@ import toy
 import dynident as di
 from dynident.core import store as storing
 from dynident.core.errors import ComputationError, InputError
+from dynident.core.factors import fix_signs, merge_all
 from dynident.core.store import Store
 from dynident.diagnosis.signs import Sign, find_signs
 from dynident.filters import blocks
@@ -25,7 +26,6 @@ from dynident.readers import parquet, table, text
 from dynident.recording import pieces as reading
 from dynident.recording import prepare as preparing
 from dynident.regression.blocks import factor_runs
-from dynident.regression.factors import fix_signs, merge_all
 from dynident.regression.problem import Problem
 
 ARM = Path(__file__).parents[1] / "docs" / "files" / "arm.urdf"

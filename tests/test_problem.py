@@ -9,6 +9,7 @@ from dynident.core.errors import InputError
 from dynident.core.options import collect_options
 from dynident.dynamics.columns import fill_rows
 from dynident.dynamics.idim import build_idim
+from dynident.filters.decimate import Decimator
 from dynident.filters.filters import (
     DecimationFilter,
     count_filter_edge,
@@ -20,7 +21,6 @@ from dynident.friction.model import FrictionModel
 from dynident.recording.prepare import Preparation, prepare, prepare_by_options
 from dynident.recording.recording import Recording
 from dynident.regression import rows as module
-from dynident.regression.decimate import Decimator
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import select_base_parameters
 

@@ -9,12 +9,12 @@ import numpy as np
 import robots
 
 from dynident.core.arrays import Array
+from dynident.core.factors import System
 from dynident.core.inertia import from_com
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.recording.prepare import Samples, prepare
 from dynident.recording.recording import Recording
-from dynident.regression.factors import System
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
 

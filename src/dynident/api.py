@@ -484,9 +484,14 @@ Fitted3 = tuple[Problem, Problem, Estimate]
 def settle_springs(problem: Problem, fit: Callable[[Problem], Fitted3]) -> Fitted3:
     """The fit of joints with springs, about which the rows of their encoders are linearised.
 
-    First about that of the stiff robot, whose bodies load the springs.
+    First about that of the stiff robot, whose bodies load the springs; of springs with hysteresis
+    about that of springs without.
     """
-    rigid, _, found = fit(problem.without_limbs())
+    plain = problem.without_hysteresis()
+    if plain is None:
+        rigid, _, found = fit(problem.without_limbs())
+    else:
+        rigid, _, found = settle_springs(plain, fit)
     known = dict(zip(rigid.idim.names, list_standard(rigid, found), strict=True))
     theta = np.array([known.get(name, 0.0) for name in problem.idim.names])
     problem = problem.expecting(theta, begin=True)
@@ -494,7 +499,7 @@ def settle_springs(problem: Problem, fit: Callable[[Problem], Fitted3]) -> Fitte
         every = fit(problem)
         after = every[0].expecting(list_standard(every[0], every[2]), step=True)
         before, now = (
-            np.array([s for log in each.samples for _, s in log.springs])
+            np.array([(*s[:-1], *s.bristles) for log in each.samples for _, s in log.springs])
             for each in (problem, after)
         )
         if np.allclose(before, now, rtol=SETTLED, atol=NEAR):

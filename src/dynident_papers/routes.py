@@ -24,6 +24,7 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.nearest import consistent_witness
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
+from dynident.core.factors import System
 from dynident.core.inertia import find_smallest_eigenvalue
 from dynident.core.words import format_entry, format_table
 from dynident.dynamics.base import BaseParameters
@@ -32,7 +33,6 @@ from dynident.estimators.essential import select_essential_parameters
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.iteration import fit_nominal_drives
 from dynident.methods import ESTIMATORS
-from dynident.regression.factors import System
 from dynident.regression.problem import Problem
 from dynident.regression.weighted import compute_literature_std, require_excitation, solve_wls
 

@@ -28,8 +28,8 @@ from scipy.special import stdtrit
 from dynident.collection.member import Member, find_date
 from dynident.collection.population import MANY, NORMAL
 from dynident.core.arrays import Array
+from dynident.core.factors import System, triangularise_rows
 from dynident.dynamics.idim import Idim
-from dynident.regression.factors import System, triangularise_rows
 from dynident.report.fleet import FrictionCourse
 
 LEVEL = 0.01

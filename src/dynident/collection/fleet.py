@@ -33,12 +33,12 @@ from dynident.collection.population import describe_knowledge
 from dynident.collection.source import Source
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.core.factors import Factors, GroupFactor, System
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters
 from dynident.fit.figures import score_fitted_rows
-from dynident.regression.factors import Factors, GroupFactor, System
 from dynident.regression.problem import Problem
 from dynident.regression.rows import RowGroup
 from dynident.report.fit import Fit

@@ -12,6 +12,14 @@ from dynident.collection.population import leave_each_out
 from dynident.collection.source import Source
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, OptionError
+from dynident.core.factors import (
+    Factors,
+    GroupFactor,
+    System,
+    merge_all,
+    stack_triangles,
+    stack_weighted_groups,
+)
 from dynident.core.options import collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.side_by_side import HERE, Engine
@@ -27,14 +35,6 @@ from dynident.fit.warnings import warn_of_poor_fit, warn_of_unfitted_joints
 from dynident.methods import FACTORED
 from dynident.methods.options import estimate, refuse_absurd_estimate
 from dynident.methods.settings import collect_model_settings
-from dynident.regression.factors import (
-    Factors,
-    GroupFactor,
-    System,
-    merge_all,
-    stack_triangles,
-    stack_weighted_groups,
-)
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import RowKind
 from dynident.regression.rows import RowGroup

@@ -21,17 +21,17 @@ from dynident.collection.population import add_deviation, compare_triangles, fit
 from dynident.collection.source import Source
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.text import suggest_nearest
-from dynident.dynamics.base import BaseParameters
-from dynident.dynamics.idim import Idim
-from dynident.regression.blocks import measure_run_inflation
-from dynident.regression.factors import (
+from dynident.core.factors import (
     UNEXCITED,
     Factors,
     System,
     stack_triangles,
     stack_weighted_groups,
 )
+from dynident.core.text import suggest_nearest
+from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.idim import Idim
+from dynident.regression.blocks import measure_run_inflation
 from dynident.regression.problem import Problem
 
 ENOUGH = 5

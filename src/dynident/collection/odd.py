@@ -20,8 +20,8 @@ from dynident.collection.population import (
 )
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
+from dynident.core.factors import System, stack_triangles
 from dynident.core.words import format_number
-from dynident.regression.factors import System, stack_triangles
 
 LEVEL = 0.01
 """Chance that a sound robot is named, for its links and for its drives."""

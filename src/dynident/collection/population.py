@@ -26,7 +26,7 @@ from scipy.special import stdtrit
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
-from dynident.regression.factors import UNEXCITED, System, stack_triangles, triangularise_rows
+from dynident.core.factors import UNEXCITED, System, stack_triangles, triangularise_rows
 
 ROUNDS = 100
 """Of scoring, at most."""

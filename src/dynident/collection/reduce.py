@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from dynident.collection.source import About, Source
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.core.factors import merge_all
 from dynident.core.kept import hash_file, take_fingerprint
 from dynident.diagnosis.examine import Finding
 from dynident.diagnosis.signs import NUMBERS
@@ -24,7 +25,6 @@ from dynident.readers.bags import METADATA
 from dynident.readers.lerobot import is_dataset, list_episodes
 from dynident.readers.stores import is_remote, list_remote_files, stamp_remote_file
 from dynident.regression.blocks import factor_runs
-from dynident.regression.factors import merge_all
 from dynident.regression.problem import Problem
 from dynident.regression.standing import check_bearing
 

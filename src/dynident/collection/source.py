@@ -12,11 +12,11 @@ import numpy as np
 
 from dynident.core.arrays import Integers
 from dynident.core.errors import InputError
+from dynident.core.factors import Factors, GroupFactor, fix_signs
 from dynident.core.kept import StateOrigin, pack_state_file, read_state_file
 from dynident.core.plain import from_plain, to_plain
 from dynident.diagnosis.examine import Finding
 from dynident.fit.facts import LogFacts
-from dynident.regression.factors import Factors, GroupFactor, fix_signs
 from dynident.regression.rows import RowGroup
 
 SCHEMA = "dynident.source/1"

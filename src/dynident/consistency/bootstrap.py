@@ -19,9 +19,9 @@ from dynident.conic.solve import Repeated
 from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
+from dynident.core.factors import System
 from dynident.core.options import Options
 from dynident.core.side_by_side import HERE, Engine
-from dynident.regression.factors import System
 
 REPLICATES = 60
 """The default of an estimate: a standard deviation within 9 %."""

@@ -11,7 +11,7 @@ from scipy import special
 from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet
 from dynident.consistency.gyration import Gyration
 from dynident.consistency.space import LENGTH
-from dynident.regression.factors import System
+from dynident.core.factors import System
 
 SIGNIFICANCE = 0.01
 """Of the rise in chi-squared at which what the file shows of a link is given up, as that of all

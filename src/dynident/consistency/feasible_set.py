@@ -27,9 +27,9 @@ from dynident.consistency.prior import Prior
 from dynident.consistency.space import Space, build_base_space, build_standard_space
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
+from dynident.core.factors import System
 from dynident.core.inertia import to_inertial_parameters, to_pseudo_inertia
 from dynident.dynamics.base import BaseParameters
-from dynident.regression.factors import System
 
 ROUND = 0.1
 """Scaled pseudo-inertia of the bodies that nothing is known of, times the unit matrix."""

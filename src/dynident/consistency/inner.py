@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet
 from dynident.core.arrays import Array
-from dynident.regression.factors import System
+from dynident.core.factors import System
 
 
 class Constrained:

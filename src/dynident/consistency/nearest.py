@@ -22,12 +22,12 @@ from dynident.consistency.prior import METRICS, Prior, build_belief
 from dynident.consistency.space import build_standard_space
 from dynident.core.arrays import Array
 from dynident.core.errors import InfeasibleError, InputError
+from dynident.core.factors import System
 from dynident.core.inertia import find_smallest_eigenvalue, to_pseudo_inertia
 from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.regression.factors import System
 from dynident.robot.model import Robot
 
 UNCHANGED = 1e-6

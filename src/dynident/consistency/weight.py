@@ -11,8 +11,8 @@ from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import WEIGHT, Knowledge
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
+from dynident.core.factors import Factors
 from dynident.regression.blocks import factor_blocks
-from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem
 
 FOLDS = 5

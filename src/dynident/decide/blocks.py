@@ -9,11 +9,11 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.core.factors import Factors
 from dynident.core.text import format_one_line
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.equations import PLAIN
 from dynident.recording.prepare import Samples, count_felt_samples
-from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem
 from dynident.regression.rows import RowGroup
 

@@ -17,8 +17,8 @@ from scipy.linalg.lapack import dgeqrf, dormqr, dposv
 
 from dynident.consistency.feasible_set import FeasibleSet
 from dynident.core.arrays import Array, Booleans, Integers
+from dynident.core.factors import Factors, triangularise_rows
 from dynident.decide.decision import LeftOutErrors
-from dynident.regression.factors import Factors, triangularise_rows
 
 FAINT = 1e-8
 """Of a column's length: what keeps columns from being open that nothing excites."""

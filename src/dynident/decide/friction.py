@@ -9,6 +9,7 @@ import numpy as np
 
 from dynident.consistency.feasible_set import FeasibleSet
 from dynident.core.arrays import Array, Booleans
+from dynident.core.factors import System
 from dynident.decide.blocks import lack_rows
 from dynident.decide.decision import (
     BLOCKS,
@@ -42,7 +43,6 @@ from dynident.dynamics.idim import Idim
 from dynident.dynamics.parameters import attach
 from dynident.friction import DEFAULT_FRICTION
 from dynident.regression.blocks import factor_blocks
-from dynident.regression.factors import System
 from dynident.regression.problem import Problem
 
 SURE = {1: 2.0, 2: 1.0}

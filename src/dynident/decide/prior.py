@@ -9,6 +9,7 @@ import numpy as np
 from dynident.consistency.feasible_set import FeasibleSet, build_feasible_set
 from dynident.consistency.knowledge import WEIGHT, Knowledge
 from dynident.core.arrays import Array
+from dynident.core.factors import System
 from dynident.decide.blocks import lack_rows
 from dynident.decide.decision import (
     BLOCKS,
@@ -19,7 +20,6 @@ from dynident.decide.decision import (
 )
 from dynident.decide.folds import Folds
 from dynident.regression.blocks import factor_blocks
-from dynident.regression.factors import System
 from dynident.regression.problem import Problem
 
 WEIGHTS = (0.1, 10.0)

@@ -22,12 +22,12 @@ from pydantic import Field
 
 from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import InputError
+from dynident.core.factors import UNEXCITED, System, triangularise_rows
 from dynident.core.options import Options
 from dynident.core.schema import Number
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.parameters import Parameter
-from dynident.regression.factors import UNEXCITED, System, triangularise_rows
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.regression.rows import Rows

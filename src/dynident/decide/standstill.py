@@ -8,10 +8,10 @@ import numpy as np
 
 from dynident.consistency.feasible_set import FeasibleSet
 from dynident.core.arrays import Array, Integers
+from dynident.core.factors import Factors, GroupFactor
 from dynident.decide.decision import BLOCKS, FREE, STANDSTILL, Decision, compute_gain_percent
 from dynident.decide.folds import Folds
 from dynident.regression.blocks import factor_parts, label_blocks
-from dynident.regression.factors import Factors, GroupFactor
 from dynident.regression.problem import Problem
 
 SHARES = (0.01, 0.03, 0.06)

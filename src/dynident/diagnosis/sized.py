@@ -16,6 +16,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from dynident.core.arrays import Array
+from dynident.core.factors import System
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.scene import Scene
 from dynident.diagnosis.suspicion import (
@@ -34,7 +35,6 @@ from dynident.recording.mend import (
     shift_in_time,
     undo_lowpass,
 )
-from dynident.regression.factors import System
 
 EIGHTHS = 8
 """Of a log: where a gain may change, and between which sizes may differ."""

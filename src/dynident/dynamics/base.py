@@ -25,7 +25,6 @@ from dynident.dynamics.equations import (
 )
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.parameters import Parameter
-from dynident.dynamics.springs import EXPECTED
 from dynident.friction.model import Trace
 from dynident.robot.model import LAW
 
@@ -232,10 +231,10 @@ def draw_random_conditions(
     }
     bent, sway = None, None
     if idim.structure.bent:
-        bent = np.zeros((4, samples, idim.robot.n))
+        bent = np.zeros((idim.structure.signals, samples, idim.robot.n))
         some = [j for j, _ in idim.structure.bent]
-        bent[:3, :, some] = np.random.default_rng([seed, 3]).normal(size=(3, samples, len(some)))
-        bent[EXPECTED] = bent[0]
+        drawn = np.random.default_rng([seed, 3]).normal(size=(len(bent) - 2, samples, len(some)))
+        bent[:, :, some] = np.concatenate([drawn[:3], drawn[:2], drawn[3:]])
         springs = sum(column.sway is not None for column in idim.structure.spring_columns)
         sway = np.random.default_rng([seed, 4]).normal(size=(samples, idim.rows, springs))
     return Conditions(
@@ -315,6 +314,7 @@ def find_observed_base(idim: Idim, observed: Sequence[Observed]) -> BaseParamete
 
     What no motion could tell from other parameters is known then: it is as it was stated.
     """
+    observed = tuple(dict.fromkeys(observed))
     sensors = dict.fromkeys(sensor for each in observed for sensor in each.sensors)
     if not sensors:
         return base_parameters(idim, observed=observed)

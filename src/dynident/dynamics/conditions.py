@@ -30,9 +30,10 @@ class Conditions:
         Derivative of each drive's friction by its load, where loads are linearised about.
     wrenches : mapping of EstimatedSensor to ndarray, shapes (samples, 3 or 6)
         What sensors measured of which something is not known, as logged [N, Nm].
-    deflection : ndarray, shape (4, samples, n), optional
+    deflection : ndarray, shape (5 + bristles, samples, n), optional
         By how much motors, seen through their gears, are ahead of the links, its first two
-        derivatives, and what a model expects of it, where joints are elastic [rad or m].
+        derivatives, and what a model expects of it and its speed, where joints are elastic [rad or
+        m]; then how bristles are bent, where springs have hysteresis.
     sway : ndarray, shape (samples, rows, k), optional
         Derivatives of all rows by springs that say where links are: see `find_sway`.
     """

@@ -22,7 +22,7 @@ from dynident.dynamics.parameters import (
     Parameter,
     ShapeParameter,
 )
-from dynident.dynamics.springs import SpringColumn
+from dynident.dynamics.springs import TERMS, SpringColumn
 from dynident.dynamics.structure import Structure
 from dynident.dynamics.tree import Tree
 from dynident.robot.model import Robot
@@ -237,6 +237,16 @@ class IdimParameters:
                 model, term = self.frictions[column.friction].model, column.term
                 weights = None if term is None else model.parameters[term].weights
                 found[place] = weights is None or weights[2] != 0.0
+        return found
+
+    @cached_property
+    def expected(self) -> npt.NDArray[np.bool_]:
+        """Which parameters have columns of what a model expects springs to do, without noise."""
+        found = np.zeros(len(self.parameters), dtype=bool)
+        found[self.inertial :] = [
+            isinstance(column, SpringColumn) and TERMS[column.parameter.symbol].expected
+            for column in self.drive_columns
+        ]
         return found
 
     @property

@@ -21,9 +21,13 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.parameters import DriveColumn
+from dynident.robot.model import HYSTERESIS
 
-EXPECTED = 3
-"""Where, behind a deflection and its derivatives, that stands which a model expects of it."""
+EXPECTED, RISING = 3, 4
+"""Where, behind a deflection and its derivatives, that stands which a model expects of it, and of
+its speed."""
+BRISTLES = 5
+"""Where, behind these, the bristles' deflections begin, of springs with hysteresis."""
 LINK, TORQUE = "link encoder", "link torque"
 """Kinds of sensors on the link's side of a gear."""
 
@@ -32,27 +36,35 @@ LINK, TORQUE = "link encoder", "link torque"
 class Term:
     """What a spring's torque has, linear in one parameter.
 
-    `column` is what it is in the row of the link, from the deflection, its first two derivatives
-    and what is expected of it, shape (4, samples), and the link's position and speed.
+    `column` is what it is in the row of the link, from the deflection as `Conditions` have it,
+    shape (5 + bristles, samples), and the link's position and speed; `expected` says that it is
+    what a model expects, which has no noise.
     """
 
     unit: str
     column: Callable[[Array, Array, Array], Array]
     positive: bool = False
+    expected: bool = False
+
+
+def make_bristle_term(k: int) -> Term:
+    """What one of the bristles of a spring's hysteresis takes where it slips."""
+    return Term("Nm", lambda delta, q, dq: -delta[BRISTLES + k], positive=True, expected=True)
 
 
 TERMS: dict[str, Term] = {
-    "K": Term("Nm/rad", lambda delta, q, dq: -delta[EXPECTED], positive=True),
-    "D": Term("Nm s/rad", lambda delta, q, dq: -delta[1], positive=True),
+    "K": Term("Nm/rad", lambda delta, q, dq: -delta[EXPECTED], positive=True, expected=True),
+    "D": Term("Nm s/rad", lambda delta, q, dq: -delta[RISING], positive=True, expected=True),
     "offs": Term("Nm", lambda delta, q, dq: np.full(len(q), -1.0)),
     "Kc": Term("Nm/rad^3", lambda delta, q, dq: -(delta[0] ** 3)),
     "KT": Term("Nm s/rad", lambda delta, q, dq: dq),
     "KS": Term("Nm/rad", lambda delta, q, dq: q),
     "offt": Term("Nm", lambda delta, q, dq: np.ones(len(q))),
+    **{symbol: make_bristle_term(k) for k, symbol in enumerate(HYSTERESIS)},
 }
 """By symbol: stiffness; damping; what the two encoders differ by at no load, times K; cubic
 stiffness; time by which the link's encoder lags, and share by which it counts too little, times K;
-offset of a torque sensor."""
+offset of a torque sensor; torques of the bristles of hysteresis where they slip."""
 
 
 @dataclass(frozen=True)
@@ -72,5 +84,6 @@ class SpringColumn(DriveColumn):
         j, deflection, sway = self.joint, conditions.deflection, conditions.sway
         if self.sway is not None:
             return np.zeros(len(dq)) if sway is None else sway[:, row, self.sway]
-        delta = np.zeros((4, len(dq))) if deflection is None else deflection[:, :, j]
+        still = np.zeros((BRISTLES + len(HYSTERESIS), len(dq)))
+        delta = still if deflection is None else deflection[:, :, j]
         return TERMS[self.parameter.symbol].column(delta, q[:, j], dq[:, j])

@@ -25,7 +25,7 @@ from dynident.dynamics.parameters import (
     SensorColumn,
     SensorParameter,
 )
-from dynident.dynamics.springs import LINK, TERMS, TORQUE, SpringColumn
+from dynident.dynamics.springs import BRISTLES, LINK, TERMS, TORQUE, SpringColumn
 from dynident.dynamics.tree import Tree
 from dynident.friction.model import DriveSignals, FrictionModel
 from dynident.friction.names import build_friction, split_friction_names
@@ -212,6 +212,11 @@ class Structure:
     def bent(self) -> tuple[tuple[int, str], ...]:
         """Joints whose springs bend, and the sensor that tells by how much."""
         return tuple((g.place, g.name) for g in self.robot.gauges if "K" in g.terms)
+
+    @property
+    def signals(self) -> int:
+        """How many signals there are of what bends: see `Conditions.deflection`."""
+        return BRISTLES + max((len(gauge.slips) for gauge in self.robot.gauges), default=0)
 
     @cached_property
     def spring_columns(self) -> tuple[SpringColumn, ...]:

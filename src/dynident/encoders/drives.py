@@ -22,6 +22,7 @@ from dynident.consistency.constraints.values import Belief, Tied, list_names
 from dynident.consistency.feasible_set import list_active_constraints
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, RolloutError
+from dynident.core.factors import System
 from dynident.core.options import InPython, Options
 from dynident.core.progress import Progress
 from dynident.core.schema import OneOf, join_names
@@ -69,7 +70,6 @@ from dynident.estimators.damped import IterationEnd, Local, StepPace, run_levenb
 from dynident.estimators.estimate import DrivesEstimate, Estimate, ShapeEstimate
 from dynident.estimators.hindered import WindowScatter, examine_free_motion, leave_out_hindered
 from dynident.estimators.iteration import explain_failed_rollout, fit_nominal_drives
-from dynident.regression.factors import System
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import GivenRows, Rows, list_position_groups
 from dynident.regression.statistics import compute_residuals

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynident.core.arrays import Array
+from dynident.core.factors import GroupFactor, compress_groups
 from dynident.dynamics.base import BaseParameters
 from dynident.encoders.unknowns import Admitted, Unknowns
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
-from dynident.regression.factors import GroupFactor, compress_groups
 from dynident.regression.problem import Problem
 from dynident.simulation.rollout import START_KINDS, LoopColumn, sensitive_rollout
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers
+from dynident.core.factors import Compression, measure_columns, stack_weighted_groups
 from dynident.encoders.errors import differentiate_readings
 from dynident.encoders.unknowns import FROM_ZERO, Unknowns
 from dynident.estimators.closed_loop import Simulation
-from dynident.regression.factors import Compression, measure_columns, stack_weighted_groups
 from dynident.regression.problem import Problem
 from dynident.simulation.rollout import LoopColumn
 

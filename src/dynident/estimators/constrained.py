@@ -31,6 +31,7 @@ from dynident.consistency.knowledge import FROM_FILE, HELD_OUT, Knowledge
 from dynident.consistency.standard_errors import derive_standard_errors
 from dynident.consistency.weight import choose_prior_weight
 from dynident.core.arrays import Array
+from dynident.core.factors import UNEXCITED, System
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.side_by_side import HERE, Engine
 from dynident.estimators.closed_loop import Auxiliary, Simulation, build_auxiliary_model
@@ -68,7 +69,6 @@ from dynident.estimators.output_error import (
     measure_error_sigma,
     minimise_output_error,
 )
-from dynident.regression.factors import UNEXCITED, System
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.scatter import estimate_sigma_by_scatter
 from dynident.regression.statistics import compute_residuals

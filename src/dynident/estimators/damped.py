@@ -10,9 +10,9 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, RolloutError
+from dynident.core.factors import System
 from dynident.core.progress import Progress, estimate_progress, ignore_progress
 from dynident.estimators.inner import Inner
-from dynident.regression.factors import System
 
 LEAST_DAMPING = 1e-9
 

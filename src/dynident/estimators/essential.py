@@ -17,11 +17,11 @@ from pydantic import BeforeValidator, Field
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, OptionError
+from dynident.core.factors import Factors
 from dynident.core.options import Options
 from dynident.core.schema import Name, Number, join_names, make_choice_validator
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.base import BaseParameters
-from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem
 from dynident.regression.scatter import estimate_sigma_by_scatter
 from dynident.regression.statistics import SIGNIFICANCE, TestResult, run_f_test

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from dynident.core.arrays import Array
-from dynident.regression.factors import System
+from dynident.core.factors import System
 
 
 class Inner(Protocol):

@@ -11,13 +11,13 @@ from dataclasses import replace
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.regression.covariance import ScoreRows, sum_prewhitened_scores
-from dynident.regression.factors import (
+from dynident.core.factors import (
     UNEXCITED,
     InstrumentSystem,
     System,
     measure_columns,
 )
+from dynident.regression.covariance import ScoreRows, sum_prewhitened_scores
 from dynident.regression.problem import Regression
 from dynident.regression.rows import InstrumentedRows
 from dynident.regression.statistics import (

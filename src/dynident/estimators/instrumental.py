@@ -15,6 +15,13 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
+from dynident.core.factors import (
+    UNEXCITED,
+    Factors,
+    InstrumentFactors,
+    InstrumentSystem,
+    System,
+)
 from dynident.core.options import Options
 from dynident.estimators.closed_loop import Auxiliary, Simulation, build_auxiliary_model
 from dynident.estimators.covariance import (
@@ -46,13 +53,6 @@ from dynident.estimators.iteration import (
     iterate_until_settled,
 )
 from dynident.recording.reference import filter_reference_motion
-from dynident.regression.factors import (
-    UNEXCITED,
-    Factors,
-    InstrumentFactors,
-    InstrumentSystem,
-    System,
-)
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.statistics import TestResult, compute_residuals, is_whiteness_rejected
 from dynident.regression.weighted import (

@@ -15,12 +15,12 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, RolloutError
+from dynident.core.factors import Factors
 from dynident.core.options import Options
 from dynident.core.schema import Flag, Rounds, Tolerance
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.structure import ROTOR
 from dynident.estimators.closed_loop import Auxiliary
-from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.weighted import solve_wls
 

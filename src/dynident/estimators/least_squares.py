@@ -10,6 +10,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
+from dynident.core.factors import Factors
 from dynident.core.options import Options
 from dynident.core.schema import Name, make_choice_validator
 from dynident.estimators.covariance import (
@@ -19,7 +20,6 @@ from dynident.estimators.covariance import (
     name_covariance,
 )
 from dynident.estimators.estimate import Estimate, Rough
-from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import Rows
 from dynident.regression.scatter import estimate_sigma_by_scatter

@@ -15,6 +15,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, RolloutError
+from dynident.core.factors import measure_columns
 from dynident.core.options import Options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.schema import Rounds
@@ -41,7 +42,6 @@ from dynident.estimators.iteration import (
 )
 from dynident.estimators.least_squares import Weighted, finish_ls_estimate
 from dynident.regression.decimate import GroupDecimator
-from dynident.regression.factors import measure_columns
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import Rows, list_position_groups, list_torque_groups, split_rows
 from dynident.regression.weighted import compute_literature_std

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
+from dynident.core.factors import UNEXCITED, Factors, measure_columns
 from dynident.dynamics.base import BaseParameters
 from dynident.estimators.covariance import (
     ErrorBars,
@@ -21,7 +22,6 @@ from dynident.estimators.covariance import (
     name_covariance,
 )
 from dynident.estimators.estimate import Estimate
-from dynident.regression.factors import UNEXCITED, Factors, measure_columns
 from dynident.regression.problem import Problem, Regression, refuse_combinations
 from dynident.regression.rows import ChangedRows, Rows, attach_instruments
 from dynident.regression.statistics import compute_residuals

@@ -91,9 +91,11 @@ def render_urdf_file(idim: Idim, theta: Array, *_: object) -> Rendered:
 
 def render_c_file(idim: Idim, theta: Array, *_: object) -> Rendered:
     """C99 with the exact sign of Coulomb friction; springs in a function of their own."""
-    model = WholeModel(idim, theta)
-    elastic = render_elastic_function(model, list_joint_springs(idim, theta))
-    return (c_code(model) + elastic).encode(), ()
+    model, springs = WholeModel(idim, theta), list_joint_springs(idim, theta)
+    elastic = render_elastic_function(model, springs)
+    left = ", ".join(name for own in springs for name in own.bristles)
+    notes = (f"not in the C code, whose springs have no memory: {left}",) * bool(left)
+    return (c_code(model) + elastic).encode(), notes
 
 
 DRIVES = ("Ia", "fv", "fc")

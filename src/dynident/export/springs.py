@@ -11,6 +11,7 @@ from lxml import etree
 from dynident.core.arrays import Array
 from dynident.dynamics.idim import Idim
 from dynident.export.exported import format_exact_number
+from dynident.robot.model import HYSTERESIS
 
 SUFFIX = "_spring"
 """Of the name of a spring's joint, behind that of the motor's."""
@@ -30,6 +31,8 @@ class JointSpring:
         Of the deflection's third power [Nm/rad^3].
     left : tuple of str
         Names of its parameters that simulators have no place for, beside those of the encoder.
+    bristles : tuple of str
+        Those of them that are of its hysteresis.
     """
 
     joint: str
@@ -38,19 +41,21 @@ class JointSpring:
     reference: float
     cubic: float
     left: tuple[str, ...]
+    bristles: tuple[str, ...] = ()
 
 
 def list_joint_springs(idim: Idim, theta: Array) -> tuple[JointSpring, ...]:
-    """The springs of a full set of parameters; cubic stiffnesses are left."""
+    """The springs of a full set of parameters; cubic stiffnesses and hysteresis are left."""
     found = []
     for gauge in idim.robot.gauges:
         if "K" not in gauge.terms:
             continue
         end, joint = str(gauge.place + 1), idim.robot.joint_names[gauge.place]
         own = {term: float(theta[idim.names.index(term + end)]) for term in gauge.terms}
-        left = tuple(term + end for term in ("Kc",) if term in own)
-        rest = own.get("offs", 0.0) / own["K"]
-        found.append(JointSpring(joint, own["K"], own["D"], rest, own.get("Kc", 0.0), left))
+        bristles = tuple(term + end for term in HYSTERESIS if term in own)
+        left = (*(term + end for term in ("Kc",) if term in own), *bristles)
+        rest, cubic = own.get("offs", 0.0) / own["K"], own.get("Kc", 0.0)
+        found.append(JointSpring(joint, own["K"], own["D"], rest, cubic, left, bristles))
     return tuple(found)
 
 

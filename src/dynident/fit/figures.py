@@ -11,6 +11,7 @@ from pydantic import Field
 
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import ComputationError, InputError
+from dynident.core.factors import Factors
 from dynident.core.options import Options
 from dynident.core.schema import Number
 from dynident.core.series import PositionSeries, Stretch, TorqueSeries
@@ -25,7 +26,6 @@ from dynident.filters.blocks import Block, count_memory, cut_into_blocks, take_e
 from dynident.filters.filters import count_filter_edge, filter_zero_phase
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import COMMANDED
-from dynident.regression.factors import Factors
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.regression.rests import find_standstill_speeds

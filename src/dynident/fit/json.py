@@ -315,7 +315,10 @@ DOCUMENT: dict[str, Callable[[Result], Any]] = {
     "borne_kg": lambda r: dict(r.borne),
     "parameters": serialise_parameters,
     "shape": lambda r: serialise_shapes(r.estimate.shape),
-    "springs": lambda r: [{**asdict(own), "supported": own.supported} for own in r.springs],
+    "springs": lambda r: [
+        {**asdict(own), "supported": own.supported, "hysteresis": own.hysteresis}
+        for own in r.springs
+    ],
     "sensors": lambda r: [row._asdict() for row in list_sensor_parameters(r)],
     "fitted": lambda r: serialise_fitted(r.estimate.fitted),
     "track": lambda r: serialise_track(r.estimate.track),

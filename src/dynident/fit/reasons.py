@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dynident.core.arrays import Array
+from dynident.core.factors import Factors, System
 from dynident.diagnosis.examine import Finding
 from dynident.diagnosis.scene import TINY, measure_unexplained_effort
 from dynident.diagnosis.spectra import measure_smoothing
@@ -53,7 +54,6 @@ from dynident.fit.verdict import (
     list_standstill_reasons,
 )
 from dynident.recording.prepare import Samples
-from dynident.regression.factors import Factors, System
 from dynident.regression.generalised import has_only_joint_torques
 from dynident.regression.problem import Problem
 from dynident.regression.rests import find_standstill_speeds, rests_long

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.core.arrays import Array, freeze_array
+from dynident.core.factors import Factors
 from dynident.estimators.estimate import Estimate
-from dynident.regression.factors import Factors
 from dynident.regression.rows import FREE_OF, RowGroup
 from dynident.regression.statistics import (
     LAGS as TESTED,

@@ -16,8 +16,7 @@ def weigh_springs(
     problem: Problem, found: Estimate, theta: Array, held_out: Sequence[GeneralisedSamples]
 ) -> tuple[tuple[SpringEvidence, ...], list[Reason]]:
     """What logs tell of springs, and those that they do not tell from stiff joints."""
-    errors = dict(zip(problem.base.names, found.covariance.std.tolist(), strict=False))
-    springs, reasons = judge_springs(problem, theta, errors, held_out), []
+    springs, reasons = judge_springs(problem, theta, found.covariance, held_out), []
     for own in springs:
         low, high = (1e6 * end for end in own.interval)
         words = f"{own.joint}: the logs do not tell its spring from a stiff joint (compliance "
@@ -26,4 +25,14 @@ def weigh_springs(
         words += f"; link no better on held-out {', '.join(worse)})" if worse else ")"
         if not own.supported:
             reasons.append(Reason(DOUBTFUL, words, advice="leave its link out of [[robot.drive]]"))
+        if own.width_interval and not own.hysteresis:
+            low, high = (1e6 * end for end in own.width_interval)
+            words = f"{own.joint}: the logs do not tell hysteresis of its spring from none (width "
+            words += f"{low:.2g} to {high:.2g} urad"
+            worse = [log.log for log in own.held_out if not log.told]
+            words += f"; link no better on held-out {', '.join(worse)})" if worse else ")"
+            reasons.append(Reason(DOUBTFUL, words, advice="leave hysteresis out of spring"))
+        if own.alike:
+            words = f"{own.joint}: the logs do not tell {' and '.join(own.alike)} from each other"
+            reasons.append(Reason(DOUBTFUL, words, advice="give fewer lengths in slip"))
     return springs, reasons

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
+from dynident.core.factors import Factors
 from dynident.core.text import format_combination, format_count
 from dynident.core.words import format_entry, format_number, format_table
 from dynident.dynamics.base import TOLERANCE, BaseParameters, draw_random_rows, order_for_keeping
 from dynident.filters.filters import differentiate_twice, filter_by_cutoff
-from dynident.regression.factors import Factors
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.regression.weighted import solve_wls

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from dynident.core.arrays import Array
+from dynident.core.factors import UNEXCITED, System
 from dynident.core.inertia import INERTIAL
 from dynident.estimators.estimate import Estimate
 from dynident.fit.facts import LogFacts
 from dynident.fit.figures import FitFigure
 from dynident.recording.prepare import Samples
-from dynident.regression.factors import UNEXCITED, System
 from dynident.regression.problem import Problem
 from dynident.regression.scatter import LackOfFit
 from dynident.regression.statistics import compute_confidence_interval

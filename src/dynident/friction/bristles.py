@@ -33,27 +33,31 @@ def evaluate_mean_decay(x):  # type: ignore[no-untyped-def]
 
 
 def fill_dahl_friction(at: At, shape: Array, z: Array, out: Array) -> None:
-    """The bristles' deflection w, 1 where they slip."""
-    out[0, VALUE] = z[0]
-    out[0, BY_STATE] = 1.0
+    """The deflection w of each of the bristles, 1 where they slip."""
+    for k in range(len(z)):
+        out[k, VALUE] = z[k]
+        out[k, BY_STATE + k] = 1.0
 
 
 def step_dahl_bristles(at: At, shape: Array, z: Array, out: Array) -> None:
-    """``delta dw/dt = v - |v| w``."""
-    v, h, delta = at.speed, at.period, shape[0]
-    x, x_v = h * v * at.sign / delta, h * (at.sign + v * at.slope) / delta
-    fade, slope = evaluate_mean_decay(x)
-    kept = np.exp(-x)
-    by_x = -z[0] * kept + v * h / delta * slope
-    out[0, VALUE] = z[0] * kept + v * h / delta * fade
-    out[0, BY_SPEED] = by_x * x_v + h / delta * fade
-    out[0, BY_STATE] = kept
-    out[0, BY_STATE + 1] = -by_x * x / delta - v * h / delta**2 * fade
+    """``delta_k dw_k/dt = v - |v| w_k``, each by itself; their lengths are the shape."""
+    v, h, m = at.speed, at.period, len(z)
+    for k in range(m):
+        delta = shape[k]
+        x, x_v = h * v * at.sign / delta, h * (at.sign + v * at.slope) / delta
+        fade, slope = evaluate_mean_decay(x)
+        kept = np.exp(-x)
+        by_x = -z[k] * kept + v * h / delta * slope
+        out[k, VALUE] = z[k] * kept + v * h / delta * fade
+        out[k, BY_SPEED] = by_x * x_v + h / delta * fade
+        out[k, BY_STATE + k] = kept
+        out[k, BY_STATE + m + k] = -by_x * x / delta - v * h / delta**2 * fade
 
 
 def fill_dahl_energy(at: At, shape: Array, z: Array, out: Array) -> None:
-    """``delta w^2 / 2``."""
-    out[0, VALUE] = 0.5 * shape[0] * z[0] ** 2
+    """``delta_k w_k^2 / 2``."""
+    for k in range(len(z)):
+        out[k, VALUE] = 0.5 * shape[k] * z[k] ** 2
 
 
 def fill_spectrum_friction(at: At, shape: Array, z: Array, out: Array) -> None:

@@ -13,8 +13,8 @@ from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import ComputationError
+from dynident.core.factors import System
 from dynident.dynamics.base import BaseParameters
-from dynident.regression.factors import System
 
 FAINT = 1e-6
 """Diagonal of a triangular factor over its column's length below which nothing excites it; rows of

@@ -23,6 +23,7 @@ from dynident.consistency.one_body import NearestBody, find_nearest_body
 from dynident.consistency.space import LENGTH
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
+from dynident.core.factors import triangularise_rows
 from dynident.core.inertia import (
     to_inertia_matrix,
     to_inertial_parameters,
@@ -33,7 +34,6 @@ from dynident.core.schema import Name, Number, make_choice_validator
 from dynident.core.threads import limit_to_one_thread
 from dynident.estimators.covariance import ErrorBars, EstimateScores, estimate_covariance
 from dynident.recording.prepare import Samples
-from dynident.regression.factors import triangularise_rows
 from dynident.regression.problem import Problem
 from dynident.regression.statistics import (
     TestResult,

@@ -37,11 +37,11 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.space import LENGTH, Space
 from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import InputError
+from dynident.core.factors import System
 from dynident.core.inertia import PSEUDO_INERTIA_BASIS
 from dynident.core.jit import inner, jit
 from dynident.dynamics.base import BaseParameters, draw_random_conditions, draw_random_states
 from dynident.online.recursion import REACH
-from dynident.regression.factors import System
 
 MU = 1e-3
 """Weight of the barrier at rest, in half squared standard deviations."""

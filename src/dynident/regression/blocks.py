@@ -8,8 +8,8 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
+from dynident.core.factors import Factors, fix_signs, merge_all, triangularise_rows
 from dynident.filters.blocks import take_every
-from dynident.regression.factors import Factors, fix_signs, merge_all, triangularise_rows
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import Rows
 

@@ -7,26 +7,31 @@ Where no encoder sees the link, c is the fit's own ``1 / K``, with its error.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
 from dynident.core.arrays import Array
+from dynident.core.plain import ADDED
 from dynident.dynamics.elastic import Motion, evaluate_links
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.springs import TERMS, TORQUE
 from dynident.filters.filters import filter_zero_phase
+from dynident.regression.covariance import Covariance
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
-from dynident.regression.springs import find_deflection
-from dynident.robot.model import Gauge
+from dynident.regression.springs import bend_log, find_deflection, step_springs
+from dynident.robot.model import HYSTERESIS, Gauge
 
 BLOCKS = 10
 """Equal runs of time of each log, whose errors are taken to be independent."""
 LEVEL, NORMAL = 0.95, 1.96
 """Of intervals, and what it is of a normal error."""
+ALIKE = 0.95
+"""Correlation of two estimates from which on a log does not tell their parameters apart."""
 Moved = tuple[GeneralisedSamples, Motion]
 """A log, and a motion that bodies are taken to make along it."""
 
@@ -42,6 +47,10 @@ class HeldLink:
         joint as it stands, whose link is where the motor is.
     better : bool
         Whether the spring's squared errors are less than the stiff joint's by a standard error.
+    linear : float, optional
+        Of a spring without hysteresis, where it has such.
+    told : bool
+        Whether the errors are less than those of that, likewise.
     """
 
     log: str
@@ -49,6 +58,8 @@ class HeldLink:
     stiff: float
     plain: float
     better: bool
+    linear: float | None = field(default=None, metadata=ADDED)
+    told: bool = field(default=True, metadata=ADDED)
 
 
 @dataclass(frozen=True)
@@ -64,6 +75,13 @@ class SpringEvidence:
     interval : (float, float)
         Of the compliance, 95 %.
     held_out : tuple of HeldLink
+    width : float
+        Of hysteresis: by how much the spring is bent less or more where all bristles slip one way
+        and the other, ``2 sum_k Kh_k / K`` [rad or m].
+    width_interval : (float, float), optional
+        Of it, 95 %, by the standard errors of the fit.
+    alike : tuple of str
+        Parameters of stiffness and bristles that the logs do not tell from each other.
     """
 
     joint: str
@@ -72,6 +90,15 @@ class SpringEvidence:
     std: float
     interval: tuple[float, float]
     held_out: tuple[HeldLink, ...] = ()
+    width: float = field(default=0.0, metadata=ADDED)
+    width_interval: tuple[float, float] | None = field(default=None, metadata=ADDED)
+    alike: tuple[str, ...] = field(default=(), metadata=ADDED)
+
+    @property
+    def hysteresis(self) -> bool:
+        """Whether the logs tell the spring from one without hysteresis."""
+        own = self.width_interval
+        return own is not None and own[0] > 0.0 and all(log.told for log in self.held_out)
 
     @property
     def supported(self) -> bool:
@@ -82,7 +109,7 @@ class SpringEvidence:
 def judge_springs(
     problem: Problem,
     theta: Array,
-    errors: Mapping[str, float],
+    covariance: Covariance,
     others: Sequence[GeneralisedSamples],
 ) -> tuple[SpringEvidence, ...]:
     """What a problem's logs and held-out ones tell of each spring of a full set of parameters.
@@ -96,6 +123,7 @@ def judge_springs(
     Bodies move as their links were measured, on held-out logs as the motors.
     """
     idim, found = problem.idim, []
+    errors = dict(zip(problem.base.names, covariance.std.tolist(), strict=False))
     fitted = [(log, (log.q, log.dq, log.ddq)) for log in problem.samples]
     held_out = [(log, log.motors) for log in others]
     for gauge, _ in idim.robot.sensed:
@@ -115,29 +143,57 @@ def judge_springs(
                 found.append(SpringEvidence(name, own, compliance, std, (low, high)))
             continue
         tables = [tabulate_deflection(idim, theta, gauge, *log) for log in seen]
-        X, y = (np.concatenate(parts) for parts in zip(*tables, strict=True))
+        X, taken, y = (np.concatenate(parts) for parts in zip(*tables, strict=True))
         compliance, std = regress_by_blocks(X, y, BLOCKS * len(seen))
         t = float(special.stdtrit(BLOCKS * len(seen) - 1, 0.5 + 0.5 * LEVEL))
-        stiff = np.linalg.lstsq(X[:, 1:], y, rcond=None)[0]
-        bent = np.linalg.lstsq(X, y, rcond=None)[0]
+        fits = Fits.of(X, taken, y)
         held = tuple(
-            compare_positions(
-                log[0].name, *tabulate_deflection(idim, theta, gauge, *log), bent, stiff
-            )
+            compare_positions(log[0].name, *tabulate_deflection(idim, theta, gauge, *log), fits)
             for log in held_out
             if gauge.name in log[0].wrenches
         )
+        if gauge.slips:  # what bristles take is known no better than they are
+            std = float(np.hypot(std, errors.get(symbol, np.inf) / own**2))
         interval = compliance - t * std, compliance + t * std
-        found.append(SpringEvidence(name, own, compliance, std, interval, held))
+        evidence = SpringEvidence(name, own, compliance, std, interval, held)
+        if gauge.slips:
+            symbols = [
+                f"{term}{gauge.place + 1}" for term in ("K", *HYSTERESIS) if term in gauge.terms
+            ]
+            values = {each: float(theta[idim.names.index(each)]) for each in symbols}
+            evidence = weigh_bristles(evidence, values, problem, covariance.matrix)
+        found.append(evidence)
     return tuple(found)
+
+
+def weigh_bristles(
+    found: SpringEvidence, values: dict[str, float], problem: Problem, covariance: Array
+) -> SpringEvidence:
+    """What a fit says of a spring's bristles, by values of K and of their torques, in this order.
+
+    Whether they are alike is told by the rows, whatever a method makes of them.
+    """
+    (symbol, stiffness), *bristles = values.items()
+    width = 2.0 * sum(value for _, value in bristles) / stiffness
+    slopes = {symbol: -width / stiffness} | {each: 2.0 / stiffness for each, _ in bristles}
+    names, system = problem.base.names, problem.factors.weighted(problem.factors.ones)
+    places = {name: names.index(name) for name in values if name in names}
+    some, slope = [*places.values()], np.array([slopes[name] for name in places])
+    far = NORMAL * float(np.sqrt(slope @ covariance[np.ix_(some, some)] @ slope))
+    own = system.inverse()[some]
+    unit = own / (np.linalg.norm(own, axis=1, keepdims=True) + np.finfo(float).tiny)
+    near = np.max(np.abs(unit @ unit.T) - np.eye(len(some)), axis=0).tolist()
+    alike = tuple(name for name, share in zip(places, near, strict=True) if share > ALIKE)
+    return replace(found, width=width, width_interval=(width - far, width + far), alike=alike)
 
 
 def tabulate_deflection(
     idim: Idim, theta: Array, gauge: Gauge, log: GeneralisedSamples, motion: Motion
-) -> tuple[Array, Array]:
-    """The load of a link and the terms of its encoder, and the deflection as measured.
+) -> tuple[Array, Array, Array]:
+    """The load of a spring and the terms of its encoder; what bristles take; the deflection.
 
-    Low-passed as torques are, at every row of the fit.
+    The latter as measured, what bristles take by the load alone, along which they bend. Low-passed
+    as torques are, at every row of the fit.
     """
     j, step = gauge.place, log.filters[-1].step
     deflection = find_deflection(idim, log, {})
@@ -147,14 +203,19 @@ def tabulate_deflection(
     load = evaluate_links(idim, log.known, theta, motion, None)[:, row]
     bent = deflection[:, :, j]
     terms = [TERMS[t].column(bent, q, dq) for t in gauge.terms if t in ("offs", "KT", "KS")]
-    every = np.column_stack([load, *terms, bent[0]])
+    taken = np.zeros(len(load))
+    if gauge.slips:
+        spring = step_springs(idim, log, theta, dict(log.springs), step=False)[j]
+        taken = spring.bristles @ bend_log(log, load, spring, gauge.slips)[1]
+    every = np.column_stack([load - taken, *terms, taken, bent[0]])
     kept = []
     for start, stop in log.segments:
         run = next((a, b) for a, b in log.runs if a <= start and stop <= b)
         smooth = filter_zero_phase(every[slice(*run)], log.filters[-1].cutoff, log.rate)
-        kept.append(smooth[start - run[0] : stop - run[0] : step])
+        rows = smooth[start - run[0] : stop - run[0] : step]
+        kept.append(rows[log.moving[start:stop:step, row]] if gauge.slips else rows)
     table = np.concatenate(kept)
-    return table[:, :-1], table[:, -1]
+    return table[:, :-2], table[:, -2], table[:, -1]
 
 
 def regress_by_blocks(X: Array, y: Array, blocks: int) -> tuple[float, float]:
@@ -169,13 +230,43 @@ def regress_by_blocks(X: Array, y: Array, blocks: int) -> tuple[float, float]:
     return float((inverse @ (Q.T @ y))[0] / size[0]), float(np.sqrt(variance) / size[0])
 
 
-def compare_positions(name: str, X: Array, y: Array, bent: Array, stiff: Array) -> HeldLink:
+class Fits(NamedTuple):
+    """Coefficients of deflections: of a spring, of one without its bristles, of a stiff joint."""
+
+    spring: Array
+    linear: Array
+    stiff: Array
+
+    @classmethod
+    def of(cls, X: Array, taken: Array, y: Array) -> Fits:
+        """By least squares, of a table of `tabulate_deflection`."""
+        spring, linear, stiff = (
+            np.asarray(np.linalg.lstsq(each, y, rcond=None)[0], dtype=np.float64)
+            for each in (X, add_taken(X, taken), X[:, 1:])
+        )
+        return cls(spring, linear, stiff)
+
+
+def add_taken(X: Array, taken: Array) -> Array:
+    """A table whose load has what bristles take, too."""
+    return np.column_stack([X[:, 0] + taken, X[:, 1:]])
+
+
+def compare_positions(name: str, X: Array, taken: Array, y: Array, fits: Fits) -> HeldLink:
     """Errors of a held-out log's link positions, with a spring and of a stiff joint."""
-    own, other, plain = (y - X @ bent) ** 2, (y - X[:, 1:] @ stiff) ** 2, y**2
-    gains = np.array([np.mean(part) for part in np.array_split(other - own, BLOCKS)])
-    error = float(np.std(gains, ddof=1) / np.sqrt(BLOCKS))
-    spring, stiff_joint, as_it_stands = (
-        float(np.sqrt(np.mean(each))) for each in (own, other, plain)
+    spring, linear, stiff = (
+        (y - each @ fit) ** 2
+        for each, fit in zip((X, add_taken(X, taken), X[:, 1:]), fits, strict=True)
     )
-    better = bool(np.mean(gains) > error)
-    return HeldLink(name, spring, stiff_joint, as_it_stands, better)
+    own, other, plain = (float(np.sqrt(np.mean(each))) for each in (spring, stiff, y**2))
+    found = HeldLink(name, own, other, plain, is_less(spring, stiff))
+    if not np.any(taken):
+        return found
+    error = float(np.sqrt(np.mean(linear)))
+    return replace(found, linear=error, told=is_less(spring, linear))
+
+
+def is_less(own: Array, other: Array) -> bool:
+    """Whether squared errors are less than others by one standard error over blocks of time."""
+    gains = np.array([np.mean(part) for part in np.array_split(other - own, BLOCKS)])
+    return bool(np.mean(gains) > np.std(gains, ddof=1) / np.sqrt(BLOCKS))

@@ -14,7 +14,7 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.jit import jit
-from dynident.regression.decimate import group_equal_filters
+from dynident.filters.decimate import group_equal_filters
 from dynident.regression.problem import Regression
 from dynident.regression.statistics import LAGS, fit_autoregression
 

@@ -19,8 +19,8 @@ from dynident.dynamics.columns import fill_rows
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.energy import evaluate_energy_columns
 from dynident.dynamics.following import find_conditions
+from dynident.filters.decimate import Decimator
 from dynident.filters.filters import DecimationFilter
-from dynident.regression.decimate import Decimator
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import CHUNK, GivenRows, RowGroup, Rows, collect_conditions

@@ -34,6 +34,7 @@ from dynident.dynamics.limbs import carry_base
 from dynident.dynamics.springs import LINK
 from dynident.dynamics.tree import Tree, build_tree
 from dynident.filters.filters import filter_zero_phase
+from dynident.friction.hysteresis import Yielding
 from dynident.recording.floating import BaseMotion
 from dynident.recording.prepare import Preparation, Samples
 from dynident.recording.recording import COMMANDED, Recording
@@ -45,6 +46,7 @@ from dynident.regression.springs import (
     bend_by_load,
     find_deflection,
     find_sway,
+    mark_remembering_rows,
     put_spring_torques,
     stay_below_resonance,
     step_springs,
@@ -90,6 +92,8 @@ class GeneralisedSamples(Samples):
         About which the former are linearised, by joint.
     sway : ndarray, shape (samples, rows, k), or None
         See `find_sway`; `tau` has `swayed`, shape (samples, rows), beside what was measured.
+    yielding : tuple of (int, Yielding)
+        How springs with hysteresis give way, by the row of their link's encoder.
     prepared : Preparation or None
         See `preparation`.
     """
@@ -105,6 +109,7 @@ class GeneralisedSamples(Samples):
     springs: tuple[tuple[int, SpringPoint], ...] = ()
     sway: Array | None = None
     swayed: Array | None = None
+    yielding: tuple[tuple[int, Yielding], ...] = ()
     prepared: Preparation | None = None
 
     @property
@@ -137,6 +142,7 @@ class GeneralisedSamples(Samples):
             deflection=None,
             sway=None,
             swayed=None,
+            yielding=(),
             wrenches={name: own for name, own in self.wrenches.items() if name in contacts},
             tau=self.plain[:, own],
             moving=self.moving[:, own],
@@ -238,12 +244,13 @@ class GeneralisedSamples(Samples):
         deflection = find_deflection(idim, self, springs)
         assert deflection is not None
         bend_by_load(idim, self, theta, motors, deflection, springs)
-        q, dq, ddq = add_deflection(motors, -deflection)
-        put_spring_torques(idim, self, theta, (q, dq, ddq), deflection, springs, tau)
-        sway, swayed = find_sway(idim, self, theta, (q, dq, ddq), deflection, springs)
+        motion = add_deflection(motors, -deflection)
+        yielding = put_spring_torques(idim, self, theta, motion, deflection, springs, tau)
+        sway, swayed = find_sway(idim, self, theta, motion, deflection, springs)
+        q, dq, ddq = motion
         return replace(
             self, q=q, dq=dq, ddq=ddq, deflection=deflection, springs=tuple(springs.items()),
-            tau=tau + swayed, sway=sway, swayed=swayed,
+            tau=tau + swayed, sway=sway, swayed=swayed, yielding=yielding,
         )  # fmt: skip
 
     @property
@@ -304,6 +311,11 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
             stated[start:stop] = rows & ~mark_touched_equations(tree, robot, names)
         scale = estimate_equation_noise(idim, log, (q, dq, ddq))
     moving, left_out = mark_moving_rows(idim, log)
+    if deflection is not None:
+        remembering = mark_remembering_rows(idim, log, deflection)  # nobody knows how
+        moving = moving & ~remembering
+        if remembering.any():
+            left_out = remembering if left_out is None else left_out | remembering
     before, behind = robot.dof - robot.n, robot.equations - robot.dof
     fields = {name: getattr(log, name) for name in log.__dataclass_fields__}
     fields |= {

@@ -10,16 +10,16 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError, check_type
-from dynident.dynamics.base import BaseParameters, find_observed_base
-from dynident.dynamics.idim import FRICTION, Idim, build_idim
-from dynident.dynamics.parameters import Attached
-from dynident.recording.prepare import Samples
-from dynident.regression.factors import (
+from dynident.core.factors import (
     Compression,
     Factors,
     GroupFactor,
     InstrumentFactors,
 )
+from dynident.dynamics.base import BaseParameters, find_observed_base
+from dynident.dynamics.idim import FRICTION, Idim, build_idim
+from dynident.dynamics.parameters import Attached
+from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples, generalise_samples
 from dynident.regression.rows import (
     GivenRows,
@@ -222,8 +222,7 @@ class Problem(Regression):
         check_type("a problem", robot, Robot, "dynident.load_robot(file) makes one")
         idim = build_idim(robot, friction, rotor, elements=elements)
         logs = check_logs(idim, samples)
-        kinds = tuple(dict.fromkeys(log.observed for log in logs))
-        base = find_observed_base(idim, kinds)
+        base = find_observed_base(idim, [log.observed for log in logs])
         super().__init__(base, logs, JoinedRows.of(base, logs, progress=progress))
 
     @classmethod
@@ -262,8 +261,16 @@ class Problem(Regression):
         """The robot without the sensors in its chain on the same logs, but for their rows."""
         idim, _ = self.idim.without_sensors(self.idim.nominal)
         logs = tuple(log.without_limbs(self.robot) for log in self.samples)
-        kinds = tuple(dict.fromkeys(log.observed for log in logs))
-        return Problem.of(find_observed_base(idim, kinds), logs)
+        return Problem.of(find_observed_base(idim, [log.observed for log in logs]), logs)
+
+    def without_hysteresis(self) -> Problem | None:
+        """The same logs of springs without bristles; None where none has them."""
+        gauges, logs = self.robot.gauges, self.samples
+        plain = tuple(gauge.without_bristles() for gauge in gauges)
+        if plain == gauges:
+            return None
+        idim = self.idim.of(replace(self.robot, gauges=plain))
+        return Problem.of(find_observed_base(idim, [log.observed for log in logs]), logs)
 
     def on(self, samples: Samples | Sequence[Samples]) -> Problem:
         """The same model on other logs."""
@@ -285,8 +292,7 @@ class Problem(Regression):
     ) -> Problem:
         """The same logs and bodies with other drives."""
         idim = build_idim(self.robot, friction, rotor, elements=elements)
-        kinds = tuple(dict.fromkeys(log.observed for log in self.samples))
-        return self.under(find_observed_base(idim, kinds))
+        return self.under(find_observed_base(idim, [log.observed for log in self.samples]))
 
     def shaped(self, values: Array) -> Problem:
         """The same logs at other shapes of the friction."""

@@ -18,6 +18,7 @@ import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import InputError
+from dynident.core.factors import Factors
 from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.columns import bend_bodies, fill_bodies, fill_drives
@@ -27,8 +28,8 @@ from dynident.dynamics.following import apply_load_slopes, find_conditions, fold
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.dynamics.packing import Bent, Places, pair_slots, sum_columns
 from dynident.dynamics.parameters import Packing
+from dynident.filters.filters import filter_by_cutoff
 from dynident.regression.decimate import GroupDecimator
-from dynident.regression.factors import Factors
 from dynident.regression.generalised import (
     FreeGroups,
     GeneralisedSamples,
@@ -300,6 +301,8 @@ class MotionRows(RowSource):
         # the same for all columns of a robot, which are joined stretch by stretch
         entries = 10 * int(np.sum(idim.tree.path_length))
         chunk = min(CHUNK, max(SHORTEST_CHUNK, CHUNK_BYTES // (8 * entries)))
+        if log.yielding:  # whose rows are one after another: see `soften_rows`
+            chunk = max(stop - start for start, stop in log.segments)
         packed = np.empty((chunk, packing.width))
         least = min(FEW, chunk) * len(self.groups)
         for segment, (start, stop) in enumerate(log.segments):
@@ -321,6 +324,7 @@ class MotionRows(RowSource):
                     self.progress("rows", b / len(log.q))
                 part = packed[: b - a]
                 tau, met = self._fill(k, a, b, met, part)
+                self._soften(log, a, b, part)
                 blocks: list[tuple[Array, ...]] = [
                     (part[:, packing.joints[g][0]], tau[:, g : g + 1])
                     for g in chosen
@@ -379,6 +383,20 @@ class MotionRows(RowSource):
             slopes = np.zeros((b - a, len(idim.gears))) if met.bend is None else met.bend
             bend_bodies(idim, bent, rigid, part, slopes)
         return tau, met
+
+    def _soften(self, log: GeneralisedSamples, a: int, b: int, part: Array) -> None:
+        """Make of columns, in rows of springs with hysteresis, what they change of deflections.
+
+        Without noise that is faster than the rows: springs, which soften now and then, would turn
+        it into what is slow.
+        """
+        clean = self.base.idim.expected[self.base.kept]
+        for row, spring in log.yielding:
+            own, columns = self.packing.joints[row]
+            hz = (log.filters[row].cutoff,) * len(columns)
+            smooth = filter_by_cutoff(part[:, own], hz, log.rate)
+            x = np.where(clean[columns], part[:, own], smooth)
+            part[:, own] = spring.soften(x, slice(a, b))
 
     def _shown(
         self, log: GeneralisedSamples, names: tuple[str, ...], start: int, stop: int

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.core.arrays import Array
+from dynident.core.factors import triangularise_rows
 from dynident.dynamics.following import follow_friction
 from dynident.filters.filters import DecimationFilter
 from dynident.recording.periods import FINER
 from dynident.recording.prepare import Samples
-from dynident.regression.factors import triangularise_rows
 from dynident.regression.problem import Regression
 from dynident.regression.statistics import TestResult, build_f_result
 from dynident.regression.weighted import estimate_group_sigma, find_smallest_sigma, solve_wls

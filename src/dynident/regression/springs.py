@@ -22,14 +22,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Booleans
+from dynident.core.errors import InputError
 from dynident.dynamics.elastic import Motion, evaluate_links
 from dynident.dynamics.idim import Idim
-from dynident.dynamics.springs import EXPECTED, TERMS, TORQUE
+from dynident.dynamics.springs import BRISTLES, EXPECTED, RISING, TERMS, TORQUE
 from dynident.filters.filters import differentiate_twice, filter_by_cutoff
 from dynident.filters.outliers import filter_by_median
+from dynident.friction.hysteresis import (
+    Yielding,
+    bend_bristles,
+    bend_under_load,
+    find_forgotten,
+    make_passive,
+)
 from dynident.recording.prepare import Samples
-from dynident.robot.model import Gauge
+from dynident.robot.model import HYSTERESIS, Gauge
 
 STIFFER = 8.0
 """Times that a stiffness grows in one step where nothing bends."""
@@ -48,12 +56,14 @@ MOVED = 1e-4
 class SpringPoint(NamedTuple):
     """What rows are linearised about.
 
-    Stiffness, the lag of the link's encoder, and that of the spring behind its torque, D / K [s].
+    Stiffness, the lag of the link's encoder, that of the spring behind its torque, D / K [s], and
+    the torques of its bristles where they slip.
     """
 
     stiffness: float
     lag: float = 0.0
     creep: float = 0.0
+    bristles: tuple[float, ...] = ()
 
 
 Springs = dict[int, SpringPoint]
@@ -61,16 +71,16 @@ Springs = dict[int, SpringPoint]
 
 
 def find_deflection(idim: Idim, log: Samples, springs: Springs) -> Array | None:
-    """By how much motors are ahead of links, shape (4, samples, n).
+    """By how much motors are ahead of links, shape (5 + bristles, samples, n).
 
-    Filtered as the positions are, with its first two derivatives; the last is what is expected of
-    it, which is nothing yet. Encoders that lag are led by as much; without a link's encoder see
-    `bend_by_load`. None where no link has a sensor.
+    Filtered as the positions are, with its first two derivatives, what is expected of it and of its
+    speed, which is nothing more yet, and how bristles bend with it. Encoders that lag are led by as
+    much; without a link's encoder see `bend_by_load`. None where no link has a sensor.
     """
     known = list_springs(idim, log)
     if not known:
         return None
-    found, rate = np.zeros((4, *log.measured.shape)), log.rate
+    found, rate = np.zeros((idim.structure.signals, *log.measured.shape)), log.rate
     for gauge, _ in known:
         if gauge.kind == TORQUE:
             continue
@@ -85,7 +95,27 @@ def find_deflection(idim: Idim, log: Samples, springs: Springs) -> Array | None:
                 speed, rise = differentiate_twice(moved, rate)
                 jerk = differentiate_twice(speed, rate)[1]
                 bent = bent - lag * (speed + lag * (rise / 2.0 + lag * jerk / 6.0))
-            found[:3, own, j : j + 1] = bent, *differentiate_twice(bent, rate)
+            speed, rise = differentiate_twice(bent, rate)
+            found[[0, 1, 2, RISING], own, j : j + 1] = bent, speed, rise, speed
+            bristles = slice(BRISTLES, BRISTLES + len(gauge.slips))
+            found[bristles, own, j] = bend_bristles(gauge.slips, found[0, own, j])
+    return found
+
+
+def mark_remembering_rows(idim: Idim, log: Samples, deflection: Array) -> Booleans:
+    """Where bristles still know how they were bent as a run began, shape (samples, rows)."""
+    found = np.zeros((len(log.measured), idim.rows), dtype=bool)
+    for gauge, rows in list_springs(idim, log):
+        for own in (slice(*run) for run in log.runs):
+            hz = (0.5 * log.filters[-1].cutoff,)  # noise goes a long way
+            bent = filter_by_cutoff(deflection[0, own, gauge.place, None], hz, log.rate)[:, 0]
+            found[own, rows] |= ~find_forgotten(gauge.slips, bent)[:, None]
+            if found[own, rows].all():
+                raise InputError(
+                    f"{log.name}: {gauge.name}: bristles of {max(gauge.slips):g} forget nothing, "
+                    f"as the spring bends by {np.ptp(bent):.2g}; give shorter ones in slip of its "
+                    "[[robot.drive]]"
+                )
     return found
 
 
@@ -111,7 +141,8 @@ def bend_by_load(
                 bent = late - lag * (speed - lag * rise)  # (1 + lag s)^-1 of what is slow
                 before, size = deflection[0, own, j : j + 1], float(np.max(np.abs(bent)))
                 moved = max(moved, float(np.max(np.abs(bent - before))) / (size or 1.0))
-                deflection[:3, own, j : j + 1] = bent, *differentiate_twice(bent, log.rate)
+                speed, rise = differentiate_twice(bent, log.rate)
+                deflection[[0, 1, 2, RISING], own, j : j + 1] = bent, speed, rise, speed
         if moved < BENDING:
             break
 
@@ -185,7 +216,9 @@ def begin_springs(
         usual = np.std(bent[0, inside]) / np.std(load[inside])
         compliance = own.pop("K")
         stiffness = float(1.0 / (compliance if compliance > 0.0 else usual))
-        found[j] = SpringPoint(stiffness, own.get("KT", 0.0))
+        widths = np.array([own[term] for term in HYSTERESIS if term in own])
+        bristles = make_passive(stiffness * widths)
+        found[j] = SpringPoint(stiffness, own.get("KT", 0.0), bristles=bristles)
         for term, value in own.items():
             theta[idim.names.index(f"{term}{j + 1}")] = stiffness * value
     return found, theta
@@ -216,31 +249,69 @@ def step_springs(idim: Idim, log: Samples, theta: Array, before: Springs, step: 
         if gauge.kind == TORQUE:
             # of the deflection -D s tau / K^2 is linear in D at the last K
             creep = max(own["D"], 0.0) * (stiffness / old**2 if step else 1.0 / stiffness)
-        found[gauge.place] = SpringPoint(float(stiffness), float(lag), float(creep))
+        bristles = before[gauge.place].bristles
+        if gauge.slips:
+            given = np.array([own["D"], *(own[term] for term in HYSTERESIS if term in own)])
+            if step:  # of the deflection D / K and bristles' torques over K, too, are factors
+                last = np.array([creep, *np.divide(bristles, old)])
+                given = stiffness * (given / old + (1.0 - own["K"] / old) * last)
+            creep, bristles = max(given[0], 0.0) / stiffness, make_passive(given[1:])
+        found[gauge.place] = SpringPoint(float(stiffness), float(lag), float(creep), bristles)
     return found
 
 
 def put_spring_torques(
     idim: Idim, log: Samples, theta: Array, motion: Motion, deflection: Array, springs: Springs,
     tau: Array,
-) -> None:  # fmt: skip
+) -> tuple[tuple[int, Yielding], ...]:  # fmt: skip
     """Put into deflections what a full set expects of them, and the rows' right-hand sides.
 
-    Those are ``K_0 (delta - deltahat)``, delta with what the encoder's lag makes of it.
+    Those are ``K_0 (delta - deltahat)``, delta with what the encoder's lag makes of it. Springs
+    with hysteresis bend by deltahat where they and their bristles bear what is left of the load;
+    how they give way there, by row.
     """
-    theta = np.array(theta)
+    theta, yielding = np.array(theta), []
     lead = np.zeros(deflection.shape[1:])
     known = [each for each in list_springs(idim, log) if each[0].kind != TORQUE]
     for gauge, _ in known:
         j, spring = gauge.place, springs[gauge.place]
         theta[idim.names.index(f"K{j + 1}")] = spring.stiffness
+        taken = ("D", *HYSTERESIS[: len(gauge.slips)]) if gauge.slips else ()
+        for symbol in taken:  # which are found with the deflection
+            theta[idim.names.index(f"{symbol}{j + 1}")] = 0.0
         lead[:, j] = spring.lag * motion[1][:, motion[1].shape[1] - idim.robot.n + j]
     deflection[EXPECTED] = deflection[0] + lead
     left = evaluate_links(idim, log.known, theta, motion, deflection)
     for gauge, rows in known:
-        stiffness = springs[gauge.place].stiffness
-        deflection[EXPECTED, :, gauge.place] += left[:, rows.start] / stiffness
-        tau[:, rows.start] = -left[:, rows.start]
+        j, spring, row = gauge.place, springs[gauge.place], rows.start
+        if gauge.slips:
+            load = left[:, row] + spring.stiffness * deflection[0, :, j]
+            bent, bristles, gives = bend_log(log, load, spring, gauge.slips)
+            left[:, row] = spring.stiffness * (bent - deflection[0, :, j])
+            deflection[RISING, :, j] = np.diff(bent, prepend=bent[0]) * log.rate
+            deflection[BRISTLES : BRISTLES + len(bristles), :, j] = bristles
+            yielding.append((row, gives))
+        deflection[EXPECTED, :, j] += left[:, row] / spring.stiffness
+        tau[:, row] = -left[:, row]
+    return tuple(yielding)
+
+
+def bend_log(
+    log: Samples, load: Array, spring: SpringPoint, slips: tuple[float, ...]
+) -> tuple[Array, Array, Yielding]:
+    """What bends a spring with hysteresis under a load along a log: see `bend_under_load`.
+
+    Noise of the load that no row has would wear down what bristles remember.
+    """
+    bent, bristles = np.zeros(len(load)), np.zeros((len(slips), len(load)))
+    slopes, kept = np.zeros((2, len(load), len(slips)))
+    damping = spring.creep * spring.stiffness * log.rate
+    for own in (slice(*run) for run in log.runs):
+        slow = filter_by_cutoff(load[own, None], (log.filters[-1].cutoff,), log.rate)[:, 0]
+        found = bend_under_load(slow, spring.stiffness, damping, spring.bristles, slips)
+        bent[own], bristles[:, own], gives = found
+        slopes[own], kept[own] = gives.slopes, gives.kept
+    return bent, bristles, Yielding(spring.stiffness, damping, slopes, kept)
 
 
 def find_sway(

@@ -10,9 +10,9 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
+from dynident.core.factors import UNEXCITED, Factors, System
 from dynident.core.options import Options
 from dynident.core.schema import Rounds, Tolerance
-from dynident.regression.factors import UNEXCITED, Factors, System
 from dynident.regression.problem import Regression
 
 RESOLUTION = 1e-5

@@ -97,7 +97,9 @@ SPRINGS = (
     "Stiffness [Nm/rad]; compliance by the deflection's regression on the load [urad/Nm], of a "
     "torque sensor alone that of the fit, with its interval; root mean square errors of held-out "
     "link positions [mrad] by the spring, of a stiff joint with the same encoder, and of a link "
-    "that is where its motor is; whether the logs tell the spring from a stiff joint."
+    "that is where its motor is; whether the logs tell the spring from a stiff joint. With "
+    "hysteresis, errors of a linear spring, the width of the loop [urad] with its interval, and "
+    "whether the logs tell it."
 )
 SENSORS = (
     "What was estimated besides the bodies: fx0 … mz0 is what a sensor reads beyond its stated "

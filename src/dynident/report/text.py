@@ -493,12 +493,25 @@ def tabulate_springs(result: Result) -> tuple[Sequence[str], list[Column]]:
         ("95 % from", [format_number(1e6 * own.interval[0], 3) for own in rows]),
         ("to", [format_number(1e6 * own.interval[1], 3) for own in rows]),
     ]
+    wide = any(own.width_interval for own in rows)
     for k, log in enumerate(dict.fromkeys(log.log for log in held), 1):
         every = [[each for each in own.held_out if each.log == log] for own in rows]
-        for title, error in ((f"V{k} [m]", "spring"), ("stiff", "stiff"), ("plain", "plain")):
-            told = [format_number(1e3 * getattr(e[0], error), 3) if e else "" for e in every]
+        titles = [(f"V{k} [m]", "spring"), ("stiff", "stiff"), ("plain", "plain")]
+        for title, error in titles + [("linear", "linear")] * wide:
+            errors = [getattr(each[0], error) if each else None for each in every]
+            told = ["" if own is None else format_number(1e3 * own, 3) for own in errors]
             columns.append((title, told))
     columns.append(("found", ["yes" if own.supported else "no" for own in rows]))
+    if wide:
+        ends = [own.width_interval or (None, None) for own in rows]
+        for title, numbers in (
+            ("width [u]", [own.width if own.width_interval else None for own in rows]),
+            ("from", [low for low, _ in ends]),
+            ("to", [high for _, high in ends]),
+        ):
+            shown = ["" if each is None else format_number(1e6 * each, 3) for each in numbers]
+            columns.append((title, shown))
+        columns.append(("hysteresis", ["yes" if own.hysteresis else "no" for own in rows]))
     return [own.joint for own in rows], columns
 
 

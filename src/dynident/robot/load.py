@@ -21,7 +21,7 @@ from dynident.robot.drives import Drives
 from dynident.robot.geometry import freeze_placement
 from dynident.robot.loops import add_loops, assemble, lock_loops
 from dynident.robot.mjcf import load_mjcf
-from dynident.robot.model import HUGE, Gauge, Joint, Robot
+from dynident.robot.model import HUGE, HYSTERESIS, Gauge, Joint, Robot
 from dynident.robot.spec import DHJointSpec, DriveSpec, LoopSpec, RobotSpec, TransmissionSpec
 from dynident.robot.urdf import load_urdf, make_xacro_error, refuse_many_joints
 
@@ -343,8 +343,9 @@ def list_link_gauges(robot: Robot, joint: int, spec: DriveSpec) -> list[Gauge]:
     parts = (("", "N" if each.kind == "prismatic" else "Nm"),)
     if "position" in spec.link:
         more = [symbol for word, symbol in SPRING.items() if word in spec.spring]
-        own = ("K", "D", "offs", *more)
-        found.append(Gauge("link encoder", f"link_{each.name}", parts, joint, own))
+        slips = spec.slip if "hysteresis" in spec.spring else ()
+        own = ("K", "D", "offs", *more, *HYSTERESIS[: len(slips)])
+        found.append(Gauge("link encoder", f"link_{each.name}", parts, joint, own, slips))
     if "torque" in spec.link:
         terms = ("K", "D", "offt") if "stiffness" in spec.spring else ("offt",)
         found.append(Gauge("link torque", f"torque_{each.name}", parts, joint, terms))

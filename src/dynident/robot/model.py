@@ -31,6 +31,8 @@ Unknown = Literal["bias", "orientation"]
 """Of a sensor of forces, that can be estimated."""
 LAW = "law_delay"
 """Name, among sensors, of what says how late a stated law of the drives has its targets."""
+HYSTERESIS = tuple(f"Kh{end}" for end in "abcdef")
+"""Torques of the bristles of a spring's hysteresis, where they slip."""
 MOST_JOINTS = 100
 """Moving joints: the regressor's columns grow with them, and what it takes with their cube."""
 
@@ -147,6 +149,8 @@ class Gauge:
     terms : tuple of str
         What is not known of the spring, or of the sensor, that stands in its row: names in `TERMS`
         of `dynamics/springs.py`.
+    slips : tuple of float
+        Deflections by which the bristles of a spring's hysteresis slip [rad or m].
     """
 
     kind: str
@@ -154,6 +158,11 @@ class Gauge:
     parts: tuple[tuple[str, str], ...]
     place: int
     terms: tuple[str, ...] = ()
+    slips: tuple[float, ...] = field(default=(), metadata=ADDED)
+
+    def without_bristles(self) -> Gauge:
+        """Of the same spring without hysteresis."""
+        return replace(self, terms=tuple(t for t in self.terms if t not in HYSTERESIS), slips=())
 
     @property
     def key(self) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, Strict, model_validator
 
 from dynident.core.schema import Flag, Name, Number, Spec
-from dynident.robot.model import HUGE, TINY
+from dynident.robot.model import HUGE, HYSTERESIS, TINY
 
 JointRef = Name | Annotated[int, Strict(), Field(ge=1)]
 """A joint's name, or its 1-based number."""
@@ -15,6 +16,9 @@ JointRef = Name | Annotated[int, Strict(), Field(ge=1)]
 Size = Annotated[Number, Field(gt=-HUGE, lt=HUGE)]
 """A number whose squares and products are finite too."""
 Sizes3 = tuple[Size, Size, Size]
+Positive = Annotated[Number, Field(gt=0.0)]
+SLIPS = (1e-4, 3e-4, 1e-3)
+"""By which bristles of a spring's hysteresis bend before they slip, where nothing is said."""
 
 
 class DriveSpec(Spec):
@@ -32,17 +36,20 @@ class DriveSpec(Spec):
     link : tuple of {"position", "torque"}
         What logs have of the link's side of its gear, which is then a spring: ``link_<joint>``,
         ``torque_<joint>``.
-    spring : tuple of {"cubic", "lag", "scale", "stiffness"}
-        What it has beside stiffness, damping and offset: a cubic stiffness; a lag of the link's
-        encoder, and a share by which that counts too little. Of a torque sensor without that
-        encoder, that stiffness and damping are estimated at all.
+    spring : tuple of {"cubic", "hysteresis", "lag", "scale", "stiffness"}
+        What it has beside stiffness, damping and offset: a cubic stiffness; hysteresis; a lag of
+        the link's encoder, and a share by which that counts too little. Of a torque sensor without
+        that encoder, that stiffness and damping are estimated at all.
+    slip : tuple of float
+        Deflections by which the bristles of hysteresis slip, six at most [rad or m].
     """
 
     joint: JointRef
     row: dict[str, Size] | None = None
     gain: Number = 1.0
     link: tuple[Literal["position", "torque"], ...] = ()
-    spring: tuple[Literal["cubic", "lag", "scale", "stiffness"], ...] = ()
+    spring: tuple[Literal["cubic", "hysteresis", "lag", "scale", "stiffness"], ...] = ()
+    slip: Annotated[tuple[Positive, ...], Field(min_length=1, max_length=len(HYSTERESIS))] = SLIPS
 
     @model_validator(mode="after")
     def _spring_of_an_encoder(self) -> Self:
@@ -51,6 +58,10 @@ class DriveSpec(Spec):
                 raise ValueError('spring = ["stiffness"] takes the torque alone, link = ["torque"]')
         elif self.spring and "position" not in self.link:
             raise ValueError('spring takes the encoder of the link, link = ["position"]')
+        if self.slip != SLIPS and "hysteresis" not in self.spring:
+            raise ValueError('slip is of hysteresis, spring = ["hysteresis"]')
+        if any(b <= a for a, b in pairwise(self.slip)):
+            raise ValueError("slip takes lengths that rise")
         return self
 
 
@@ -122,8 +133,8 @@ class DHJointSpec(Spec):
     parent: Name | None = None
     lower: Number | None = None
     upper: Number | None = None
-    velocity: Annotated[Number, Field(gt=0.0)] | None = None
-    effort: Annotated[Number, Field(gt=0.0)] | None = None
+    velocity: Positive | None = None
+    effort: Positive | None = None
     inertial: InertialSpec | None = None
 
 

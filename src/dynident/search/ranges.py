@@ -26,6 +26,7 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.prior import GYRATION
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
+from dynident.core.factors import UNEXCITED, System, measure_columns, triangularise_rows
 from dynident.core.options import Options
 from dynident.core.schema import Name, Number, make_choice_validator
 from dynident.core.text import suggest_nearest
@@ -37,7 +38,6 @@ from dynident.estimators.constrained import (
 )
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
-from dynident.regression.factors import UNEXCITED, System, measure_columns, triangularise_rows
 from dynident.regression.problem import Problem
 from dynident.regression.weighted import compute_literature_std, estimate_group_sigma
 from dynident.search.search import Evaluate, Searchable

@@ -17,13 +17,13 @@ import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import ComputationError
+from dynident.core.factors import Factors, System, triangularise_rows
 from dynident.core.progress import Progress, ignore_progress
 from dynident.dynamics.following import find_conditions, view_friction
 from dynident.dynamics.parameters import DriveFriction, ShapeParameter
 from dynident.estimators.estimate import Estimate, Rough, ShapeEstimate
 from dynident.friction.model import DriveSignals, FrictionModel
 from dynident.friction.model import ShapeTerm as Bounds
-from dynident.regression.factors import Factors, System, triangularise_rows
 from dynident.regression.problem import Problem
 from dynident.regression.rows import collect_conditions
 from dynident.regression.statistics import compute_residuals

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from dynident.core.arrays import Array
-from dynident.regression.factors import triangularise_rows
+from dynident.core.factors import triangularise_rows
 from dynident.smoothing.spline import ACTIVE, DEGREE
 
 GATHERED = 4096

@@ -17,6 +17,7 @@ from pydantic import AfterValidator
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
+from dynident.core.factors import Factors, System, compress_groups
 from dynident.core.options import (
     NotNegatives,
     Options,
@@ -33,7 +34,6 @@ from dynident.estimators.covariance import (
 )
 from dynident.estimators.estimate import Estimate
 from dynident.recording.recording import COMMANDED
-from dynident.regression.factors import Factors, System, compress_groups
 from dynident.regression.problem import Problem, Regression, refuse_combinations, refuse_sensors
 from dynident.regression.rows import RowGroup, Rows
 from dynident.regression.statistics import compute_residuals

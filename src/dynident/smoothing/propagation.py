@@ -21,13 +21,13 @@ from dynident.dynamics.columns import fill_rows
 from dynident.dynamics.contacts import evaluate_levers, map_wrench_to_joints
 from dynident.dynamics.following import find_conditions
 from dynident.dynamics.parameters import Packing
+from dynident.filters.decimate import group_equal_filters
 from dynident.filters.filters import (
     count_filter_edge,
     differentiate_twice,
     filter_zero_phase,
 )
 from dynident.recording.prepare import Samples
-from dynident.regression.decimate import group_equal_filters
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.regression.rows import KEEP_BYTES, Rows, collect_conditions

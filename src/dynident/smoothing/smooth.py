@@ -19,6 +19,7 @@ from dynident.consistency.inner import Constrained
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import ComputationError, InputError
+from dynident.core.factors import System, triangularise_rows
 from dynident.core.options import Options, broadcast_to_joints
 from dynident.core.schema import Number
 from dynident.core.side_by_side import HERE, Engine
@@ -30,7 +31,6 @@ from dynident.estimators.constrained import (
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
 from dynident.plots.overview import find_step
-from dynident.regression.factors import System, triangularise_rows
 from dynident.regression.generalised import GeneralisedSamples, has_only_joint_torques
 from dynident.regression.problem import Problem, Regression, refuse_sensors
 from dynident.regression.rows import Rows

@@ -14,6 +14,7 @@ from dynident.consistency.bootstrap import REPLICATES, Bootstrap
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
+from dynident.core.factors import InstrumentFactors
 from dynident.core.progress import Progress, ignore_progress, report_part
 from dynident.core.side_by_side import HERE, Engine, gather_side_by_side
 from dynident.core.threads import limit_to_one_thread
@@ -30,7 +31,6 @@ from dynident.estimators.iteration import (
     iterate_until_settled,
 )
 from dynident.methods import ESTIMATORS, Estimate
-from dynident.regression.factors import InstrumentFactors
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.statistics import TestResult
 from dynident.regression.weighted import TOLERANCE, estimate_group_sigma

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
-from dynident.regression.factors import InstrumentSystem, System
+from dynident.core.factors import InstrumentSystem, System
 
 
 def predict_constrained_estimate(system: System, fixed: Sequence[int], values: Array) -> Array:

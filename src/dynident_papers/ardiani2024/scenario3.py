@@ -20,10 +20,10 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.nearest import consistent_witness
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InfeasibleError
+from dynident.core.factors import InstrumentSystem
 from dynident.core.inertia import find_smallest_eigenvalue
 from dynident.core.progress import Progress, ignore_progress
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
-from dynident.regression.factors import InstrumentSystem
 from dynident.regression.problem import Problem
 from dynident_papers.ardiani2024.estimated import (
     ACTUAL,

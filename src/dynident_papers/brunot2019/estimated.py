@@ -11,6 +11,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
+from dynident.core.factors import System
 from dynident.core.options import Options
 from dynident.core.progress import Progress, ignore_progress, report_part
 from dynident.core.side_by_side import HERE, Engine, gather_side_by_side
@@ -32,7 +33,6 @@ from dynident.estimators.output_error import (
 from dynident.filters.filters import filter_zero_phase
 from dynident.methods import ESTIMATORS, Estimate
 from dynident.recording.prepare import Samples
-from dynident.regression.factors import System
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS
 from dynident.regression.statistics import TestResult, estimate_autocorrelation
