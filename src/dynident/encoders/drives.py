@@ -188,6 +188,47 @@ def fit_drives_and_loop(
     fitting = tie_alike_servos(fitting, idim, simulation, own)
     first = 0 if fitting.links == "prior" else idim.inertial
     x = choose_start_unknowns(problem, simulation, own, first)
+    problem, reached, scatter, hindered = fit_unhindered(
+        problem, simulation, own, first, fitting, x, progress
+    )
+    parted = ""
+    if SERVO in kinds:
+        fitting, reached, parted = fit_servo_parts(problem, simulation, fitting, reached, progress)
+    left = tuple(f"{each.words}, left out" for stretches in hindered for each in stretches)
+    doubts = left
+    if fitting.mount:
+        axes, rigid = fitting.mount.split(","), reached[0]
+        fitting, reached = fit_mount(problem, simulation, fitting, reached, progress)
+        doubts += list_mount_doubts(rigid.here, reached[0].here, axes)
+    found, free, unknowns = reached
+    fitted = problem.under(apply_friction_shapes(problem, unknowns, found.x))
+    refuse_chatter(fitted, unknowns.tuned(found.x, simulation), unknowns.theta(found.x))
+    asked = replace(unknowns, unit=np.ones(unknowns.asked), runs=0)
+    cones = build_admitted_set(asked, fitting.constraints).cones
+    estimate = finish_drives_estimate(
+        problem, simulation, unknowns, free, found, bars, cones, doubts, parted
+    )
+    assert estimate.fitted is not None
+    known = replace(estimate.fitted, scatter=scatter, hindered=hindered)
+    told = tell_currents(fitted, known, unknowns.theta(found.x))
+    message = "; ".join((estimate.message, *([told] if told else ())))
+    warnings = (*estimate.warnings, *left)
+    return replace(estimate, fitted=known, message=message, warnings=warnings)
+
+
+def fit_unhindered(
+    problem: Problem,
+    simulation: Simulation,
+    own: tuple[LoopColumn, ...],
+    first: int,
+    fitting: Fitting,
+    x: Array,
+    progress: Progress,
+) -> tuple[Problem, Reached, WindowScatter | None, tuple[tuple[Hindered, ...], ...]]:
+    """A fit without the stretches that stand out of it, unless these are fitted too.
+
+    With the problem without them, what errors usually are, and the stretches of each log.
+    """
     reached = fit_from(problem, simulation, own, first, fitting, x, progress)
     whole, scatter = problem, None
     hindered: tuple[tuple[Hindered, ...], ...] = ((),) * len(problem.samples)
@@ -200,45 +241,43 @@ def fit_drives_and_loop(
         problem = Problem.of(problem.base, list(map(leave_out_hindered, whole.samples, told)))
         x = found.x[: unknowns.asked]
         reached = fit_from(problem, simulation, own, first, fitting, x, progress)
-    parted = ""
-    if SERVO in kinds:
-        found, _, unknowns = reached
-        sigma = found.here.sigma()
-        parts, parted = choose_parts(problem, simulation, unknowns, found.x, sigma)
-        if parts:
-            wider, x = widen(unknowns, found.x, parts, begin_loop(problem, simulation))
-            own = wider.own
-            fitting = tie_alike_servos(fitting, idim, simulation, parts)
-            reached = fit_unknowns(problem, simulation, wider, fitting, x, progress)
-    found, free, unknowns = reached
-    left = tuple(f"{each.words}, left out" for stretches in hindered for each in stretches)
-    doubts = left
-    if fitting.mount:
-        rigid = found
-        axes = tuple(fitting.mount.split(","))
-        unknowns, bounds, x = add_mount_unknowns(problem, simulation, unknowns, axes, found.x)
-        fitting = replace(fitting, constraints=(*fitting.constraints, *bounds))
-        found, free, unknowns = fit_unknowns(problem, simulation, unknowns, fitting, x, progress)
-        doubts += list_mount_doubts(rigid.here, found.here, axes)
-    fitted = problem.under(apply_friction_shapes(problem, unknowns, found.x))
-    refuse_chatter(fitted, unknowns.tuned(found.x, simulation), unknowns.theta(found.x))
-    asked = replace(unknowns, unit=np.ones(unknowns.asked), runs=0)
-    cones = build_admitted_set(asked, fitting.constraints).cones
-    estimate = finish_drives_estimate(
-        problem, simulation, unknowns, free, found, bars, cones, doubts, parted
-    )
-    assert estimate.fitted is not None
-    known = estimate.fitted
+    return problem, reached, scatter, hindered
+
+
+def fit_servo_parts(
+    problem: Problem, simulation: Simulation, fitting: Fitting, reached: Reached, progress: Progress
+) -> tuple[Fitting, Reached, str]:
+    """A fit with the parts of a servo that pay, these alike where servos are; and what they are."""
+    found, _, unknowns = reached
+    sigma = found.here.sigma()
+    parts, parted = choose_parts(problem, simulation, unknowns, found.x, sigma)
+    if parts:
+        wider, x = widen(unknowns, found.x, parts, begin_loop(problem, simulation))
+        fitting = tie_alike_servos(fitting, problem.idim, simulation, parts)
+        reached = fit_unknowns(problem, simulation, wider, fitting, x, progress)
+    return fitting, reached, parted
+
+
+def fit_mount(
+    problem: Problem, simulation: Simulation, fitting: Fitting, reached: Reached, progress: Progress
+) -> tuple[Fitting, Reached]:
+    """A fit on a compliant mount, from one on a rigid one; with bounds of the mount's unknowns."""
+    found, _, unknowns = reached
+    axes = tuple((fitting.mount or "").split(","))
+    unknowns, bounds, x = add_mount_unknowns(problem, simulation, unknowns, axes, found.x)
+    fitting = replace(fitting, constraints=(*fitting.constraints, *bounds))
+    return fitting, fit_unknowns(problem, simulation, unknowns, fitting, x, progress)
+
+
+def tell_currents(fitted: Problem, known: DrivesEstimate, theta: Array) -> str:
+    """What counts of unsigned currents are worth, in words; nothing where none are logged."""
     gains = {
         int(name.removeprefix("gain")) - 1: float(std / abs(value))
         for name, value, std in zip(known.names, known.values, known.std, strict=True)
         if name.startswith("gain")
     }
-    scales = scale_currents(fitted, known.loop, unknowns.theta(found.x), gains)
-    message = "; ".join((estimate.message, *([describe_scales(scales)] if scales else ())))
-    known = replace(known, scatter=scatter, hindered=hindered)
-    warnings = (*estimate.warnings, *left)
-    return replace(estimate, fitted=known, message=message, warnings=warnings)
+    scales = scale_currents(fitted, known.loop, theta, gains)
+    return describe_scales(scales) if scales else ""
 
 
 def fit_from(
@@ -249,7 +288,7 @@ def fit_from(
     fitting: Fitting,
     x: Array,
     progress: Progress,
-) -> tuple[Minimum, Admitted, Unknowns]:
+) -> Reached:
     """`fit_unknowns` from values of what is asked for, the runs beginning as they are read."""
     starts = list_run_starts(problem, simulation)
     x = np.concatenate([x, starts.ravel()])
@@ -274,7 +313,7 @@ def fit_unknowns(
     fitting: Fitting,
     x: Array,
     progress: Progress,
-) -> tuple[Minimum, Admitted, Unknowns]:
+) -> Reached:
     """The minimum that is reached from x, and the unknowns in the units of the start."""
     free = build_admitted_set(unknowns, fitting.constraints)
     x = solve_cone_problem(np.eye(len(x)), x, free.cones).x
@@ -408,6 +447,10 @@ class Minimum(IterationEnd[LinearisedErrors]):
     """Where the iterations ended, with the last answer of the cone problem."""
 
     solution: ConeSolution
+
+
+Reached = tuple[Minimum, Admitted, Unknowns]
+"""Where a fit ended, under which cones and beliefs, and what the unknowns are."""
 
 
 class Under:
