@@ -31,7 +31,7 @@ from linkage_logs import (
 from linkages import LINKAGES, load_linkage
 
 import dynident as di
-from dynident.dynamics.whole import Model
+from dynident.dynamics.whole import WholeModel
 from dynident.robot.closure import Closure
 from dynident.robot.model import Robot
 
@@ -70,7 +70,7 @@ def compare_dynamics(robot: Robot) -> list[str]:
     idim, closure, rng = di.build_idim(robot, "none"), Closure(robot), np.random.default_rng(0)
     q = closure.draw(300, rng)[:100]
     dq, ddq = closure.move(q, rng.normal(size=q.shape), rng.normal(scale=3.0, size=q.shape))
-    model = Model(idim, idim.nominal)
+    model = WholeModel(idim, idim.nominal)
     tau = model.inverse_dynamics(q, dq, ddq)
     tree, loops, found = build_pinocchio(robot)
     data, exact = tree.createData(), pin.ProximalSettings(1e-14, 1e-10, 300)

@@ -31,7 +31,7 @@ from common import FIGURES, timed
 
 from dynident.conic.active_set import certify_answer, polish_answer
 from dynident.conic.cones import Cone, Definite, Equal, list_constraint_names
-from dynident.conic.interior import Form
+from dynident.conic.interior import ClarabelForm
 from dynident.conic.solve import (
     ConeSolution,
     compress_to_triangle,
@@ -285,8 +285,8 @@ def quality(case: Case, outcome: Outcome, reference: float) -> str:
 
 PARTS: dict[str, Callable[..., object]] = {
     "triangular factor": compress_to_triangle,
-    "the problem as Clarabel has it": Form.__init__,
-    "Clarabel": Form.solve,
+    "the problem as Clarabel has it": ClarabelForm.__init__,
+    "Clarabel": ClarabelForm.solve,
     "Newton's method on the face": polish_answer,
     "certificate": finish_solution,
 }

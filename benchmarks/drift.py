@@ -24,8 +24,8 @@ from dynident.collection.drift import (
     APART,
     KINDS,
     WALKS,
-    Followed,
-    Series,
+    FollowedSessions,
+    QuantitySeries,
     follow_sessions,
     list_series,
     list_shapes,
@@ -47,7 +47,9 @@ LINES, LEARNED, ANY = 2.0, 50, 0.15
 """Lines of each kind and size, over robots; of so many a scatter is learned; largest size."""
 
 
-def draw_robot(rng: np.random.Generator, sessions: int, change: Array | None = None) -> Followed:
+def draw_robot(
+    rng: np.random.Generator, sessions: int, change: Array | None = None
+) -> FollowedSessions:
     """One robot whose first joint may change; offsets are not told."""
     errors = np.zeros((sessions, 12))
     errors[:, :6] = SCATTER * rng.uniform(0.1, 0.6, (sessions, 6))
@@ -55,7 +57,7 @@ def draw_robot(rng: np.random.Generator, sessions: int, change: Array | None = N
     values[:, :6] = 1.0 + np.hypot(SCATTER, errors[:, :6]) * rng.normal(size=(sessions, 6))
     if change is not None:
         values[:, 0] += change
-    return Followed(np.arange(1.0, sessions + 1.0), values, errors, None)
+    return FollowedSessions(np.arange(1.0, sessions + 1.0), values, errors, None)
 
 
 def draw_change(rng: np.random.Generator, kind: str, size: float, sessions: int) -> Array:
@@ -71,7 +73,7 @@ def draw_change(rng: np.random.Generator, kind: str, size: float, sessions: int)
     return np.asarray(size * shapes[kind], dtype=np.float64)
 
 
-def learn_series(rng: np.random.Generator, sessions: int) -> Series:
+def learn_series(rng: np.random.Generator, sessions: int) -> QuantitySeries:
     """The first of six joints, its scatter as a fleet of sound robots tells it."""
     first = np.arange(12) == 0
     robots = [draw_robot(rng, sessions) for _ in range(FLEET)]

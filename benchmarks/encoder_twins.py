@@ -27,7 +27,7 @@ from dynident.encoders.errors import linearise_encoder_errors
 from dynident.encoders.servo import list_columns
 from dynident.encoders.unknowns import Unknowns
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
-from dynident.estimators.estimate import Fitted
+from dynident.estimators.estimate import DrivesEstimate
 from dynident.simulation.rollout import rollout
 
 COUNT = 2.0 * np.pi / 2**15
@@ -57,7 +57,7 @@ def truth_of(case: Case, n: int, zeros: bool) -> tuple[Array, Array]:
     return drives, bias * zeros
 
 
-def twins(case: Case, runs: int, zeros: bool) -> tuple[Array, Array, list[Fitted]]:
+def twins(case: Case, runs: int, zeros: bool) -> tuple[Array, Array, list[DrivesEstimate]]:
     """True values in the names' order, the bound of their errors, and the estimate of each run."""
     robot = di.load_robot(str(case.robot))
     log = di.read_log(case.log, robot, torque=False)
@@ -74,7 +74,7 @@ def twins(case: Case, runs: int, zeros: bool) -> tuple[Array, Array, list[Fitted
     motion = rollout(build_auxiliary_model(problem, tuned).loops[0][0][2], theta)
     known = [Fixed("off", 0.0), *(Fixed(f"bias{j + 1}", 0.0) for j in blind)] if zeros else []
     loop = "delay,bias" if zeros else "delay"
-    found: list[Fitted] = []
+    found: list[DrivesEstimate] = []
     for run in range(runs):
         rng = np.random.default_rng(run)
         q = motion.measured + NOISE * rng.normal(size=motion.q.shape)
@@ -129,7 +129,7 @@ def vertical(robot: di.Robot, joint: int) -> bool:
     return own.parent == 0 and abs(along) > 0.999 * float(np.linalg.norm(robot.gravity))
 
 
-def table(true: Array, least: Array, found: list[Fitted]) -> list[str]:
+def table(true: Array, least: Array, found: list[DrivesEstimate]) -> list[str]:
     """One row a symbol: worst error, worst in sigmas, coverage, and the bound of all errors."""
     names = found[0].names
     errors = np.array([one.values for one in found]) - true

@@ -36,7 +36,7 @@ from dynident.dynamics.idim import build_idim
 from dynident.excitation.certificate import FINER
 from dynident.excitation.criteria import CRITERIA
 from dynident.excitation.design import (
-    Task,
+    DesignTask,
     build_program,
     design_trajectory,
     draw_random_start,
@@ -378,7 +378,7 @@ def ipopt(watch: Watch, z: Array) -> None:
     solver(x0=z, lbg=low, ubg=high)
 
 
-def evolution(watch: Watch, z: Array, task: Task) -> None:
+def evolution(watch: Watch, z: Array, task: DesignTask) -> None:
     """CMA-ES, sums of what is broken as penalties."""
     cma = importlib.import_module("cma")
     found = cma.CMAEvolutionStrategy(z, 0.1, {"verbose": -9, "seed": 1, "maxiter": 10**9})
@@ -387,7 +387,7 @@ def evolution(watch: Watch, z: Array, task: Task) -> None:
         found.tell(proposed, [penalised(watch, task, np.asarray(each)) for each in proposed])
 
 
-def penalised(watch: Watch, task: Task, z: Array) -> float:
+def penalised(watch: Watch, task: DesignTask, z: Array) -> float:
     """The objective with sums of what is broken as penalties."""
     if watch.over:
         raise OutOfTimeError
@@ -404,7 +404,7 @@ SWARM = 40
 """Random motions that a population begins with."""
 
 
-def differential(watch: Watch, z: Array, task: Task) -> None:
+def differential(watch: Watch, z: Array, task: DesignTask) -> None:
     """scipy's differential evolution of a population of random motions, with penalties."""
     solver: Any = importlib.import_module("scipy.optimize").differential_evolution
     rng = np.random.default_rng(2)
@@ -423,7 +423,7 @@ def differential(watch: Watch, z: Array, task: Task) -> None:
         )
 
 
-def annealing(watch: Watch, z: Array, task: Task) -> None:
+def annealing(watch: Watch, z: Array, task: DesignTask) -> None:
     """scipy's dual annealing without a local search, with penalties."""
     solver: Any = importlib.import_module("scipy.optimize").dual_annealing
     most = 4.0 * np.maximum(np.abs(z), np.abs(z).mean())
@@ -438,7 +438,7 @@ def annealing(watch: Watch, z: Array, task: Task) -> None:
         )
 
 
-def begun_globally(watch: Watch, z: Array, task: Task) -> None:
+def begun_globally(watch: Watch, z: Array, task: DesignTask) -> None:
     """Differential evolution for half of the time, then our search from the best it has met."""
     stop = watch.stop
     watch.stop = 0.5 * (time.process_time() + stop)
@@ -452,7 +452,7 @@ def begun_globally(watch: Watch, z: Array, task: Task) -> None:
         minimise_program(seen, inside.ravel(), 300, stop - time.process_time())
 
 
-def plain(task: Task, program: Program, z: Array) -> Any:
+def plain(task: DesignTask, program: Program, z: Array) -> Any:
     """The program without its derivatives: f and c."""
     family, limits, n = task.family, task.limits, len(task.names)
     C = z.reshape(family.count, n)
@@ -506,7 +506,7 @@ def slsqp(watch: Watch, z: Array) -> None:
         )
 
 
-def violations(task: Task, trajectory: Trajectory) -> tuple[float, float]:
+def violations(task: DesignTask, trajectory: Trajectory) -> tuple[float, float]:
     """Worst share over a limit of joints and torques [%], and lack of clearance [mm]."""
     times = task.family.grid(task.step / FINER)
     at = [trajectory.at(times, order) for order in range(4)]
@@ -699,7 +699,7 @@ def long(quick: bool) -> list[str]:
 
 
 def searched_long(
-    task: Task, budget: float, iterations: int
+    task: DesignTask, budget: float, iterations: int
 ) -> tuple[list[tuple[float, Trajectory, Any]], int, list[float]]:
     """The best of random starts, and what CMA-ES makes of the best; stopped by hand, too.
 
@@ -1147,7 +1147,7 @@ def nominal_beta(base: BaseParameters) -> Array:
     return np.asarray(base.matrix @ base.idim.nominal)
 
 
-def held_out(task: Task, base: BaseParameters, theta: Array, beta: Array, seed: int) -> float:
+def held_out(task: DesignTask, base: BaseParameters, theta: Array, beta: Array, seed: int) -> float:
     """Relative error of the torques along other motions [%]."""
     rng = np.random.default_rng([seed, 11])
     program = build_program(task, task.limits, task.family.grid(task.step))

@@ -33,7 +33,7 @@ from dynident.cli import run
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics.idim import build_idim
-from dynident.dynamics.whole import Model
+from dynident.dynamics.whole import WholeModel
 from dynident.engines import ENGINES
 from dynident.export.c_code import c_code
 from dynident.export.controller import ControllerModel
@@ -74,7 +74,7 @@ int main(int argc, char **argv)
 """
 
 
-def code_time(model: Model, folder: Path) -> float:
+def code_time(model: WholeModel, folder: Path) -> float:
     """Median nanoseconds of a call of a model's C code."""
     n = model.idim.robot.n
     text = HARNESS.format(code=c_code(model, "robot"), samples=SAMPLES, n=n, runs=RUNS)
@@ -105,7 +105,7 @@ def code_rows(folder: Path) -> list[list[str]]:
         robot = di.load_robot(urdf(name), locked=dict.fromkeys(locked, 0.0))
         idim = build_idim(robot)
         theta = idim.join(bodies(robot.n), np.linspace(0.5, 1.5, len(idim.drives)))
-        model = Model(idim, theta)
+        model = WholeModel(idim, theta)
         q, dq, ddq = states(robot, SAMPLES)
         there = build_pinocchio_model(model).model
         data = there.createData()

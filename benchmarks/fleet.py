@@ -25,10 +25,10 @@ from dynident.collection.drift import (
     list_times,
     measure_sessions,
 )
-from dynident.collection.fleet import Opened, find_own_parameters, identify_type
-from dynident.collection.folder import Statement
+from dynident.collection.fleet import OpenedFleet, find_own_parameters, identify_type
+from dynident.collection.folder import FolderStatement
 from dynident.collection.member import Team, weigh_members
-from dynident.collection.odd import Fitted, fit_fleet
+from dynident.collection.odd import FleetFit, fit_fleet
 from dynident.collection.population import NORMAL
 from dynident.collection.reduce import reduce_problem
 from dynident.collection.source import Source
@@ -37,7 +37,7 @@ from dynident.dynamics.base import base_parameters
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
-from dynident.report.fleet import Course
+from dynident.report.fleet import FrictionCourse
 
 ROBOTS, SESSIONS, SECONDS = 12, 6, 20.0
 CULPRITS = {1: "gain", 3: "tool", 6: "slipped", 8: "drifting", 9: "worn", 11: "changed"}
@@ -99,9 +99,9 @@ def draw_fleet(
     return made, weigh_members(KIND.model, sources)
 
 
-def open_fleet(team: Team) -> Opened:
+def open_fleet(team: Team) -> OpenedFleet:
     """Robots as if they were read from folders."""
-    return Opened(ROOT, Statement("", {}, KIND.model), team, fit_fleet(team), ())
+    return OpenedFleet(ROOT, FolderStatement("", {}, KIND.model), team, fit_fleet(team), ())
 
 
 def list_true_parameters(made: Any) -> Array:
@@ -114,7 +114,7 @@ CHANGES = {"changed": "friction of joint_3", "drifting": "friction of joint_5"}
 """What changes in a robot that belongs."""
 
 
-def list_changes(team: Team, fitted: Fitted) -> list[list[Course]]:
+def list_changes(team: Team, fitted: FleetFit) -> list[list[FrictionCourse]]:
     """What changes in each robot."""
     times, _ = list_times(team.members)
     followed = [
@@ -127,7 +127,7 @@ def list_changes(team: Team, fitted: Fitted) -> list[list[Course]]:
     return [[course for course in own if course.kind] for own in found]
 
 
-def find_change(culprit: str, changes: Sequence[Course]) -> list[Course]:
+def find_change(culprit: str, changes: Sequence[FrictionCourse]) -> list[FrictionCourse]:
     """The change that was made, if it is told."""
     return [course for course in changes if course.what == CHANGES[culprit]]
 
@@ -233,7 +233,7 @@ def count_covered(seed: int, robots: int, culprits: dict[int, str] | None = None
     return judge_intervals(made, team, fit_fleet(team))
 
 
-def judge_intervals(made: Sequence[Any], team: Team, fitted: Fitted) -> list[Array]:
+def judge_intervals(made: Sequence[Any], team: Team, fitted: FleetFit) -> list[Array]:
     """Whether intervals cover: of the type, of deviations, of robots that belong."""
     population = fitted.population
     # drives of the type are the mean of those from which all robots are drawn

@@ -36,7 +36,7 @@ from dynident.estimators.instrumental import compute_iv_literature_std as instru
 from dynident.estimators.iteration import (
     CONVERGED,
     ITERATIONS,
-    Step,
+    MethodStep,
     Stepped,
     has_converged,
     make_gain_scale,
@@ -215,7 +215,11 @@ def noise_free_value(arm: Arm, method: Method, sigma: Array) -> tuple[Array, boo
         system = rows.instrument_factors.weighted(sigma)
         return Stepped(rows, system.projected.solve(), sigma, instruments_std(system))
 
-    step = Step(along) if method.name == "didim" else Step(across, problem.with_instruments)
+    step = (
+        MethodStep(along)
+        if method.name == "didim"
+        else MethodStep(across, problem.with_instruments)
+    )
     for moved in islice(
         simulate_and_step(auxiliary, beta, make_gain_scale(auxiliary, False), step), ITERATIONS
     ):

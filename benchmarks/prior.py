@@ -30,7 +30,7 @@ from dynident.consistency.prior import build_belief
 from dynident.core.arrays import Array
 from dynident.core.inertia import from_com
 from dynident.dynamics.idim import build_idim
-from dynident.estimators.constrained import Setting, build_constrained_setting
+from dynident.estimators.constrained import ConstrainedSetting, build_constrained_setting
 from dynident.estimators.covariance import ErrorBars
 from dynident.recording.recording import Recording
 from dynident.robot.model import Robot
@@ -184,7 +184,7 @@ def misfit(admitted: FeasibleSet, point: FeasiblePoint) -> Array:
     return np.asarray(np.sum((rows @ point.theta - target).reshape(-1, 10) ** 2, axis=1))
 
 
-def yielding(given: Setting) -> tuple[FeasiblePoint, Links]:
+def yielding(given: ConstrainedSetting) -> tuple[FeasiblePoint, Links]:
     """The estimate whose links beyond ten are pulled no harder than links at ten (Huber).
 
     Also says which links these are. Rows of the pullback go with the inverse of the inflated
@@ -206,14 +206,14 @@ def yielding(given: Setting) -> tuple[FeasiblePoint, Links]:
     return point, named
 
 
-def named_links(given: Setting, point: FeasiblePoint) -> Links:
+def named_links(given: ConstrainedSetting, point: FeasiblePoint) -> Links:
     """Links that the warning of `identify` names."""
     named = np.zeros(given.admitted.space.idim.tree.bodies, dtype=bool)
     named[[own.body for own in find_disbelieved_bodies(given.admitted, point)]] = True
     return named
 
 
-def told(given: Setting, bodies: Array) -> FeasiblePoint:
+def told(given: ConstrainedSetting, bodies: Array) -> FeasiblePoint:
     """The estimate with the default prior about the true bodies."""
     admitted = given.admitted
     belief = build_belief(bodies, given.problem.robot.links)

@@ -666,11 +666,11 @@ def measure_searches(problem: Any) -> tuple[list[tuple[str, float]], list[str]]:
     from dynident.core.progress import ignore_progress
     from dynident.core.side_by_side import Engine
     from dynident.estimators.covariance import ErrorBars
-    from dynident.search.ranges import PORTION, Region, build_search_task
+    from dynident.search.ranges import PORTION, SearchRegion, build_search_task
     from dynident.search.shape_search import build_shape_task, search_start_shapes
     from dynident.search.shapes import fit_at_usual_shapes, limit_to_visible_speeds
 
-    linear = build_search_task(problem, Region(), Knowledge(), ErrorBars()).searchable
+    linear = build_search_task(problem, SearchRegion(), Knowledge(), ErrorBars()).searchable
     curved = problem.with_drives("stribeck")
     shapes, _ = build_shape_task(fit_at_usual_shapes(limit_to_visible_speeds(curved)))
     found = []

@@ -32,7 +32,7 @@ from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.robot.model import Robot
-from dynident.search.ranges import Region, build_search_task
+from dynident.search.ranges import SearchRegion, build_search_task
 from dynident_papers.twin import load_twin
 
 OUT = FIGURES / "search.md"
@@ -148,7 +148,7 @@ def scores(
 
 def evolution(problem: Problem, truth: tuple[Idim, Array] | None) -> list[str]:
     """scipy's differential evolution on the same criterion and ranges, its settings as they are."""
-    known = build_search_task(problem, Region(), Knowledge(consistency="none"), ErrorBars())
+    known = build_search_task(problem, SearchRegion(), Knowledge(consistency="none"), ErrorBars())
 
     def criterion(sets: Any, /) -> Any:
         return known.cost(sets.T)

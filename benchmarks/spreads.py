@@ -19,7 +19,7 @@ import numpy as np
 from common import FIGURES, markdown
 from fleet import BASE, KIND, SESSIONS, draw_fleet, make
 
-from dynident.collection.member import Drives, eliminate_sessions, weigh_sessions
+from dynident.collection.member import MemberDrives, eliminate_sessions, weigh_sessions
 from dynident.collection.population import fit_population
 from dynident.core.arrays import Array
 from dynident.core.threads import limit_to_one_thread
@@ -43,7 +43,7 @@ class Kind:
     ----------
     families : list of ndarray, shape (sessions, p + 1, p + 1)
         Triangles of unit variance.
-    drives : Drives
+    drives : MemberDrives
     beta : ndarray, shape (p,)
         Base parameters of the type.
     usual, spread : ndarray, shape (q,)
@@ -53,7 +53,7 @@ class Kind:
     """
 
     families: list[Array]
-    drives: Drives
+    drives: MemberDrives
     beta: Array
     usual: Array
     spread: Array

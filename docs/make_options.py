@@ -31,7 +31,7 @@ from dynident.recording.floating import Floating
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import Preparation
 from dynident.study.loop import JOINTS, MADE
-from dynident.study.sample import Drawing
+from dynident.study.sample import DrawOptions
 from dynident.study.study import TRACKING
 
 HERE = Path(__file__).resolve().parent
@@ -323,7 +323,7 @@ def page() -> str:
         "",
         "Flags of [`dynident sample`](sample.md), and keywords of [`dynident.sample`](api.md).",
         "",
-        *rows(WITH_FLAGS, with_flags([Drawing])),
+        *rows(WITH_FLAGS, with_flags([DrawOptions])),
         "",
         "## Exports",
         "",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dynident.friction.kernel import BY_POSITION, BY_STATE, VALUE
-from dynident.friction.model import FrictionModel, Linear, Shape
+from dynident.friction.model import FrictionModel, LinearTerm, ShapeTerm
 from dynident.friction.models import FRICTIONS
 
 STRIBECK, DAHL, LUGRE = FRICTIONS["stribeck"], FRICTIONS["dahl"], FRICTIONS["lugre"]
@@ -25,8 +25,8 @@ def tension(at, shape, z, out):
 
 
 SPRING = FrictionModel(
-    (Linear("k", "Nm/rad", positive=True),),
-    (Shape("rest", "rad", 0.0, -np.pi, np.pi),),
+    (LinearTerm("k", "Nm/rad", positive=True),),
+    (ShapeTerm("rest", "rad", 0.0, -np.pi, np.pi),),
     pull,
     stored=tension,
 )

@@ -85,7 +85,7 @@ def test_a_long_signal_is_read_as_an_array_is():
     x, rng = walk(), np.random.default_rng(1)
     for start, stop in ((7000, 7040), (7990, 8000)):
         x[start:stop] = 0.0  # beside the runs
-    course = blocks.Course(15000, 3, RUNS, 5, lambda some: (-x[some], x[some]))
+    course = blocks.SignalCourse(15000, 3, RUNS, 5, lambda some: (-x[some], x[some]))
     signal = blocks.LongSignal(course, 1, range(15000))
     keys = [
         slice(None), slice(3, 9), slice(600, 5000, 13), slice(None, None, -3), slice(5, 5),
@@ -118,7 +118,7 @@ def test_blocks_are_computed_once_by_those_who_read_on():
         asked.append(some)
         return x[some], x[some]
 
-    course = blocks.Course(15000, 3, ((0, 15000),), 5, compute)
+    course = blocks.SignalCourse(15000, 3, ((0, 15000),), 5, compute)
     one, other = (blocks.LongSignal(course, k, range(15000)) for k in range(2))
     for own, wide, _ in blocks.cut_into_blocks([(3, 15000)], 40):
         one[wide], other[wide], one[own]

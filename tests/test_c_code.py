@@ -25,7 +25,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.dynamics.parameters import Attached, attach
-from dynident.dynamics.whole import Model
+from dynident.dynamics.whole import WholeModel
 from dynident.export.c_code import C_LAWS, Arithmetic, c_code
 from dynident.friction.elements import ELEMENTS
 from dynident.friction.models import FRICTIONS
@@ -56,7 +56,7 @@ def torques(text: str, name: str, q: Array, dq: Array, ddq: Array, folder: Path)
 
 
 def compare(idim: Idim, theta: Array, folder: Path, width: float | None = None) -> float:
-    model = Model(idim, theta)
+    model = WholeModel(idim, theta)
     q, dq, ddq = states(idim.robot, 20)
     first = idim.robot.dof - idim.robot.n
     dq[0], dq[1, first:] = 0.0, 0.0  # friction at rest
@@ -99,9 +99,9 @@ def test_closed_chains_are_our_own_inverse_dynamics(name, tmp_path):
     q = closure.draw(40, rng)[:20]
     q = q[closure.measure_distance(q) > 0.01]
     dq, ddq = rng.normal(size=(2, *q.shape))
-    text = c_code(Model(idim, theta), "robot", 0.1)
+    text = c_code(WholeModel(idim, theta), "robot", 0.1)
     found = torques(text, "robot", q, dq, ddq, tmp_path)
-    assert relative(found, Model(idim, theta).inverse_dynamics(q, dq, ddq, 0.1)) < 1e-9
+    assert relative(found, WholeModel(idim, theta).inverse_dynamics(q, dq, ddq, 0.1)) < 1e-9
     assert not found[:, robot.passive].any()
     library = ctypes.CDLL(str(tmp_path / "robot.so"))
     for each in q:
@@ -166,12 +166,12 @@ def test_a_result_writes_it(tmp_path):
 
 def test_what_is_zero_is_not_there():
     idim = build_idim(toy.arm(1), "none")
-    text = c_code(Model(idim, np.zeros(10)))
+    text = c_code(WholeModel(idim, np.zeros(10)))
     assert "tau[0] = 0.0;" in text
     assert "double t" not in text.partition("{")[2]
     idim = build_idim(toy.arm(1), "viscous")
     theta = idim.join(np.zeros((1, 10)), np.array([0.25, 2.0]))
-    text = c_code(Model(idim, theta)).partition("{")[2]
+    text = c_code(WholeModel(idim, theta)).partition("{")[2]
     assert [line.strip() for line in text.splitlines()[2:-1]] == [
         "const double t3 = 0.25 * ddq[0] + 2.0 * dq[0];",
         "tau[0] = t3;",
@@ -205,14 +205,14 @@ def test_friction_that_depends_on_more_than_the_motion_is_refused(friction, elem
     with pytest.raises(
         InputError, match=rf"its friction depends on the {signal}, .* C code of one"
     ):
-        c_code(Model(idim, idim.nominal))
+        c_code(WholeModel(idim, idim.nominal))
 
 
 @pytest.mark.parametrize("name", ["7dof", "a b", "", "double", "ä"])
 def test_names_are_those_of_c(name):
     idim = build_idim(toy.arm(1))
     with pytest.raises(InputError, match="is no name that a function of C can have"):
-        c_code(Model(idim, idim.nominal), name)
+        c_code(WholeModel(idim, idim.nominal), name)
 
 
 @pytest.mark.usefixtures("registered")
@@ -220,7 +220,7 @@ def test_a_law_without_a_form_is_refused():
     idim = build_idim(toy.arm(1), "spring")
     theta = idim.join(idim.nominal[:10].reshape(1, 10), VALUES["k"] * np.ones(len(idim.drives)))
     with pytest.raises(InputError, match="friction law 'pull' has no C code"):
-        c_code(Model(idim, theta))
+        c_code(WholeModel(idim, theta))
 
 
 @pytest.mark.long

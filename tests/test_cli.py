@@ -30,8 +30,8 @@ from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.export.urdf import render_urdf
 from dynident.fit.doctor import Report
-from dynident.live.lines import Lines
-from dynident.live.messages import Row
+from dynident.live.lines import MessageLines
+from dynident.live.messages import EstimateRow
 from dynident.recording.mend import Mending
 from dynident.robot import load_robot
 from dynident.study import run as facade
@@ -1964,10 +1964,10 @@ def test_numbers_that_are_none_are_null_in_json(place, capfd, monkeypatch):
     (report,) = json.loads(capfd.readouterr().out, parse_constant=refuse)
     assert report["findings"][0]["error_percent"] is None
     base = base_parameters(build_idim(toy.arm(1)))
-    lines = Lines(sys.stdout, as_json=True)
+    lines = MessageLines(sys.stdout, as_json=True)
     none = np.full(base.count, np.nan)
     for _ in range(2):
-        lines.write(Row(1.0, 5, none, np.full(base.count, np.inf), None, None, base))
+        lines.write(EstimateRow(1.0, 5, none, np.full(base.count, np.inf), None, None, base))
     lines = capfd.readouterr().out.splitlines()
     assert len(lines) == 2
     assert set(json.loads(lines[0], parse_constant=refuse)["std"].values()) == {None}

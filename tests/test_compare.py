@@ -24,7 +24,7 @@ from dynident.dynamics.idim import build_idim
 from dynident.export.urdf import render_urdf
 from dynident.filters.filters import count_filter_edge
 from dynident.fit.comparison import Comparison, serialise_comparison
-from dynident.fit.scores import Scores, jackknife_statistic, select_best_verdicts
+from dynident.fit.scores import BlockScores, jackknife_statistic, select_best_verdicts
 from dynident.fit.verdict import STATES
 from dynident.plots.friction import average_friction_by_speed, chart_friction
 from dynident.plots.page import render_chart
@@ -153,7 +153,7 @@ def test_the_jackknife_of_a_mean_is_its_standard_error():
 def test_what_makes_blocks_hard_for_both_is_not_in_the_error_of_a_difference():
     torque = np.full((4, 1), 100.0)
     hard = np.array([[1.0], [9.0], [4.0], [25.0]])
-    one, other = (Scores(c * hard, torque, np.zeros(1)) for c in (1.0, 1.21))
+    one, other = (BlockScores(c * hard, torque, np.zeros(1)) for c in (1.0, 1.21))
     error, std = one.percent()
     excess, own = other.beyond(one)
     assert error == pytest.approx(100.0 * np.sqrt(39.0 / 400.0))

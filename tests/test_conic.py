@@ -12,7 +12,7 @@ from differences import assert_slope
 from scipy.spatial.transform import Rotation
 
 from dynident.conic import solve as solve_module
-from dynident.conic.active_set import Face, Linearised, linearise_constraints
+from dynident.conic.active_set import Face, LinearisedConstraints, linearise_constraints
 from dynident.conic.cones import (
     Definite,
     Equal,
@@ -23,7 +23,7 @@ from dynident.conic.cones import (
     svec,
 )
 from dynident.conic.infeasible import bound_nearest_distance, is_feasible
-from dynident.conic.interior import STEPS, Form
+from dynident.conic.interior import STEPS, ClarabelForm
 from dynident.conic.solve import Repeated, compress_to_triangle, solve_cone_problem
 from dynident.consistency.constraints import Bounds, Fixed, LinkMass, TotalMass
 from dynident.consistency.feasible_set import build_feasible_set
@@ -363,7 +363,7 @@ def test_sensitivity_on_a_curved_face_is_that_of_differences(seed):
     active, _ = linearise_constraints(cones, solution.x, solution.faces, halves)
     assert len(active.F), "a face without curvature tests nothing"
     K = Face(R, active).sensitivity()
-    flat = Face(R, Linearised(active.c, active.C, active.F[:0])).sensitivity()
+    flat = Face(R, LinearisedConstraints(active.c, active.C, active.F[:0])).sensitivity()
     rng = np.random.default_rng(seed)
     directions = rng.normal(size=(5, len(b)))
 
@@ -607,7 +607,7 @@ def test_the_solver_ends_before_its_numbers_underflow(state, capfd):
     floor = 1e-9 * np.eye(4)
     cones = [Definite(f"c{k}", b * s, floor) for k, (b, s) in enumerate(zip(bases, sizes))]
     R = rng.normal(size=(3, 3)) * 10.0 ** rng.uniform(-3.0, 3.0, 3)
-    form = Form(R, rng.normal(size=3), cones, np.zeros(3))
+    form = ClarabelForm(R, rng.normal(size=3), cones, np.zeros(3))
     for unit in (3.0, 30.0):
         outcome = form.solve(unit, careful=False)
         assert outcome is not None

@@ -12,7 +12,7 @@ from scipy import linalg
 
 from dynident.consistency.bootstrap import make_block_redraw, make_normal_redraw
 from dynident.estimators.alike import add_to_clusters, sum_clustered_scores
-from dynident.estimators.covariance import COVARIANCES, ErrorBars, Scores, make_score_redraw
+from dynident.estimators.covariance import COVARIANCES, ErrorBars, EstimateScores, make_score_redraw
 from dynident.recording.prepare import prepare
 from dynident.regression import rows as row_module
 from dynident.regression.covariance import (
@@ -135,7 +135,7 @@ def test_every_covariance_is_positive_and_free_of_chunks(name, monkeypatch):
 
     def matrix():
         own = Problem.of(problem.base, problem.samples)
-        scores = Scores(own, beta, own.factors.ones, sigma, compute_residuals(own, beta))
+        scores = EstimateScores(own, beta, own.factors.ones, sigma, compute_residuals(own, beta))
         return COVARIANCES[name](scores, gain).matrix
 
     whole = matrix()
@@ -170,7 +170,7 @@ def test_intervals_cover_where_errors_are_correlated():
         sigma = np.array([0.1, 1.0])
         system = problem.factors.weighted(sigma)
         beta, inverse = system.solve(), system.inverse()
-        scores = Scores(problem, beta, sigma, sigma, compute_residuals(problem, beta))
+        scores = EstimateScores(problem, beta, sigma, sigma, compute_residuals(problem, beta))
         for name in inside:
             spread = COVARIANCES[name](scores, inverse @ inverse.T)
             std = np.sqrt(np.diag(spread.matrix))
@@ -195,7 +195,7 @@ def test_noise_that_was_white_before_the_filter_spreads_as_the_filter_says():
         gamma = [padded[step * k :] @ padded[: len(padded) - step * k] for k in range(len(own))]
         exact[np.ix_(columns, columns)] += own.T @ linalg.toeplitz(gamma) @ own / gamma[0] / s**2
     expected = np.sqrt(np.diag(gain @ exact @ gain))
-    scores = Scores(problem, truth, sigma, sigma, compute_residuals(problem, truth))
+    scores = EstimateScores(problem, truth, sigma, sigma, compute_residuals(problem, truth))
     filtered, white = (
         np.sqrt(np.diag(COVARIANCES[name](scores, gain).matrix)) / expected
         for name in ("filtered", "sandwich")
@@ -234,7 +234,7 @@ def test_white_errors_are_redrawn_as_large_as_they_are():
 def test_what_is_redrawn_is_what_the_covariance_names():
     problem, _ = noisy_problem(rho=0.0)
     beta, sigma, _ = solve_wls(problem.factors)
-    scores = Scores(problem, beta, sigma, sigma, compute_residuals(problem, beta))
+    scores = EstimateScores(problem, beta, sigma, sigma, compute_residuals(problem, beta))
     rng = np.random.default_rng(1)
     gain = problem.factors.weighted(sigma).inverse()
     gain = gain @ gain.T

@@ -16,7 +16,7 @@ from tables import write_joints
 from dynident.api import identify
 from dynident.cli import run
 from dynident.core.errors import ComputationError, InputError
-from dynident.decide.decision import ALL, DECISIONS, NOTHING, Deciding, Decision, Left
+from dynident.decide.decision import ALL, DECISIONS, NOTHING, Deciding, Decision, LeftOutErrors
 from dynident.decide.folds import Change, Folds
 from dynident.decide.friction import (
     choose_drives,
@@ -123,11 +123,13 @@ def test_names_that_are_no_friction_are_refused(name, words):
 
 
 def test_a_decision_has_to_be_clear_and_worth_it():
-    before = Left(np.array([10.0, 10.0, 10.0, 10.0, 10.0]), 50.0)
-    assert before.pays(Left(np.full(5, 8.0), 40.0))
-    assert not before.pays(Left(np.full(5, 9.5), 47.5))  # clear, and hardly worth it
-    assert not before.pays(Left(np.array([1.0, 14.0, 11.0, 9.0, 10.0]), 40.0))  # one block alone
-    assert not before.pays(Left(np.array([8.0, 8.0, 8.0, 8.0, 11.0]), 40.0), errors=5.0)
+    before = LeftOutErrors(np.array([10.0, 10.0, 10.0, 10.0, 10.0]), 50.0)
+    assert before.pays(LeftOutErrors(np.full(5, 8.0), 40.0))
+    assert not before.pays(LeftOutErrors(np.full(5, 9.5), 47.5))  # clear, and hardly worth it
+    assert not before.pays(
+        LeftOutErrors(np.array([1.0, 14.0, 11.0, 9.0, 10.0]), 40.0)
+    )  # one block alone
+    assert not before.pays(LeftOutErrors(np.array([8.0, 8.0, 8.0, 8.0, 11.0]), 40.0), errors=5.0)
 
 
 @pytest.mark.parametrize(

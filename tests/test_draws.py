@@ -19,8 +19,8 @@ from dynident.cli import run
 from dynident.conic.cones import Definite, Positive
 from dynident.consistency.constraints import Bounds, TotalMass
 from dynident.consistency.draws import (
+    ConeRegion,
     Normal,
-    Region,
     draw_by_hit_and_run,
     draw_truncated_normal,
     draw_within_cones,
@@ -65,7 +65,7 @@ def test_hit_and_run_draws_what_rejection_draws():
     cones = [Definite("J", basis, np.zeros((2, 2))), Positive(("x",), np.eye(3)[:1], np.ones(1))]
     factor = np.array([[0.6, 0.0, 0.0], [0.3, 0.5, 0.0], [0.2, -0.4, 0.7]])
     normal = Normal(np.array([1.2, 0.8, 0.1]), factor, np.array([-0.5, 0.3, 0.2]))
-    region = Region.of(cones, normal)
+    region = ConeRegion.of(cones, normal)
     rng = np.random.default_rng(0)
     z = normal.mean + rng.normal(size=(60000, 3))
     right = z[region.admits(z)]
@@ -84,7 +84,7 @@ def test_chains_stay_inside_however_far_outside_their_mean_is(far):
     basis = np.zeros((3, 2, 2))
     basis[0, 0, 0] = basis[1, 1, 1] = basis[2, 0, 1] = basis[2, 1, 0] = 1.0
     normal = Normal(np.array([1.2, 0.8, 0.1]), np.eye(3), far * np.array([-1.0, -0.7, 0.2]))
-    region = Region.of([Definite("J", basis, np.zeros((2, 2)))], normal)
+    region = ConeRegion.of([Definite("J", basis, np.zeros((2, 2)))], normal)
     found, _ = draw_by_hit_and_run(region, normal.mean, 50, np.random.default_rng(0))
     (matrices,) = region.matrices(found)
     assert np.all(np.isfinite(np.linalg.cholesky(matrices)))

@@ -16,8 +16,8 @@ from dynident.collection.drift import (
     SIZES,
     WALK,
     WALKS,
-    Comparison,
-    Followed,
+    FollowedSessions,
+    SessionContrasts,
     estimate_scatter,
     follow_sessions,
     list_series,
@@ -32,21 +32,21 @@ NAMES = tuple(f"s{k}" for k in range(40))
 
 def draw_robots(
     robots: int, sessions: int, seed: int = 0, scatter: float = 0.015
-) -> list[Followed]:
+) -> list[FollowedSessions]:
     """Sessions of sound robots; offsets scatter as friction does."""
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(robots):
         errors = scatter * rng.uniform(0.1, 0.5, (sessions, 2 * len(JOINTS)))
         values = 1.0 + np.hypot(scatter, errors) * rng.normal(size=errors.shape)
-        found.append(Followed(np.arange(1.0, sessions + 1.0), values, errors, None))
+        found.append(FollowedSessions(np.arange(1.0, sessions + 1.0), values, errors, None))
     return found
 
 
-def compare(times: Array, deviation: Array, regressors: Array | None = None) -> Comparison:
+def compare(times: Array, deviation: Array, regressors: Array | None = None) -> SessionContrasts:
     ones = np.ones((len(times), 1))
     whole = ones if regressors is None else np.column_stack([ones, regressors])
-    return Comparison(deviation, whole, list_shapes(times))
+    return SessionContrasts(deviation, whole, list_shapes(times))
 
 
 def test_ratios_are_those_of_the_restricted_likelihood():
@@ -235,7 +235,7 @@ def test_short_sessions_count_less_and_few_sessions_are_not_followed():
     errors[2] = 0.5
     values = np.full((6, 6), 1.0)
     values[2] = 1.4
-    robots = [*draw_robots(10, 6), Followed(times, values, errors, None)]
+    robots = [*draw_robots(10, 6), FollowedSessions(times, values, errors, None)]
     course = follow_sessions(robots[-1], list_series(robots, JOINTS)[0], NAMES)
     assert not course.kind
     np.testing.assert_allclose(course.line, 1.0, atol=0.005)

@@ -28,7 +28,7 @@ from dynident.friction.elements import (
     spring,
 )
 from dynident.friction.kernel import BY_POSITION
-from dynident.friction.model import Signals
+from dynident.friction.model import DriveSignals
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
@@ -55,12 +55,12 @@ def test_a_gas_spring_pulls_as_its_geometry_says():
     L = np.sqrt(D**2 + k**2 - 2 * D * k * np.cos(d))
     expected = np.sin(d) * D * k / L * A * nRT / (V - (L - (D - k)) * A)
     force = A * nRT / V
-    found = model.columns(Signals(q, np.zeros(31)), np.array(model.start))[:, 0] * force
+    found = model.columns(DriveSignals(q, np.zeros(31)), np.array(model.start))[:, 0] * force
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     fine = np.linspace(-1.5, 1.5, 3001)
-    energy = model.energy(Signals(fine, np.zeros(3001)), np.array(model.start))[:, 0]
+    energy = model.energy(DriveSignals(fine, np.zeros(3001)), np.array(model.start))[:, 0]
     slope = np.gradient(energy, fine)[1:-1]
-    pull = model.columns(Signals(fine, np.zeros(3001)), np.array(model.start))[1:-1, 0]
+    pull = model.columns(DriveSignals(fine, np.zeros(3001)), np.array(model.start))[1:-1, 0]
     np.testing.assert_allclose(slope, pull, atol=1e-5)
 
 
@@ -81,15 +81,15 @@ def test_torques_are_slopes_of_the_energy_and_have_the_slopes_they_say(model):
 
     def assert_slopes(of, column, slope):
         assert_slope(
-            lambda t: of(Signals(q + t, np.zeros(41)), shape)[:, column],
+            lambda t: of(DriveSignals(q + t, np.zeros(41)), shape)[:, column],
             slope,
             1e-4,
             scale=max(1.0, np.abs(slope).max()),  # a slope may be nothing
         )
 
-    table = model.table(model.law, Signals(q, np.zeros(41)), shape)
+    table = model.table(model.law, DriveSignals(q, np.zeros(41)), shape)
     for k in range(len(model.parameters)):
-        pull = model.columns(Signals(q, np.zeros(41)), shape)[:, k]
+        pull = model.columns(DriveSignals(q, np.zeros(41)), shape)[:, k]
         assert_slopes(model.energy, k, pull)
         assert_slopes(model.columns, k, table[:, k, BY_POSITION])
 
@@ -117,7 +117,7 @@ def test_the_bars_of_a_linkage_meet(side):
     """The rocker's angle from its energy, and the coupler's length that it leaves."""
     base, crank, coupler, rocker = FOUR_BARS
     q = np.linspace(-np.pi, np.pi, 101)
-    signals = Signals(q, np.zeros(101))
+    signals = DriveSignals(q, np.zeros(101))
     sines, cosines = (
         model.energy(signals, np.array(model.start))[:, 0]
         for model in (linkage(*FOUR_BARS, 0.3, lean, side) for lean in (0.0, 0.5 * np.pi))

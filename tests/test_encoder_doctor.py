@@ -17,7 +17,7 @@ from dynident.consistency.constraints import Bounds
 from dynident.control.controller import pd, pid
 from dynident.diagnosis.encoders import examine_encoders, follows_law
 from dynident.diagnosis.examine import Finding
-from dynident.fit.followers import Follower, fit_followers, measure_followers
+from dynident.fit.followers import JointFollower, fit_followers, measure_followers
 from dynident.fit.reasons import list_astray_reasons, list_grown_reasons
 from dynident.recording.mend import mend
 from dynident.recording.prepare import Samples
@@ -25,7 +25,7 @@ from dynident.recording.recording import Recording
 from dynident.regression.rests import rests_long
 
 
-def follow(target: np.ndarray, follower: Follower) -> np.ndarray:
+def follow(target: np.ndarray, follower: JointFollower) -> np.ndarray:
     """Positions of a lag of second order, by small steps."""
     w, z, fine = follower.pace, follower.damping, 20
     late = np.interp(np.arange(len(target)) - follower.delay * RATE, np.arange(len(target)), target)
@@ -38,7 +38,7 @@ def follow(target: np.ndarray, follower: Follower) -> np.ndarray:
     return np.array(found)
 
 
-def lagging(follower: Follower, scatter: float = 0.0) -> Samples:
+def lagging(follower: JointFollower, scatter: float = 0.0) -> Samples:
     t = np.arange(1200) / RATE
     target = 0.4 * np.column_stack([np.sin(3.0 * t), np.sign(np.sin(2.0 * t))])
     q = np.column_stack([follow(own, follower) for own in target.T])
@@ -48,7 +48,7 @@ def lagging(follower: Follower, scatter: float = 0.0) -> Samples:
 
 
 def test_a_lag_that_positions_have_is_found():
-    true = Follower(15.0, 0.7, 0.02)
+    true = JointFollower(15.0, 0.7, 0.02)
     log = lagging(true, scatter=1e-4)
     lags = fit_followers([log])
     for lag in lags:
@@ -59,7 +59,7 @@ def test_a_lag_that_positions_have_is_found():
 
 
 def test_errors_are_held_against_the_motion_and_against_a_lag():
-    log = lagging(Follower(15.0, 0.7, 0.02), scatter=4e-3)
+    log = lagging(JointFollower(15.0, 0.7, 0.02), scatter=4e-3)
     lags, names = fit_followers([log]), ("a", "b")
     size, plain = log.measured.std(axis=0), measure_followers(lags, log)
 

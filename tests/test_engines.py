@@ -16,7 +16,7 @@ from dynident.core.errors import InputError
 from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.dynamics.parameters import Attached
-from dynident.dynamics.whole import Model
+from dynident.dynamics.whole import WholeModel
 from dynident.export.mjcf import render_identified_mjcf
 from dynident.export.mujoco import find_velocity_rows, mujoco_model
 from dynident.export.pinocchio import PinocchioModel, build_pinocchio_model
@@ -34,12 +34,12 @@ ROBOTS = {
 }
 
 
-def in_pinocchio(idim: Idim, theta: np.ndarray) -> tuple[Model, PinocchioModel]:
-    model = Model(idim, theta)
+def in_pinocchio(idim: Idim, theta: np.ndarray) -> tuple[WholeModel, PinocchioModel]:
+    model = WholeModel(idim, theta)
     return model, build_pinocchio_model(model)
 
 
-def check_pinocchio(model: Model, there: PinocchioModel) -> None:
+def check_pinocchio(model: WholeModel, there: PinocchioModel) -> None:
     """Torques, mass matrices and accelerations are ours."""
     robot, other = model.idim.robot, there.model
     data = other.createData()
@@ -99,7 +99,7 @@ def test_what_simulators_lack_is_named():
     idim = build_idim(toy.arm(2), "stribeck, uneven", elements=[spring])
     theta = idim.nominal
     theta[idim.inertial :] = np.linspace(0.5, 2.5, len(idim.drives))
-    terms = sort_joint_terms(Model(idim, theta))
+    terms = sort_joint_terms(WholeModel(idim, theta))
     own = dict(zip(idim.names, theta, strict=True))
     assert terms.left == ("fs1", "fcs2", "fcc2", "ks2", "ps2")
     assert terms.motors == ()
@@ -107,7 +107,7 @@ def test_what_simulators_lack_is_named():
         assert getattr(terms, place).tolist() == [own[f"{symbol}1"], own[f"{symbol}2"]]
     assert terms.offset.tolist() == [own["off1"], own["off2"]]
     theta[idim.names.index("fs1")] = 0.0
-    assert "fs1" not in sort_joint_terms(Model(idim, theta)).left
+    assert "fs1" not in sort_joint_terms(WholeModel(idim, theta)).left
 
 
 def test_what_simulators_lack_is_stood_for_by_what_they_have():
@@ -116,7 +116,7 @@ def test_what_simulators_lack_is_stood_for_by_what_they_have():
     drives = np.array([own[p.symbol] for p in idim.drives])
     theta = idim.join(idim.robot.nominal, drives)
     theta[[idim.names.index(name) for name in ("fcs2", "fcc2", "fcs3")]] = -3.0, 1.0, 40.0
-    model = Model(idim, theta)
+    model = WholeModel(idim, theta)
     rng = np.random.default_rng(5)
     logs = [
         (rng.uniform(-1.6, -1.2, (300, 3)), rng.normal(size=(300, 3)), rng.normal(size=(300, 3)))
@@ -135,9 +135,9 @@ def test_what_simulators_lack_is_stood_for_by_what_they_have():
         theirs = found.inverse_dynamics(q, dq, ddq, 0.2)
         friction = (
             ours[:, j]
-            - Model(idim, idim.join(model.phi, 0.0 * drives)).inverse_dynamics(q, dq, ddq, 0.2)[
-                :, j
-            ]
+            - WholeModel(idim, idim.join(model.phi, 0.0 * drives)).inverse_dynamics(
+                q, dq, ddq, 0.2
+            )[:, j]
         )
         assert np.linalg.norm((theirs - ours)[:, j]) < share * np.linalg.norm(friction)
 
@@ -147,7 +147,7 @@ def test_models_that_have_nothing_to_stand_for_or_nothing_that_can_stay(friction
     idim = build_idim(toy.arm(2), friction)
     theta = idim.nominal
     theta[idim.inertial :] = 1.0
-    model = Model(idim, theta)
+    model = WholeModel(idim, theta)
     motion = [states(idim.robot, 20)]
     assert make_simulable(model, motion) == (model, ())
 
@@ -156,14 +156,14 @@ def test_friction_under_load_is_stood_for_too():
     idim = build_idim(toy.arm(2), "load")
     theta = idim.nominal
     theta[idim.inertial :] = 0.2
-    model, motion = Model(idim, theta), [states(idim.robot, 200)]
+    model, motion = WholeModel(idim, theta), [states(idim.robot, 200)]
     found, notes = make_simulable(model, motion)
     q, dq, ddq = motion[0]
     gone = theta.copy()
     gone[[k for k, p in enumerate(idim.parameters) if p.symbol == "fl"]] = 0.0
     torque = model.inverse_dynamics(q, dq, ddq)
     near = found.inverse_dynamics(q, dq, ddq) - torque
-    far = Model(idim, gone).inverse_dynamics(q, dq, ddq) - torque
+    far = WholeModel(idim, gone).inverse_dynamics(q, dq, ddq) - torque
     assert np.linalg.norm(near) < 0.7 * np.linalg.norm(far)
     assert "(fl1, fl2)" in notes[0]
 
@@ -186,7 +186,7 @@ def test_a_model_of_mujoco_is_the_same_robot(name):
     robot = toy.arm(4, True) if name == "coupled" else load_robot(urdf(name), **ROBOTS[name])
     idim = build_idim(robot)
     theta = consistent(idim)
-    model = Model(idim, theta)
+    model = WholeModel(idim, theta)
     there = mujoco_model(model)
     q, dq, _ = states(robot, 6)
     M, bias, _ = engine_terms(there, robot, q, dq)
@@ -207,13 +207,15 @@ WHEEL = """<mujoco><option timestep="{step}"/><worldbody><body name="wheel">
 </body></worldbody></mujoco>"""
 
 
-def wheel(folder: Path, fc: float, step: float) -> Model:
+def wheel(folder: Path, fc: float, step: float) -> WholeModel:
     """2 kg m^2, and a rotor of 0.3, that turn without weight under friction alone."""
     (folder / "wheel.xml").write_text(WHEEL.format(step=step))
     robot = load_robot(folder / "wheel.xml")
     idim = build_idim(robot)
     own = {"Ia": 0.3, "fv": 0.0, "fc": fc, "off": 0.0}
-    return Model(idim, idim.join(robot.nominal, np.array([own[p.symbol] for p in idim.drives])))
+    return WholeModel(
+        idim, idim.join(robot.nominal, np.array([own[p.symbol] for p in idim.drives]))
+    )
 
 
 @pytest.mark.long
@@ -244,7 +246,7 @@ def test_an_mjcf_says_how_soft_its_friction_loss_is(name, tmp_path):
     else:
         robot = toy.arm(4, True) if name == "coupled" else load_robot(urdf(name), **ROBOTS[name])
         idim = build_idim(robot)
-        model = Model(idim, consistent(idim))
+        model = WholeModel(idim, consistent(idim))
     width = np.linspace(0.05, 0.2, model.idim.robot.n)
     text = render_identified_mjcf(model.idim, model.theta, None, width)[0].decode()
     found, there = mujoco.MjModel.from_xml_string(text), mujoco_model(model, width)
@@ -278,7 +280,7 @@ def test_a_spring_that_is_there_gives_the_offset_beside_its_own(tmp_path):
     idim = build_idim(load_robot(path))
     theta = idim.nominal
     theta[[idim.names.index("off1"), idim.names.index("Ia1")]] = 0.5, 0.1
-    there = mujoco_model(Model(idim, theta))
+    there = mujoco_model(WholeModel(idim, theta))
     data = mujoco.MjData(there)
     data.qpos[0] = 0.25
     mujoco.mj_forward(there, data)

@@ -29,7 +29,7 @@ from dynident.dynamics.idim import build_idim
 from dynident.dynamics.tree import build_tree
 from dynident.excitation.certificate import certify_trajectory
 from dynident.excitation.clearance import build_clearance
-from dynident.excitation.criteria import CRITERIA, Asked, compute_prior_information
+from dynident.excitation.criteria import CRITERIA, CriterionNeeds, compute_prior_information
 from dynident.excitation.design import build_program, draw_random_start
 from dynident.excitation.excite import excite
 from dynident.excitation.information import Experiment, WeightedMotion, sample_motion
@@ -37,7 +37,7 @@ from dynident.excitation.interior import Program, minimise_program
 from dynident.excitation.limits import Limits, Nominal, add_point_mass, build_limits
 from dynident.excitation.majorants import bound_torques
 from dynident.excitation.obstacles import OBSTACLES, Obstacle, build_floor
-from dynident.excitation.options import Bounds, Shape
+from dynident.excitation.options import TrajectoryLimits, TrajectoryShape
 from dynident.excitation.sensor import build_sensor
 from dynident.excitation.surroundings import choose_surroundings
 from dynident.excitation.trajectories import TRAJECTORIES, Trajectory
@@ -167,7 +167,7 @@ def test_a_smoothed_bang_bang_is_that_of_the_simulator():
 )
 def test_shapes_that_cannot_be_are_refused(kind, options, message):
     with pytest.raises(InputError, match=message):
-        Shape(trajectory=kind, **options).family()
+        TrajectoryShape(trajectory=kind, **options).family()
 
 
 # ------------------------------------------------------------------------ gradients
@@ -206,7 +206,7 @@ def test_criteria_have_the_slopes_of_differences(criterion, friction):
     trajectory = random_trajectory(("fourier", {}), seed=3)
     rng = np.random.default_rng(4)
     scale = 1.0 / np.sqrt(np.diag(experiment.information(sample_motion(trajectory, 0.1))))
-    asked = Asked(scale, rng.normal(size=(4, base.count)) / scale, np.diag(0.1 / scale**2))
+    asked = CriterionNeeds(scale, rng.normal(size=(4, base.count)) / scale, np.diag(0.1 / scale**2))
 
     def value(C):
         M = experiment.information(sample_motion(replace(trajectory, C=C), 0.1))
@@ -372,7 +372,7 @@ def test_a_limit_that_is_broken_between_the_points_is_found():
     trajectory = random_trajectory(("fourier", {"harmonics": 5}), n=1, size=0.5)
     peak = float(np.abs(trajectory.at(np.linspace(0.0, 10.0, 100_001), 1)).max())
     limits = build_limits(
-        robot, Bounds(acceleration=np.array([100.0]), speed=np.array([peak * 0.9999]))
+        robot, TrajectoryLimits(acceleration=np.array([100.0]), speed=np.array([peak * 0.9999]))
     )
     grid = trajectory.family.grid(2.0)
     assert np.abs(trajectory.at(grid, 1)).max() < 0.99 * peak
@@ -393,7 +393,9 @@ def test_torques_and_distances_are_proved_at_instants_that_no_grid_has(panda):
     C[0] = middle - (trajectory.at(np.array([0.0]))[0] - C[0])
     trajectory = replace(trajectory, C=C)
     clearance = build_clearance(panda)
-    limits = replace(build_limits(panda, Bounds(acceleration=np.full(7, 50.0))), clearance=0.0)
+    limits = replace(
+        build_limits(panda, TrajectoryLimits(acceleration=np.full(7, 50.0))), clearance=0.0
+    )
     found = certify_trajectory(trajectory, limits, nominal, clearance, panda.joint_names, 0.3)
     times = np.random.default_rng(6).uniform(0.0, 10.0, 400)
     q, dq, ddq = (trajectory.at(times, order) for order in range(3))
@@ -413,12 +415,14 @@ def test_torques_and_distances_are_proved_at_instants_that_no_grid_has(panda):
 
 def test_limits_come_from_the_file_or_from_what_is_given():
     robot = limited(arm(2))
-    limits = build_limits(robot, Bounds(acceleration=np.array([3.0, 4.0]), margin=0.5, share=0.5))
+    limits = build_limits(
+        robot, TrajectoryLimits(acceleration=np.array([3.0, 4.0]), margin=0.5, share=0.5)
+    )
     np.testing.assert_allclose(limits.upper, 1.0)
     np.testing.assert_allclose(limits.speed, 1.0)
     np.testing.assert_allclose(limits.torque, 30.0)
     np.testing.assert_allclose(limits.acceleration, [3.0, 4.0])
-    endless = build_limits(arm(2), Bounds(acceleration=np.full(2, 3.0)))
+    endless = build_limits(arm(2), TrajectoryLimits(acceleration=np.full(2, 3.0)))
     np.testing.assert_allclose(endless.upper - endless.lower, 2.0 * np.pi)
 
 
@@ -433,7 +437,7 @@ def test_limits_come_from_the_file_or_from_what_is_given():
 )
 def test_robots_without_what_is_needed_are_refused(change, message):
     with pytest.raises(InputError, match=message):
-        build_limits(limited(arm(2), **change), Bounds())
+        build_limits(limited(arm(2), **change), TrajectoryLimits())
 
 
 def test_a_load_is_added_to_the_last_link():
@@ -683,7 +687,7 @@ def test_wheels_rest_on_the_floor_and_flat_links_are_told(tmp_path, name, height
     )
     robot, warnings = load_robot(path), []
     try:
-        choose_surroundings(robot, Bounds(collision=False, floor=height), (), warnings)
+        choose_surroundings(robot, TrajectoryLimits(collision=False, floor=height), (), warnings)
     except InputError as error:
         warnings.append(str(error))
     assert len(warnings) == 1
@@ -1291,4 +1295,4 @@ def test_designed_trajectories_are_simulated_and_damaged_files_refused(tmp_path)
 
 def test_the_front_door_has_it():
     assert di.excite is excite
-    assert isinstance(build_limits(ROBOT, Bounds()), Limits)
+    assert isinstance(build_limits(ROBOT, TrajectoryLimits()), Limits)

@@ -47,7 +47,7 @@ from dynident.friction.kernel import (
     find_law_address,
 )
 from dynident.friction.memoryless import OFFSET, VISCOUS
-from dynident.friction.model import Element, FrictionModel, Linear, Shape, Signals
+from dynident.friction.model import DriveSignals, Element, FrictionModel, LinearTerm, ShapeTerm
 from dynident.friction.models import FRICTIONS
 from dynident.friction.names import build_friction
 from dynident.methods import ESTIMATORS
@@ -84,7 +84,7 @@ CURVES = {
 def test_columns_of_the_linear_models_are_their_formulas(name):
     model, curves = FRICTIONS[name], CURVES[name]
     assert [each.symbol for each in model.parameters] == list(curves)
-    columns = model.columns(Signals(np.zeros(7), SPEEDS), np.zeros(0))
+    columns = model.columns(DriveSignals(np.zeros(7), SPEEDS), np.zeros(0))
     for column, curve in zip(columns.T, curves.values(), strict=True):
         np.testing.assert_array_equal(column, curve(SPEEDS))
 
@@ -93,10 +93,10 @@ def test_columns_of_the_linear_models_are_their_formulas(name):
 def test_smooth_columns_tend_to_the_exact_ones_beside_standstill(name):
     model, moving = FRICTIONS[name], SPEEDS[SPEEDS != 0.0]
     still = np.zeros(len(moving))
-    exact = model.columns(Signals(still, moving), np.zeros(0))
-    smooth = model.columns(Signals(still, moving, 1e-3), np.zeros(0))
+    exact = model.columns(DriveSignals(still, moving), np.zeros(0))
+    smooth = model.columns(DriveSignals(still, moving, 1e-3), np.zeros(0))
     np.testing.assert_allclose(smooth, exact, atol=1e-12)
-    wide = model.columns(Signals(still, moving, 1.0), np.zeros(0))
+    wide = model.columns(DriveSignals(still, moving, 1.0), np.zeros(0))
     assert np.array_equal(wide, exact) == (name in ("none", "viscous", "viscous-offset"))
 
 
@@ -179,7 +179,7 @@ def test_columns_of_the_laws_are_their_formulas(name):
     model = FRICTIONS[name]
     shape = np.array(model.start) * 1.3 + 0.1
     load, warmth = np.linspace(-20.0, 30.0, 7), np.linspace(10.0, 60.0, 7)
-    found = model.columns(Signals(POSITIONS, SPEEDS, None, load, warmth), shape)[:, model.rows]
+    found = model.columns(DriveSignals(POSITIONS, SPEEDS, None, load, warmth), shape)[:, model.rows]
     expected = FORMULAS[name](SPEEDS, load, warmth, shape)
     np.testing.assert_allclose(found, np.transpose(expected), rtol=1e-12, atol=1e-15)
 
@@ -248,8 +248,8 @@ def test_derivatives_of_a_law_are_those_of_its_values(name, part):
 def test_a_law_needs_no_file_of_its_own():
     namespace = {}
     exec("def cube(at, shape, z, out):\n    out[0, 0] = at.speed**3\n", namespace)
-    model = FrictionModel((Linear("f3", "", positive=True),), law=namespace["cube"])
-    columns = model.columns(Signals(np.zeros(7), SPEEDS), np.zeros(0))
+    model = FrictionModel((LinearTerm("f3", "", positive=True),), law=namespace["cube"])
+    columns = model.columns(DriveSignals(np.zeros(7), SPEEDS), np.zeros(0))
     np.testing.assert_allclose(columns[:, 0], SPEEDS**3)
 
 
@@ -258,7 +258,7 @@ def test_a_law_needs_no_file_of_its_own():
 
 WRONG = {
     "a parameter twice": ({"parameters": (VISCOUS, VISCOUS)}, "fv, fv are not all different"),
-    "a row without a law": ({"parameters": (Linear("f", "", positive=True),)}, "a law is for"),
+    "a row without a law": ({"parameters": (LinearTerm("f", "", positive=True),)}, "a law is for"),
     "a law without a row": ({"parameters": (VISCOUS,), "law": STRIBECK.law}, "a law is for"),
     "a state without a step": ({"state": (0.0,)}, "states need a step and the energy"),
     "a state without energy": (
@@ -269,7 +269,10 @@ WRONG = {
         {"parameters": (VISCOUS,), "shape": STRIBECK.shape},
         "shapes and states are for a law",
     ),
-    "a start beyond": ({"shape": (Shape("vs", "", 0.0, 1.0, 2.0),)}, "vs starts beyond its bounds"),
+    "a start beyond": (
+        {"shape": (ShapeTerm("vs", "", 0.0, 1.0, 2.0),)},
+        "vs starts beyond its bounds",
+    ),
     "an unknown signal": ({"needs": ("humidity",)}, "signal 'humidity' is not known"),
 }
 
@@ -347,7 +350,7 @@ def test_the_regressor_gives_the_torque_and_its_slope_by_the_shape(name, robot, 
 
 def test_signals_of_one_length_are_needed():
     # the kernels take the length from the speed: they would read beyond the others' end
-    cut = Signals(np.zeros(10), np.zeros(20))
+    cut = DriveSignals(np.zeros(10), np.zeros(20))
     with pytest.raises(ValueError, match=r"signals of one length .* not of \[10, 20\]"):
         FRICTIONS["dahl"].follow(cut, 100.0, np.array(FRICTIONS["dahl"].start))
 
@@ -512,7 +515,7 @@ def test_bristles_follow_dahls_hysteresis_loop():
     delta, reach, rate = 0.02, 0.05, 1000.0
     t = np.arange(4000) / rate
     q, dq = reach * np.sin(2.0 * np.pi * t), reach * 2.0 * np.pi * np.cos(2.0 * np.pi * t)
-    trace = DAHL.follow(Signals(q, dq), rate, np.array([delta]))
+    trace = DAHL.follow(DriveSignals(q, dq), rate, np.array([delta]))
     later = q + 0.5 * dq / rate  # states are those in the middle of the period
     expected, w0, q0, direction = [], 0.0, 0.0, 1.0
     for position, speed in zip(later, dq, strict=True):
@@ -530,7 +533,7 @@ def test_a_spectrum_is_the_sum_of_its_bristles():
     """Each of its columns and states is that of ``dahl`` with this bend."""
     rate, rng = 1000.0, np.random.default_rng(3)
     dq = np.cumsum(rng.normal(size=3000)) / 30.0
-    signals = Signals(np.cumsum(dq) / rate, dq)
+    signals = DriveSignals(np.cumsum(dq) / rate, dq)
     model = FRICTIONS["dahl-spectrum"]
     trace = model.follow(signals, rate, np.zeros(0))
     columns = model.columns(replace(signals, trace=trace), np.zeros(0))[:, 1:-1]
@@ -555,7 +558,7 @@ def test_a_spectrum_is_the_sum_of_its_bristles():
 def test_bristles_settle_on_the_stribeck_curve(v):
     shape = np.array([0.02, 0.4, 0.3])
     delta, rise, vs = shape
-    signals = Signals(v * np.arange(20000) / 500.0, np.full(20000, v))
+    signals = DriveSignals(v * np.arange(20000) / 500.0, np.full(20000, v))
     trace = LUGRE.follow(signals, 500.0, shape)
     columns = LUGRE.columns(replace(signals, trace=trace), shape)
     linear = np.array([2.0, 150.0, 2.0, 0.5])
@@ -603,7 +606,9 @@ def test_what_a_spring_stores_comes_back():
     t = np.arange(2000) / 1000.0
     q = 0.3 * np.sin(2.0 * np.pi * t)
     speed = np.append(np.diff(q), 0.0) * 1000.0
-    found = balance_energies(SPRING, np.array([8.0]), Signals(q, speed), 1000.0, np.array([0.1]))
+    found = balance_energies(
+        SPRING, np.array([8.0]), DriveSignals(q, speed), 1000.0, np.array([0.1])
+    )
     assert np.abs(found.supplied).sum() > 1.0
     np.testing.assert_allclose(found.dissipated, 0.0, atol=1e-12)
     np.testing.assert_allclose(found.supplied.sum(), 0.0, atol=1e-2)

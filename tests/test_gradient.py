@@ -11,23 +11,23 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import InputError
 from dynident.estimators.covariance import ErrorBars
 from dynident.regression.problem import Problem
-from dynident.search.gradient import CLOSE, Descent, count_iterations, descend_by_gradient
-from dynident.search.ranges import Region, Task, build_search_task
+from dynident.search.gradient import CLOSE, GradientDescent, count_iterations, descend_by_gradient
+from dynident.search.ranges import RangeProblem, SearchRegion, build_search_task
 
 
-def make_task(n: int = 2, **region: object) -> Task:
+def make_task(n: int = 2, **region: object) -> RangeProblem:
     robot = toy.arm(n)
     recording, _ = toy.log(robot, noise=0.5)
     problem = Problem(robot, toy.on_its_motion(recording))
     return build_search_task(
-        problem, Region(**region), Knowledge(consistency="none", prior="none"), ErrorBars()
+        problem, SearchRegion(**region), Knowledge(consistency="none", prior="none"), ErrorBars()
     )
 
 
 @pytest.mark.parametrize("rate", [0.5, 1.0])
 def test_errors_shrink_along_each_eigenvector_as_the_formula_says(rate):
     task = make_task()
-    found = descend_by_gradient(task, Descent(rate, 200))
+    found = descend_by_gradient(task, GradientDescent(rate, 200))
     width = task.high - task.low
     values, vectors = np.linalg.eigh(width[:, None] * task.metric.T @ task.metric * width)
     free = task.given.system.solve()
@@ -40,18 +40,18 @@ def test_errors_shrink_along_each_eigenvector_as_the_formula_says(rate):
 
 def test_it_converges_after_as_many_iterations_as_are_foretold():
     task = make_task()
-    found = descend_by_gradient(task, Descent())
+    found = descend_by_gradient(task, GradientDescent())
     assert found.words.startswith("converged after")
     least = task.cost(task.given.system.solve()[None])[0]
     assert task.cost(found.beta[None])[0] - least < CLOSE
     width = task.high - task.low
     _, s, vt = np.linalg.svd(task.given.system.A * width)
     start = vt @ ((task.begin - task.given.system.solve()) / width)
-    foretold = count_iterations(s, start, Descent())
+    foretold = count_iterations(s, start, GradientDescent())
     assert found.iterations == pytest.approx(foretold, rel=0.1)
     # the condition number decides
     assert 2.0 < found.iterations / found.condition < 20.0
-    assert found.iterations > 1.7 * descend_by_gradient(task, Descent(1.9)).iterations
+    assert found.iterations > 1.7 * descend_by_gradient(task, GradientDescent(1.9)).iterations
 
 
 @pytest.mark.long
@@ -61,7 +61,7 @@ def test_ranges_hold_at_every_step():
     k = int(np.argmax(np.abs(inside)))
     name = given.problem.base.names[k]
     task = make_task(ranges={name: (0.1 * inside[k], 0.5 * inside[k])})
-    found = descend_by_gradient(task, Descent())
+    found = descend_by_gradient(task, GradientDescent())
     assert found.beta[k] == pytest.approx(0.5 * inside[k], rel=1e-12)
     assert task.distance(found.beta) < 0.02
 

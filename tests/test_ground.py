@@ -12,7 +12,7 @@ from floating import Made, solo
 
 import dynident as di
 from dynident.core.arrays import Array
-from dynident.core.series import Ground
+from dynident.core.series import GroundSeries
 from dynident.dynamics.contacts import follow_contact
 from dynident.fit.ground import find_ground_support
 from dynident.plots.ground import chart_contact_forces, chart_footholds, chart_stances
@@ -42,7 +42,7 @@ def problem_of(recording: Recording) -> Problem:
     return Problem(made().robot, samples, "viscous")
 
 
-def seen(recording: Recording, theta: Array | None = None) -> Ground:
+def seen(recording: Recording, theta: Array | None = None) -> GroundSeries:
     problem = problem_of(recording)
     own = made().theta if theta is None else theta
     found = find_ground_support(problem.idim, own, problem.samples[0], LOWPASS, 400)

@@ -33,9 +33,9 @@ from dynident.live.board import KEPT, Board
 from dynident.live.mcap import McapFile
 from dynident.live.messages import (
     Equation,
+    EstimateRow,
     Noticed,
-    Row,
-    Signals,
+    SampleSignals,
     build_schemas,
     describe_message,
     split_into_topics,
@@ -52,8 +52,8 @@ ARM = base_parameters(build_idim(toy.arm(2)))
 EQUATIONS = (Equation("shoulder", "Nm"), Equation("</script>", "N"))
 
 
-def signals(at: float, mass: float | None = None, tested: bool = True) -> Signals:
-    return Signals(
+def signals(at: float, mass: float | None = None, tested: bool = True) -> SampleSignals:
+    return SampleSignals(
         at,
         EQUATIONS,
         np.array([np.sin(at), 2.0]),
@@ -64,9 +64,9 @@ def signals(at: float, mass: float | None = None, tested: bool = True) -> Signal
     )
 
 
-def row(at: float, std: float = 0.5) -> Row:
+def row(at: float, std: float = 0.5) -> EstimateRow:
     none = np.zeros(ARM.count)
-    return Row(at, 100, none, np.full(ARM.count, std), None, None, ARM)
+    return EstimateRow(at, 100, none, np.full(ARM.count, std), None, None, ARM)
 
 
 def noticed(at: float) -> Noticed:
@@ -197,7 +197,7 @@ def test_an_mcap_file_grows_and_is_whole_where_bad_input_ends_it(desk, capsys):
         def write(message):
             nonlocal taken
             file.write(message)
-            taken += isinstance(message, Signals)
+            taken += isinstance(message, SampleSignals)
             sizes.append(os.path.getsize("grows.mcap"))
 
         track_log(setting, None, write, signals=True, stopped=lambda: taken >= 200)

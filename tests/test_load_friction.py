@@ -16,7 +16,7 @@ from dynident.core.errors import InputError, RolloutError
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.inverse import evaluate_inverse_dynamics
 from dynident.estimators.closed_loop import Simulation
-from dynident.friction.model import Element, FrictionModel, Linear
+from dynident.friction.model import Element, FrictionModel, LinearTerm
 from dynident.friction.models import FRICTIONS
 from dynident.methods.options import estimate
 from dynident.recording.prepare import prepare
@@ -95,7 +95,7 @@ def test_drives_of_their_own_stand_beside_the_model():
     loop, theta = under("tree", "load", fl=0.2)
     n = loop.idim.robot.n
     plain = build_idim(loop.idim.robot, "coulomb-viscous")
-    share = FrictionModel((Linear("fl", "", True),), (), FRICTIONS["load"].law, needs=("load",))
+    share = FrictionModel((LinearTerm("fl", "", True),), (), FRICTIONS["load"].law, needs=("load",))
     elements = tuple(Element(j, share, (0.2,)) for j in range(n))
     kept = [loop.idim.names.index(name) for name in plain.names]
     other = rollout(replace(loop, idim=plain, elements=elements), theta[kept])

@@ -13,7 +13,7 @@ from linkages import EACH, load_linkage
 import dynident as di
 from dynident.control.controller import pd
 from dynident.control.reference import Reference
-from dynident.dynamics.whole import Model
+from dynident.dynamics.whole import WholeModel
 
 SHARE, RATE = 0.15, 200.0
 
@@ -32,10 +32,12 @@ def test_drives_bear_what_bodies_ask_of_them(robot):
     _, (q, dq, ddq) = plan_motion(robot, 0.5, RATE, 1)
     idim, bare = di.build_idim(robot, "load"), di.build_idim(robot, "coulomb-viscous")
     rigid = di.build_idim(robot, "none")
-    load = Model(rigid, rigid.nominal).inverse_dynamics(q, dq, ddq)  # Pinocchio's, see test_loops
+    load = WholeModel(rigid, rigid.nominal).inverse_dynamics(
+        q, dq, ddq
+    )  # Pinocchio's, see test_loops
     assert not load[:, robot.passive].any()
-    plain = Model(bare, fill(bare)).inverse_dynamics(q, dq, ddq)
-    found = Model(idim, fill(idim)).inverse_dynamics(q, dq, ddq)
+    plain = WholeModel(bare, fill(bare)).inverse_dynamics(q, dq, ddq)
+    found = WholeModel(idim, fill(idim)).inverse_dynamics(q, dq, ddq)
     np.testing.assert_allclose(
         found, plain + SHARE * np.abs(load) * np.sign(dq), atol=1e-11 * np.abs(found).max()
     )

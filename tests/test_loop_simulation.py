@@ -20,7 +20,7 @@ import dynident as di
 from dynident.control.controller import pd, pid
 from dynident.control.reference import Reference
 from dynident.core.errors import InputError, RolloutError
-from dynident.dynamics.whole import Model
+from dynident.dynamics.whole import WholeModel
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
 from dynident.export.controller import ControllerModel
 from dynident.robot.closure import Closure
@@ -151,7 +151,7 @@ def test_compensated_chains_follow_their_targets(tmp_path):
 def test_torques_from_outside_and_elements_work_through_the_loops(tmp_path):
     """What acts on a passive joint is what drives feel of it: as much as drives that act so."""
     loop, theta = build_loop("five_bar.xml", tmp_path)
-    closure, model = Closure(loop.idim.robot), Model(loop.idim, theta)
+    closure, model = Closure(loop.idim.robot), WholeModel(loop.idim, theta)
     push = np.zeros((loop.samples, 4))
     push[:, 1] = 0.7
     motion = di.rollout(replace(loop, external=push), theta)
@@ -190,7 +190,7 @@ def test_what_is_not_simulated_on_chains_is_refused(tmp_path):
 
 def test_a_controllers_model_of_a_chain_is_the_model(tmp_path):
     loop, theta = build_loop("five_bar.xml", tmp_path)
-    model, closure = Model(loop.idim, theta), Closure(loop.idim.robot)
+    model, closure = WholeModel(loop.idim, theta), Closure(loop.idim.robot)
     one, rng = ControllerModel(model), np.random.default_rng(0)
     for q in closure.draw(6, rng):
         dq, other = rng.normal(size=(2, 4))

@@ -11,7 +11,7 @@ import dynident as di
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com
 from dynident.dynamics.base import base_parameters
-from dynident.online.tracker import Known, Tracker
+from dynident.online.tracker import PriorKnowledge, Tracker
 
 RATE, NOISE = 200.0, 0.02
 
@@ -66,7 +66,7 @@ def test_a_load_on_a_link_of_the_chain_is_noticed(tmp_path):
     robot = load_linkage("palletiser.xml", tmp_path)
     idim, theta, _, told, tau = make_stream(robot, 8.0, load=1.5)
     base = base_parameters(idim)
-    start = Known(base.matrix @ theta, np.diag(np.full(base.count, 1e-8)))
+    start = PriorKnowledge(base.matrix @ theta, np.diag(np.full(base.count, 1e-8)))
     tracker = Tracker(base, np.full(robot.n, NOISE), RATE, start=start, link="fore")
     events = [
         event for sample in zip(*told, tau, strict=True) if (event := tracker.update(*sample))

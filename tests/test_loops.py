@@ -16,7 +16,7 @@ from dynident.control.reference import Reference
 from dynident.core.errors import InputError
 from dynident.dynamics.base import base_parameters, draw_random_states
 from dynident.dynamics.plain import make_base, put_base
-from dynident.dynamics.whole import Model
+from dynident.dynamics.whole import WholeModel
 from dynident.robot.closure import Closure
 from dynident.robot.load import load_robot
 from dynident.robot.spec import LoopSpec, RobotSpec
@@ -124,7 +124,7 @@ def test_where_a_chain_ends_is_refused_with_time_and_place(tmp_path):
 
 def test_dynamics_are_pinocchios_constrained_ones(robot):
     idim = di.build_idim(robot, "none")
-    model, (q, dq, ddq) = Model(idim, idim.nominal), draw_states(robot)
+    model, (q, dq, ddq) = WholeModel(idim, idim.nominal), draw_states(robot)
     tau = model.inverse_dynamics(q, dq, ddq)
     assert not tau[:, robot.passive].any()
     np.testing.assert_allclose(idim.regressor(q, dq, ddq) @ idim.nominal, tau, atol=1e-12)
@@ -167,7 +167,7 @@ def test_friction_of_passive_joints_acts_on_drives(palletiser):
 def test_energy_is_what_the_drives_give(palletiser):
     """Mass matrices, gravity and equations of motion agree: ``d/dt (dq^T M dq / 2) = ...``."""
     idim = di.build_idim(palletiser, "none")
-    model = Model(idim, idim.nominal)
+    model = WholeModel(idim, idim.nominal)
     t, (q, dq, ddq) = plan_motion(palletiser, 0.5, 1000.0, 5)
     kinetic = 0.5 * np.einsum("ti,tij,tj->t", dq, model.mass_matrix(q), dq)
     power = np.sum((model.inverse_dynamics(q, dq, ddq) - model.gravity(q)) * dq, axis=1)

@@ -16,7 +16,7 @@ from dynident.methods.options import estimate as estimate_by_name
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
 from dynident.regression.statistics import compute_residuals
-from dynident.smoothing.ml import Errors, Likelihood, Noise, ml
+from dynident.smoothing.ml import Noise, RowErrors, RowLikelihood, ml
 from dynident.smoothing.propagation import (
     Levels,
     Propagation,
@@ -148,8 +148,8 @@ def test_scores_of_the_truth_have_no_mean_where_those_of_least_squares_have():
         problem, truth = noisy(robot, seed, encoder=1e-3)
         taps = problem.samples[0].filters[0].taps
         levels = (Levels(np.full(2, 1e-3)),)
-        errors = Errors(Propagation(problem, levels), truth)
-        here = Likelihood(errors, np.full(2, TORQUE * np.linalg.norm(taps)))
+        errors = RowErrors(Propagation(problem, levels), truth)
+        here = RowLikelihood(errors, np.full(2, TORQUE * np.linalg.norm(taps)))
         ours.append(here.inverse @ here.slope)
         system = problem.factors.weighted(here.spread)
         theirs.append(here.inverse @ (system.A.T @ (system.b - system.A @ truth)))

@@ -23,7 +23,7 @@ from dynident.core.inertia import (
     to_pseudo_inertia,
     transform_body,
 )
-from dynident.loads.load import Rest, discount_model_covariance, to_central_inertia
+from dynident.loads.load import TorqueRemainder, discount_model_covariance, to_central_inertia
 from dynident.loads.load import fit_load_columns as estimated
 from dynident.loads.payload import to_abc_angles
 
@@ -73,7 +73,7 @@ def test_weights_of_an_estimated_covariance_do_not_go_where_it_errs():
             r = A @ (root @ rng.normal(size=p)) + rng.normal(size=p)
             model, noise = A @ C @ A.T, np.eye(p)
             V = (discount_model_covariance(A, C) if name == "doubted" else model) + noise
-            fit = estimated(Rest(A, r, V, noise, model), columns, np.full(4, np.inf))
+            fit = estimated(TorqueRemainder(A, r, V, noise, model), columns, np.full(4, np.inf))
             z.append(fit.x / np.sqrt(np.diag(fit.covariance)))
         found[name] = np.sqrt(np.mean(np.square(z)))
     assert found["doubted"] == pytest.approx(1.0, abs=0.15)

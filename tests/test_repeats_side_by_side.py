@@ -22,7 +22,7 @@ from test_search import rubbing
 import dynident as di
 from dynident.conic.cones import Definite
 from dynident.consistency.constraints import LinkMass
-from dynident.consistency.draws import CHAINS, Normal, Region, draw_by_hit_and_run
+from dynident.consistency.draws import CHAINS, ConeRegion, Normal, draw_by_hit_and_run
 from dynident.core import side_by_side
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.progress import ignore_progress
@@ -59,7 +59,7 @@ def draw_chains(engine: Engine) -> np.ndarray:
     basis = np.zeros((3, 2, 2))
     basis[0, 0, 0] = basis[1, 1, 1] = basis[2, 0, 1] = basis[2, 1, 0] = 1.0
     normal = Normal(np.array([1.2, 0.8, 0.1]), np.eye(3), np.array([-1.0, -0.7, 0.2]))
-    region = Region.of([Definite("J", basis, np.zeros((2, 2)))], normal)
+    region = ConeRegion.of([Definite("J", basis, np.zeros((2, 2)))], normal)
     found, _ = draw_by_hit_and_run(
         region, normal.mean, 2 * CHAINS + 10, np.random.default_rng(0), engine
     )

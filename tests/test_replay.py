@@ -21,11 +21,11 @@ from robots import EXAMPLES, pin_model, pin_q, states, urdf
 from dynident.core.arrays import Array
 from dynident.excitation.certificate import certify_trajectory
 from dynident.excitation.clearance import build_clearance
-from dynident.excitation.design import Design, Task
+from dynident.excitation.design import Design, DesignTask
 from dynident.excitation.excite import Excitation, excite
 from dynident.excitation.limits import build_limits
 from dynident.excitation.obstacles import OBSTACLES, Obstacle
-from dynident.excitation.options import Bounds, Shape
+from dynident.excitation.options import TrajectoryLimits, TrajectoryShape
 from dynident.excitation.trajectories import Trajectory, fourier
 from dynident.experiments.replay import MOST_FRAMES, choose_frame_times, render_replay_page
 from dynident.robot.load import load_robot
@@ -63,13 +63,13 @@ def excitation(
     rng = np.random.default_rng(3)
     C = 0.3 * rng.normal(size=(family.count, robot.n)) * family.scale[:, None]
     trajectory = Trajectory(family, C)
-    limits = build_limits(robot, Bounds(acceleration=np.full(robot.n, 20.0)))
+    limits = build_limits(robot, TrajectoryLimits(acceleration=np.full(robot.n, 20.0)))
     clearance = build_clearance(robot, obstacles) if watched else None
     certificate = certify_trajectory(trajectory, limits, None, clearance, robot.joint_names, 0.5)
-    task = Task(None, family, limits, None, clearance, "d", None)
+    task = DesignTask(None, family, limits, None, clearance, "d", None)
     design = Design(task, trajectory, 0.0, certificate, (), "")
     around = tuple(obstacles)
-    return Excitation(robot, design, None, Shape(), 1, 1000.0, obstacles=around)
+    return Excitation(robot, design, None, TrajectoryShape(), 1, 1000.0, obstacles=around)
 
 
 @cache

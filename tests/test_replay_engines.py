@@ -24,9 +24,9 @@ from dynident.control.reference import Reference, average_held_signals, fourier
 from dynident.core.errors import InputError, RolloutError
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
-from dynident.dynamics.whole import Model
+from dynident.dynamics.whole import WholeModel
 from dynident.engines import ENGINES
-from dynident.engines.drive import Drive, EngineMotion, build_drive
+from dynident.engines.drive import EngineDrive, EngineMotion, build_drive
 from dynident.excitation.prediction import join_nominal_parameters
 from dynident.export.resistance import make_resistance
 from dynident.friction.elements import spring
@@ -48,7 +48,7 @@ def engine(name: str):
     return ENGINES[name]
 
 
-def simulated(run_in, model: Model, loop: Loop) -> EngineMotion:
+def simulated(run_in, model: WholeModel, loop: Loop) -> EngineMotion:
     return run_in(model, build_drive(loop), model)
 
 
@@ -58,7 +58,7 @@ def test_engines_have_the_parts_of_a_servo_but_its_integral(name, tmp_path):
     _, loop, theta = twin(tmp_path, 1.0, width=WIDTH)
     law = servo(KP, 2.0, deadband=0.02, punch=0.5, speed_limit=1.5, delay=DELAY)
     loop, plain = replace(loop, controller=law), replace(loop, controller=servo(KP, 2.0))
-    there, ours = simulated(engine(name), Model(loop.idim, theta), loop), rollout(loop, theta)
+    there, ours = simulated(engine(name), WholeModel(loop.idim, theta), loop), rollout(loop, theta)
     # of first order, at steps of a quarter of a millisecond
     assert rms(there.q - ours.q) < 1e-3
     assert rms(rollout(plain, theta).q - ours.q) > 2e-2
@@ -73,7 +73,7 @@ def test_engines_move_as_we_do(name, limit, tmp_path):
     loop = replace(loop, controller=replace(loop.controller, limit=np.full(3, limit)))
     ours = rollout(loop, theta)
     assert (np.max(np.abs(ours.tau)) > 12.0) == np.isinf(limit)
-    there = simulated(engine(name), Model(loop.idim, theta), loop)
+    there = simulated(engine(name), WholeModel(loop.idim, theta), loop)
     assert there.q.shape == ours.q.shape
     moved = rms(ours.q - ours.q[0])
     assert rms(there.q - ours.q) < 5e-3 * moved
@@ -83,14 +83,14 @@ def test_engines_move_as_we_do(name, limit, tmp_path):
     )  # fmt: skip
     without = theta.copy()
     without[loop.idim.inertial :: 4] = 0.05  # other rotors: the bound is not that wide
-    other = simulated(engine(name), Model(loop.idim, without), loop)
+    other = simulated(engine(name), WholeModel(loop.idim, without), loop)
     assert rms(other.q - ours.q) > 1e-2 * moved
 
 
 def test_friction_loss_of_mujocos_own_softness_is_another_friction(tmp_path):
     _, loop, theta = twin(tmp_path, 1.0, width=WIDTH)
     ours = rollout(loop, theta)
-    there = simulated(engine("mujoco"), Model(loop.idim, theta), loop)
+    there = simulated(engine("mujoco"), WholeModel(loop.idim, theta), loop)
     ((words, plain),) = there.otherwise
     assert "MuJoCo's own softness" in words
     assert rms(plain - ours.q) > 3.0 * rms(there.q - ours.q)
@@ -123,7 +123,7 @@ def test_what_was_held_stays_held_and_meshes_may_be_missing(name, tmp_path):
     loop = Loop(idim, pd((60.0, 40.0), (2.0, 1.5)), Reference(RATE, q, still, still), "sdirk2", 1,
                 WIDTH[:2], q0=q[0], dq0=np.zeros(2), held=True)  # fmt: skip
     ours = rollout(loop, theta)
-    there = simulated(engine(name), Model(idim, theta), loop)
+    there = simulated(engine(name), WholeModel(idim, theta), loop)
     assert rms(there.q - ours.q) < 5e-3 * rms(ours.q - ours.q[0])
 
 
@@ -137,7 +137,7 @@ def test_motors_of_coupled_drives_are_tendons_of_mujoco(tmp_path):
     drives = np.array([values[p.symbol] for p in idim.drives])
     full = idim.join(theta[: idim.inertial].reshape(-1, 10), drives)
     ours = rollout(replace(loop, idim=idim), full)
-    there = {name: simulated(engine(name), Model(idim, full), loop) for name in ENGINES}
+    there = {name: simulated(engine(name), WholeModel(idim, full), loop) for name in ENGINES}
     assert rms(there["mujoco"].q - ours.q) < 5e-3 * rms(ours.q - ours.q[0])
     assert "which has no place for it: fvm3, fcm3" in there["pinocchio"].notes[0]
     assert rms(there["pinocchio"].q - ours.q) > 3.0 * rms(there["mujoco"].q - ours.q)
@@ -146,7 +146,7 @@ def test_motors_of_coupled_drives_are_tendons_of_mujoco(tmp_path):
 def test_pinocchios_steps_are_of_first_order(tmp_path, monkeypatch):
     _, loop, theta = twin(tmp_path, 1.0, width=WIDTH)
     fine = rollout(replace(loop, substeps=16), theta).q
-    model = Model(loop.idim, theta)
+    model = WholeModel(loop.idim, theta)
     errors = []
     for step in (1e-3, 5e-4, 2.5e-4):
         monkeypatch.setattr("dynident.engines.drive.LONGEST_STEP", step)
@@ -177,7 +177,7 @@ def test_what_an_engine_lacks_shows_in_its_motion_and_a_plugin_gives_it(name, tm
     drives = np.column_stack([DRIVES, [0.0, 6.0, 0.0]]).ravel()
     full = idim.join(theta[: idim.inertial].reshape(-1, 10), drives)
     ours = rollout(replace(loop, idim=idim), full)
-    there = simulated(engine(name), Model(idim, full), loop)
+    there = simulated(engine(name), WholeModel(idim, full), loop)
     assert "which has no place for it: fs2" in there.notes[0]
     (plugged,) = (q for words, q in there.otherwise if "plugin" in words)
     assert rms(plugged - ours.q) < 5e-3 * rms(ours.q - ours.q[0])
@@ -218,9 +218,9 @@ def test_laws_that_other_engines_do_not_have_are_refused(tmp_path):
 def test_a_motion_that_runs_away_is_an_error(name, tmp_path):
     _, loop, theta = twin(tmp_path, 1.0, width=WIDTH)
     away = replace(loop.controller, gain=-np.ones(3))
-    drive: Drive = build_drive(replace(loop, controller=away))
+    drive: EngineDrive = build_drive(replace(loop, controller=away))
     with pytest.raises(RolloutError, match="diverges at t ="):
-        engine(name)(Model(loop.idim, theta), drive, Model(loop.idim, theta))
+        engine(name)(WholeModel(loop.idim, theta), drive, WholeModel(loop.idim, theta))
 
 
 def test_biases_of_encoders_reach_the_law(tmp_path):

@@ -17,7 +17,7 @@ import toy
 from dynident.api import identify
 from dynident.consistency.constraints import Bounds, LinkMass, TotalMass
 from dynident.consistency.nearest import nearest_consistent
-from dynident.core.series import Series
+from dynident.core.series import TorqueSeries
 from dynident.core.templates import keep_compiled_templates
 from dynident.core.words import LONGEST_NAME, format_number, format_percent, shorten_line
 from dynident.export.repair import format_repair, measure_com_shift, serialise_repair
@@ -341,7 +341,9 @@ def test_extremes_are_those_of_each_stretch():
 def test_figure_of_a_log_without_nominal_torques():
     signal = np.ones((50, 1))
     parts = {"gravity": signal}
-    series = Series("x", np.arange(50) * 0.1, signal, signal, None, parts, signal, 0.0 * signal)
+    series = TorqueSeries(
+        "x", np.arange(50) * 0.1, signal, signal, None, parts, signal, 0.0 * signal
+    )
     for kind, unit in (("revolute", "Nm"), ("prismatic", "N")):
         robot = result().robot
         joint = replace(robot.joints[0], kind=kind)

@@ -17,7 +17,7 @@ from dynident.control.controller import pd
 from dynident.core.errors import InputError
 from dynident.core.inertia import find_smallest_eigenvalue, from_com
 from dynident.core.plain import replace_nonfinite, to_json
-from dynident.estimators.estimate import Shape, Track
+from dynident.estimators.estimate import ShapeEstimate, Track
 from dynident.fit.json import SCHEMA, serialise_result
 from dynident.recording.prepare import prepare
 from dynident.recording.read import read_log
@@ -301,7 +301,7 @@ def test_base_consistency_has_nulls_where_links_would_be():
 def test_nonlinear_parameters_and_estimates_over_time_are_told():
     found = result()
     p = found.base.count
-    shape = Shape(("vs1",), np.array([0.1]), np.array([0.01]))
+    shape = ShapeEstimate(("vs1",), np.array([0.1]), np.array([0.01]))
     track = Track(np.arange(3.0), np.tile(found.estimate.beta, (3, 1)), np.ones((3, p)))
     told = serialise_result(
         replace(found, estimate=replace(found.estimate, shape=shape, track=track))

@@ -24,10 +24,10 @@ import dynident as di
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, to_com
 from dynident.dynamics.idim import build_idim
-from dynident.excitation.options import Shape
+from dynident.excitation.options import TrajectoryShape
 from dynident.excitation.trajectories import SCHEMA, Trajectory
 from dynident.recording.read import read_log
-from dynident.study.track import Noticed, Row
+from dynident.study.track import EstimateRow, Noticed
 
 ROS = Path(__file__).parents[1] / "ros"
 sys.path.insert(0, str(ROS))
@@ -131,7 +131,7 @@ def test_limits_are_those_of_the_description():
 
 
 def write_trajectory_file(path, scale=0.3, **changes):
-    shape = Shape(trajectory="fourier", duration=4.0, harmonics=3)
+    shape = TrajectoryShape(trajectory="fourier", duration=4.0, harmonics=3)
     family = shape.family()
     C = scale * np.random.default_rng(3).normal(size=(family.count, 2)) / family.count
     document = {
@@ -223,7 +223,9 @@ def test_readings_are_followed_as_a_log_of_them_is():
     assert following.rate == pytest.approx(RATE)
     log = di.Recording("run", RATE, q, tau)
     expected = di.track(fit, log, every=2.0)
-    assert [type(row) for row in rows] == [Row] * (len(expected.rows) - 1)  # and one at its end
+    assert [type(row) for row in rows] == [EstimateRow] * (
+        len(expected.rows) - 1
+    )  # and one at its end
     for row, other in zip(rows, expected.rows, strict=False):
         np.testing.assert_allclose(row.beta, other.beta, rtol=1e-6, atol=1e-9)
         assert row.time == pytest.approx(other.time)

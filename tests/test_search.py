@@ -19,7 +19,7 @@ from dynident.cli.options import convert_flag_value
 from dynident.consistency.constraints import TotalMass
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import ComputationError, InfeasibleError, InputError
-from dynident.core.kept import Origin, pack_state_file, read_state_file
+from dynident.core.kept import StateOrigin, pack_state_file, read_state_file
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.covariance import ErrorBars
 from dynident.methods.options import estimate, list_all_options
@@ -29,8 +29,8 @@ from dynident.regression.problem import Problem
 from dynident.search import ranges
 from dynident.search.ranges import (
     MEAN_AND_SPREAD,
-    Region,
-    Task,
+    RangeProblem,
+    SearchRegion,
     build_search_task,
     measure_spreads,
 )
@@ -107,7 +107,7 @@ def test_means_and_spreads_are_what_eq_25_says(method):
     rows = problem(2)
     given = {"objective": MEAN_AND_SPREAD, "spread_weight": 2.0, "consistency": "none"}
     found = estimate(rows, method, **given)
-    region = Region(objective=MEAN_AND_SPREAD, spread_weight=2.0)
+    region = SearchRegion(objective=MEAN_AND_SPREAD, spread_weight=2.0)
     known = build_search_task(rows, region, Knowledge(consistency="none"), ErrorBars())
 
     def criterion(beta):
@@ -366,7 +366,7 @@ def test_an_optimum_that_is_not_found_leaves_the_search_its_answer(monkeypatch):
     def fail(task):
         raise ComputationError("no such optimum")
 
-    monkeypatch.setattr(Task, "optimum", property(fail))
+    monkeypatch.setattr(RangeProblem, "optimum", property(fail))
     found = estimate(problem(2), "ga", generations=3, population=20)
     assert problem(2).idim.is_consistent(found.theta)
     assert any("is not known: no such optimum" in words for words in found.warnings)
@@ -405,7 +405,7 @@ def test_the_state_of_another_search_is_refused(tmp_path):
     kept = read_state_file(file, SCHEMA, (), "a search")
     about = {"generator": kept.about["generator"]}
     names = tuple(kept.about["parameters"])
-    origin = Origin(kept.about["robot"], names, kept.about["fingerprint"])
+    origin = StateOrigin(kept.about["robot"], names, kept.about["fingerprint"])
     without = {key: value for key, value in kept.arrays.items() if key != "costs"}
     other = {**kept.arrays, "sets": kept.arrays["sets"][:, :1]}
     edited = {**kept.arrays, "about": np.array(json.dumps(kept.about)), "best": np.zeros(2)}

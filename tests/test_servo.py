@@ -13,7 +13,7 @@ from test_encoder import BIAS, DELAY, KD, KP, twin
 import dynident as di
 from dynident.control.controller import Controller, pd, pid, servo
 from dynident.control.reference import Reference
-from dynident.dynamics.whole import Model
+from dynident.dynamics.whole import WholeModel
 from dynident.export.mjcf import render_identified_mjcf
 from dynident.export.servo import derive_servos
 from dynident.export.terms import sort_joint_terms
@@ -27,7 +27,7 @@ WIDTH = 8.7e-3
 
 def write_model(loop, theta, simulation):
     """What the MJCF of a law makes of a model, and its notes."""
-    offset = sort_joint_terms(Model(loop.idim, theta)).offset
+    offset = sort_joint_terms(WholeModel(loop.idim, theta)).offset
     servos = derive_servos(simulation, offset)
     text, notes = render_identified_mjcf(loop.idim, theta, None, loop.width, servos)
     return mujoco.MjModel.from_xml_string(text.decode()), notes

@@ -23,7 +23,7 @@ import dynident as di
 from dynident.control.controller import pd
 from dynident.core.errors import ComputationError, InputError
 from dynident.dynamics.idim import build_idim
-from dynident.dynamics.whole import Model
+from dynident.dynamics.whole import WholeModel
 from dynident.export.actuators import render_isaac_lab, render_mjlab
 from dynident.export.bam import render_bam
 from dynident.export.end_effector import render_end_effector
@@ -280,7 +280,7 @@ def servos_of(tmp_path):
     """A model, its parameters and the law of its robot, as they would be fitted to positions."""
     _, loop, theta = twin(tmp_path, 1.0)
     simulation = di.Simulation(pd(KP, KD, limit=LIMIT, delay=DELAY), bias=tuple(BIAS))
-    offset = sort_joint_terms(Model(loop.idim, theta)).offset
+    offset = sort_joint_terms(WholeModel(loop.idim, theta)).offset
     return loop.idim, theta, derive_servos(simulation, offset)
 
 

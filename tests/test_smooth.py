@@ -23,8 +23,8 @@ from dynident.smoothing.ml import JointNoise
 from dynident.smoothing.motion import (
     Equations,
     LinearRun,
-    Run,
-    Spreads,
+    MotionRun,
+    SampleSpreads,
     differentiate_torque,
     measure_taken,
 )
@@ -57,8 +57,8 @@ def small_run(rng):
     time = np.sort(rng.uniform(0.0, 1.2, 30))
     q = np.column_stack([np.sin(3.0 * time), np.cos(2.0 * time)])
     late = 1e-3 * rng.normal(size=30)
-    run = Run(slice(0, 30), time, q, Knots.over(time, 0.06), late)
-    spreads = Spreads(np.array([1e-2, 2e-2]), np.array([0.05, 0.1]), 3e-3)
+    run = MotionRun(slice(0, 30), time, q, Knots.over(time, 0.06), late)
+    spreads = SampleSpreads(np.array([1e-2, 2e-2]), np.array([0.05, 0.1]), 3e-3)
     stated = rng.uniform(size=(30, 2)) < 0.8
     told = Equations(
         rng.normal(size=(30, 2, 3)),

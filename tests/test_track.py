@@ -23,7 +23,7 @@ import dynident as di
 from dynident.cli import run
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com
-from dynident.core.kept import Kept, Origin, pack_state_file, read_state_file
+from dynident.core.kept import KeptState, StateOrigin, pack_state_file, read_state_file
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.filters.filters import differentiate_twice, filter_zero_phase
@@ -33,7 +33,7 @@ from dynident.online.online import LEVEL, SCATTER, filter_speed_sign
 from dynident.online.tracker import Tracker
 from dynident.study.fits import read_result
 from dynident.study.study import read_study
-from dynident.study.track import SCHEMA, Row, build_track_setting, track_log
+from dynident.study.track import SCHEMA, EstimateRow, build_track_setting, track_log
 
 RATE = 200.0
 EMPS = EXAMPLES / "emps" / "emps.toml"
@@ -288,7 +288,7 @@ def tracked(path=None, source=None, **options):
 def test_a_log_ends_near_its_batch_answer(desk):
     """As far as filters that differ let it: the torques of both agree."""
     found, follower = tracked()
-    assert all(isinstance(each, Row) for each in found)
+    assert all(isinstance(each, EstimateRow) for each in found)
     assert len(found) == 10
     robot = di.load_robot("arm.toml")
     problem = di.Problem(robot, di.prepare(di.read_log("run.csv", robot), 6.0))
@@ -489,13 +489,15 @@ def test_states_that_do_not_fit_are_refused(desk, capsys, piped):
     assert "run.csv: is an input" in line
 
 
-def spoil(kept: Kept, spoilt: str, content: object) -> bytes:
+def spoil(kept: KeptState, spoilt: str, content: object) -> bytes:
     """A state whose arrays or words are others, with a digest that fits them."""
     own = {"robot", "parameters", "fingerprint", "digest", "schema"}
     about = {key: value for key, value in kept.about.items() if key not in own}
     arrays = dict(kept.arrays)
     (about if spoilt in about else arrays)[spoilt] = content
-    origin = Origin(kept.about["robot"], tuple(kept.about["parameters"]), kept.about["fingerprint"])
+    origin = StateOrigin(
+        kept.about["robot"], tuple(kept.about["parameters"]), kept.about["fingerprint"]
+    )
     return pack_state_file(kept.about["schema"], origin, about, arrays)
 
 

@@ -18,7 +18,7 @@ from dynident.core.inertia import from_com
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.equations import Observed
 from dynident.study.study import read_study
-from dynident.study.track import Follower, build_track_setting, track_log
+from dynident.study.track import LogFollower, build_track_setting, track_log
 
 FORCES = ("fx_", "fy_", "fz_")
 DERIVATIVES = ("dq_", "ddq_", "base_v", "base_w", "base_a", "base_dw")
@@ -42,13 +42,13 @@ def flags(columns, names=FOOT):
     return {f"contact_{name}": half * 1.0 if name == "HR" else on for name in names}
 
 
-def tracked(path: Path, **options) -> tuple[Follower, list]:
+def tracked(path: Path, **options) -> tuple[LogFollower, list]:
     chosen, found = read_study(path), []
     setting = build_track_setting(chosen, chosen.log[0], None)
     return track_log(setting, None, found.append, **options), found
 
 
-def error_percent(follower: Follower) -> float:
+def error_percent(follower: LogFollower) -> float:
     """Of the predicted right-hand sides that the log states, over states of all kinds."""
     base, theta = follower.base, made().theta
     rng = np.random.default_rng(0)
@@ -110,7 +110,7 @@ def test_what_feet_do_unmeasured_is_projected_out(tmp_path, told):
         assert error_percent_of_combinations(follower) < 1.0
 
 
-def error_percent_of_combinations(follower: Follower) -> float:
+def error_percent_of_combinations(follower: LogFollower) -> float:
     """Of what four feet leave of the right-hand sides."""
     from dynident.dynamics.base import draw_random_states
     from dynident.dynamics.equations import reduce_to_observed_rows

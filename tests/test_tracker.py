@@ -18,7 +18,7 @@ from dynident.dynamics.idim import build_idim
 from dynident.online.carried import weigh_load
 from dynident.online.online import unpack_model
 from dynident.online.recursive import Drift, Forgetting
-from dynident.online.tracker import Alarm, Known, Tracker
+from dynident.online.tracker import Alarm, PriorKnowledge, Tracker
 from dynident.robot import load_robot
 
 RATE = 500.0
@@ -189,7 +189,7 @@ def test_a_start_is_what_was_known():
     whole, first = Tracker(base, sigma, RATE), Tracker(base, sigma, RATE)
     fed(whole, samples)
     fed(first, samples, 0, 3000)
-    second = Tracker(base, sigma, RATE, start=Known(first.beta, first.covariance))
+    second = Tracker(base, sigma, RATE, start=PriorKnowledge(first.beta, first.covariance))
     fed(second, samples, 3000)
     np.testing.assert_allclose(second.beta, whole.beta, atol=1e-6 * np.abs(whole.beta).max())
     np.testing.assert_allclose(second.std, whole.std, rtol=1e-6)
@@ -313,7 +313,7 @@ def test_a_load_from_the_first_sample_on_is_told_by_the_start(mass):
     base, sigma, _, _, half, samples = carrying(16.0, mass=mass)
     learnt = Tracker(base, sigma, RATE)
     assert fed(learnt, samples, 0, half) == []
-    known = Known(learnt.beta, np.diag(learnt.std**2))
+    known = PriorKnowledge(learnt.beta, np.diag(learnt.std**2))
     tracker = Tracker(base, sigma, RATE, start=known)
     events = fed(tracker, samples, half)
     assert [event.kind for event in events] == (["load"] if mass else [])
@@ -331,7 +331,7 @@ def test_another_drive_than_that_of_the_start_is_no_load():
     base, sigma, _, _, half, (q, dq, ddq, tau) = carrying(16.0, mass=0.0)
     learnt = Tracker(base, sigma, RATE)
     fed(learnt, (q, dq, ddq, tau), 0, half)
-    tracker = Tracker(base, sigma, RATE, start=Known(learnt.beta, learnt.covariance))
+    tracker = Tracker(base, sigma, RATE, start=PriorKnowledge(learnt.beta, learnt.covariance))
     doubled = tau * np.where(np.arange(6) == 1, 2.0, 1.0)
     (event,) = fed(tracker, (q, dq, ddq, doubled), half)
     assert event.kind == "misfit"
@@ -389,7 +389,9 @@ def test_false_alarms_are_as_rare_as_was_said():
     clean = base.idim.torque(theta, q, dq, ddq)
     rng = np.random.default_rng(2)
     for often in (900.0, 0.1):
-        start = Known(base.matrix @ theta, 1e-12 * np.diag((base.matrix @ theta) ** 2 + 1.0))
+        start = PriorKnowledge(
+            base.matrix @ theta, 1e-12 * np.diag((base.matrix @ theta) ** 2 + 1.0)
+        )
         tracker = Tracker(base, sigma, RATE, alarm=Alarm(false_alarms=often), start=start)
         count = 0
         for _ in range(4):
@@ -445,9 +447,14 @@ def test_what_no_tracker_can_be_made_of():
     with pytest.raises(InputError, match="rate"):
         Tracker(base, sigma, 0.0)
     with pytest.raises(InputError, match="not positive definite"):
-        Tracker(base, sigma, RATE, start=Known(np.zeros(base.count), np.zeros((base.count,) * 2)))
+        Tracker(
+            base,
+            sigma,
+            RATE,
+            start=PriorKnowledge(np.zeros(base.count), np.zeros((base.count,) * 2)),
+        )
     with pytest.raises(InputError, match=r"needs .* base parameters"):
-        Tracker(base, sigma, RATE, start=Known(np.zeros(2), np.eye(2)))
+        Tracker(base, sigma, RATE, start=PriorKnowledge(np.zeros(2), np.eye(2)))
     with pytest.raises(InputError, match="one memory"):
         Tracker(base, sigma, RATE, forgetting=Forgetting(directional=True))
     with pytest.raises(InputError, match="other"):

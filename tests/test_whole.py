@@ -15,7 +15,7 @@ from test_result import result as identified
 
 from dynident.core.errors import ComputationError, InputError
 from dynident.dynamics.idim import Idim, build_idim
-from dynident.dynamics.whole import Model
+from dynident.dynamics.whole import WholeModel
 from dynident.export.controller import ControllerModel
 from dynident.friction.model import Trace
 
@@ -36,7 +36,7 @@ def test_they_are_pinocchios_with_armature_and_friction(case, tmp_path):
     robot, other = load(case, tmp_path)
     idim = build_idim(robot)
     theta = consistent(idim)
-    model = Model(idim, theta)
+    model = WholeModel(idim, theta)
     own = {p.name: value for p, value in zip(idim.parameters, theta, strict=True)}
     Ia, fv, fc, off = (
         np.array([own[f"{symbol}{j}"] for j in range(1, robot.n + 1)])
@@ -66,7 +66,7 @@ def test_they_are_pinocchios_with_armature_and_friction(case, tmp_path):
 def test_one_undoes_the_other(case, tmp_path):
     robot, _ = load(case, tmp_path)
     idim = build_idim(robot, "stribeck")
-    model = Model(idim, consistent(idim))
+    model = WholeModel(idim, consistent(idim))
     q, dq, ddq = states(robot, SAMPLES)
     for width in (None, 0.05):
         tau = model.inverse_dynamics(q, dq, ddq, width)
@@ -75,7 +75,7 @@ def test_one_undoes_the_other(case, tmp_path):
 
 def test_coupled_rotors_and_their_friction_are_in():
     idim = build_idim(toy.arm(4, coupled=True))
-    model = Model(idim, toy.true_parameters(idim, idim.robot.nominal))
+    model = WholeModel(idim, toy.true_parameters(idim, idim.robot.nominal))
     q, dq, ddq = states(idim.robot, SAMPLES)
     M, rest = model.mass_matrix(q), model.inverse_dynamics(q, dq, np.zeros_like(dq))
     tau = model.inverse_dynamics(q, dq, ddq)
@@ -86,7 +86,7 @@ def test_coupled_rotors_and_their_friction_are_in():
 
 def test_states_may_come_alone_or_in_any_number():
     idim = build_idim(toy.arm(3))
-    model = Model(idim, toy.true_parameters(idim, idim.robot.nominal))
+    model = WholeModel(idim, toy.true_parameters(idim, idim.robot.nominal))
     q, dq, ddq = (each.reshape(2, 3, 3) for each in states(idim.robot, 6))
     tau = model.inverse_dynamics(q, dq, ddq)
     assert tau.shape == (2, 3, 3)
@@ -131,7 +131,7 @@ def test_a_result_has_them_all():
 )
 def test_a_controllers_model_is_the_same_of_one_state(case, friction, width, tmp_path):
     idim = build_idim(load(case, tmp_path)[0], friction)
-    model = Model(idim, consistent(idim))
+    model = WholeModel(idim, consistent(idim))
     prepared = ControllerModel(model, width)
     q, dq, ddq = states(idim.robot, 3)
     dq[0, -1] = 0.0
@@ -147,9 +147,9 @@ def test_a_controllers_model_is_the_same_of_one_state(case, friction, width, tmp
 def test_a_controllers_model_refuses_what_is_not_possible():
     idim = build_idim(toy.arm(2), "temperature")
     with pytest.raises(InputError, match="depends on the temperature"):
-        ControllerModel(Model(idim, idim.nominal))
+        ControllerModel(WholeModel(idim, idim.nominal))
     idim = build_idim(toy.arm(2))
-    prepared = ControllerModel(Model(idim, 0.0 * idim.nominal))
+    prepared = ControllerModel(WholeModel(idim, 0.0 * idim.nominal))
     with pytest.raises(ComputationError, match="no acceleration"):
         prepared.forward_dynamics(np.zeros(2), np.zeros(2), np.zeros(2))
 
@@ -163,7 +163,7 @@ def test_a_controllers_model_refuses_what_is_not_possible():
 )
 def test_friction_that_depends_on_more_is_refused(friction, call, reason):
     idim = build_idim(toy.arm(2), friction)
-    model = Model(idim, idim.nominal)
+    model = WholeModel(idim, idim.nominal)
     function = model.inverse_dynamics if call == "inverse" else model.forward_dynamics
     with pytest.raises(InputError, match=f"depends on the {reason}.*of one instant"):
         function(*states(idim.robot, 2))
@@ -174,7 +174,7 @@ def test_friction_that_depends_on_more_is_refused(friction, call, reason):
 def test_friction_with_a_memory_is_as_it_settles(friction, width):
     """As along a motion that has gone on at that speed for long; and there is a way back."""
     idim = build_idim(toy.arm(2), friction)
-    model = Model(idim, values(idim))
+    model = WholeModel(idim, values(idim))
     q, dq, ddq = states(idim.robot, 4)
     tau = model.inverse_dynamics(q, dq, ddq, width)
     smooth = model.widths(width)
@@ -192,13 +192,13 @@ def test_friction_under_load_has_an_inverse_model():
     idim = build_idim(toy.arm(2), "load")
     theta = values(idim)
     q, dq, ddq = states(idim.robot, 4)
-    tau = Model(idim, theta).inverse_dynamics(q, dq, ddq)
+    tau = WholeModel(idim, theta).inverse_dynamics(q, dq, ddq)
     assert relative(tau, idim.torque(theta, q, dq, ddq)) < 1e-14
 
 
 def test_wrong_states_are_refused():
     idim = build_idim(toy.arm(2))
-    model = Model(idim, idim.nominal)
+    model = WholeModel(idim, idim.nominal)
     with pytest.raises(InputError, match=r"shapes \(2,\), \(3,\), \(2,\); their last axes"):
         model.inverse_dynamics([0, 0], [0, 0, 0], [0, 0])
     with pytest.raises(InputError, match="not finite"):
@@ -206,6 +206,6 @@ def test_wrong_states_are_refused():
     with pytest.raises(InputError, match="width needs one positive value, or 2"):
         model.inverse_dynamics([0, 0], [0, 0], [0, 0], -1.0)
     with pytest.raises(InputError, match="needs 28 finite parameter values"):
-        Model(idim, np.zeros(3))
+        WholeModel(idim, np.zeros(3))
     with pytest.raises(ComputationError, match="not positive definite"):
-        Model(idim, -idim.nominal).forward_dynamics([0, 0], [0, 0], [0, 0])
+        WholeModel(idim, -idim.nominal).forward_dynamics([0, 0], [0, 0], [0, 0])

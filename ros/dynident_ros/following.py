@@ -19,7 +19,7 @@ from dynident.online.tracker import LoadEstimate
 from dynident.recording.recording import Recording
 from dynident.report.fit import Fit
 from dynident.robot.model import Robot
-from dynident.study.track import Follower, begin_following
+from dynident.study.track import LogFollower, begin_following
 from dynident.study.tracked import build_fit_setting
 
 from .readings import NANOSECONDS, Reading
@@ -84,7 +84,7 @@ class Following:
     def __init__(self, fit: Fit, rate: float | None = None, **options: Any) -> None:
         self.fit, self.rate = fit, rate
         self.setting = build_fit_setting(fit, **options)
-        self.follower: Follower | None = None
+        self.follower: LogFollower | None = None
         self.left_out = 0
         self._channels: Channels | None = None
         self._waiting: list[Reading] = []

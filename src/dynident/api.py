@@ -26,7 +26,7 @@ from dynident.estimators.closed_loop import (
     lacks_torque,
     warn_of_chatter,
 )
-from dynident.estimators.estimate import Fitted
+from dynident.estimators.estimate import DrivesEstimate
 from dynident.estimators.hindered import examine_free_motion, measure_free_motion
 from dynident.estimators.instrumental import size_rejections
 from dynident.fit.doctor import Doctor, Findings, find_faults, tell_faults
@@ -81,7 +81,7 @@ from dynident.regression.row_kinds import ROWS, RowKind
 from dynident.regression.scatter import LackOfFit, measure_scatter, run_lack_of_fit_test
 from dynident.regression.standing import check_bearing
 from dynident.report.fit import Fit, conclude_fit
-from dynident.search.ranges import Region
+from dynident.search.ranges import SearchRegion
 from dynident.search.shape_search import EXACT, search_start_shapes
 from dynident.search.shapes import (
     Projected,
@@ -231,7 +231,7 @@ def identify(
     )
 
 
-class Request(NamedTuple):
+class IdentificationRequest(NamedTuple):
     """What is asked of an identification.
 
     Attributes
@@ -272,7 +272,7 @@ class Request(NamedTuple):
 
 def read_request(
     method: str, options: Mapping[str, Any], usual: bool = False, engine: Engine = HERE
-) -> Request:
+) -> IdentificationRequest:
     """Options sorted by whose they are, and checked."""
     given, common = split_options(options)
     kind, scoring = build_options(RowKind, common), build_options(Scoring, common)
@@ -283,13 +283,15 @@ def read_request(
     if SIMULATION in given:
         hint = "dynident.Simulation(controller) makes one"
         check_type(f"method {method}", given[SIMULATION], Simulation, hint)
-    return Request(method, given, common, kind.rows, scoring, doctor, usual, engine=engine)
+    return IdentificationRequest(
+        method, given, common, kind.rows, scoring, doctor, usual, engine=engine
+    )
 
 
 def fit_or_tell_faults(
     problem: Problem,
     held_out: Sequence[Samples],
-    asked: Request,
+    asked: IdentificationRequest,
     progress: Progress,
     watch: Stopwatch,
     searched: Projected | None,
@@ -321,7 +323,7 @@ def find_faults_of_fit(
     held_out: Sequence[Samples],
     found: Estimate,
     theta: Array,
-    asked: Request,
+    asked: IdentificationRequest,
     progress: Progress,
     watch: Stopwatch,
 ) -> Findings:
@@ -339,7 +341,7 @@ def find_faults_of_fit(
 def describe_measurements(
     problem: Problem,
     held_out: Sequence[GeneralisedSamples],
-    asked: Request,
+    asked: IdentificationRequest,
     found: Estimate,
     figures: Measured,
 ) -> dict[str, Any]:
@@ -411,7 +413,9 @@ def estimate_alone(
     return problem, list_standard(problem, found)
 
 
-def see_without_torque(problem: Problem, asked: Request) -> tuple[Problem, Request]:
+def see_without_torque(
+    problem: Problem, asked: IdentificationRequest
+) -> tuple[Problem, IdentificationRequest]:
     """Logs without torque as methods that fit positions take them, and the loop likewise."""
     refuse_torque_methods(problem, asked.method)
     loop = asked.loop.of_encoders()
@@ -421,7 +425,7 @@ def see_without_torque(problem: Problem, asked: Request) -> tuple[Problem, Reque
 
 def fit_model(
     problem: Problem,
-    asked: Request,
+    asked: IdentificationRequest,
     progress: Progress,
     watch: Stopwatch,
     searched: Projected | None = None,
@@ -567,7 +571,7 @@ def measure_loop_errors(
 
 def fit_nonlinear(
     problem: Problem,
-    asked: Request,
+    asked: IdentificationRequest,
     progress: Progress,
     searched: Projected | None = None,
     start: Array | None = None,
@@ -578,7 +582,7 @@ def fit_nonlinear(
     """
     method, given, rows, engine = asked.method, asked.given, ROWS[asked.rows], asked.engine
     linear, words = method, ""
-    if Region in list_option_families(method).values():
+    if SearchRegion in list_option_families(method).values():
         problem, words = search_start_shapes(problem, method, given, progress, engine)
         linear, engine = EXACT.get(method, method), HERE
     own = {key: value for key, value in given.items() if key in list_option_names(linear)}
@@ -622,7 +626,7 @@ def measure_held_out_log(
     theta: Array,
     lowpass_hz: float,
     score: str,
-    fitted: Fitted | None = None,
+    fitted: DrivesEstimate | None = None,
 ) -> ValidationFigures:
     """Errors of a model on the one log of a problem; of a free simulation too, given the loop."""
     figures = score_model(problem, theta, lowpass_hz, score)

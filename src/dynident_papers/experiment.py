@@ -9,7 +9,7 @@ from dynident.control.reference import Reference, bang_bang
 from dynident.core.arrays import Array
 from dynident.dynamics.whole import average_inertia
 from dynident.friction.kernel import BY_SPEED, BY_STATE, VALUE
-from dynident.friction.model import Element, FrictionModel, Linear, Shape
+from dynident.friction.model import Element, FrictionModel, LinearTerm, ShapeTerm
 from dynident.regression.covariance import add_preceding_rows
 from dynident.simulation.sensors import Sensors
 from dynident_papers.twin import Twin
@@ -166,8 +166,8 @@ def fill_stribeck_excess(at, shape, z, out):  # type: ignore[no-untyped-def]
 
 
 STRIBECK = FrictionModel(
-    (Linear("fs", "Nm", positive=False),),
-    (Shape("vs", "rad/s", 0.1, 1e-6, 1e3),),
+    (LinearTerm("fs", "Nm", positive=False),),
+    (ShapeTerm("vs", "rad/s", 0.1, 1e-6, 1e3),),
     fill_stribeck_excess,
 )
 """Friction at standstill above fc, and the speed at which it has fallen to 1/e of that."""

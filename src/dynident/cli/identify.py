@@ -138,25 +138,25 @@ def identify(
         raise typer.Exit(1)
 
 
-class Job(NamedTuple):
+class IdentifyJob(NamedTuple):
     """An identification to be run, with a progress and an engine, and the files that it reads."""
 
     run: Callable[[Progress, Engine], Fit]
     list_inputs: Callable[[], Sequence[str | Path]]
 
 
-def choose_job(given: StudyFlags, told: LogFlags, keys: Mapping[str, Any]) -> Job:
+def choose_job(given: StudyFlags, told: LogFlags, keys: Mapping[str, Any]) -> IdentifyJob:
     """The identification of a study and its logs, or of a folder of factors."""
     from dynident.study.run import run_study
 
     if given.study is None or not given.study.is_dir():
         chosen = given.read(told, keys)
-        return Job(
+        return IdentifyJob(
             lambda progress, engine: run_study(chosen, progress, engine=engine),
             partial(given.list_inputs, chosen),
         )
     head = given.study / "collection.json"
-    return Job(choose_factors(given, told, keys), lambda: [head])
+    return IdentifyJob(choose_factors(given, told, keys), lambda: [head])
 
 
 def choose_factors(

@@ -20,7 +20,7 @@ from dynident.core.errors import InputError, OptionError
 from dynident.core.options import Option
 
 if TYPE_CHECKING:
-    from dynident.study.fits import Layout
+    from dynident.study.fits import LogLayout
     from dynident.study.study import LogSection, Study
 
 
@@ -182,11 +182,11 @@ class LogFlags:
         return override_section(study, "prepare", self.prepare)
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> LogLayout:
         """The same for logs beside those of a fit."""
-        from dynident.study.fits import Layout
+        from dynident.study.fits import LogLayout
 
-        return Layout(self.keys, self.prepare)
+        return LogLayout(self.keys, self.prepare)
 
     def locate_log(self, study: Study, files: Sequence[str]) -> LogSection:
         """A log, laid out as the study's first where there is one, and as the flags tell."""

@@ -27,10 +27,10 @@ from dynident.cli.output import (
 )
 from dynident.core.options import collect_options
 from dynident.core.side_by_side import Engine
-from dynident.study.sample import Drawing
+from dynident.study.sample import DrawOptions
 
 
-@add_flags(collect_options([Drawing]))
+@add_flags(collect_options([DrawOptions]))
 @add_log_flags
 @add_engine_flags()
 def sample(
@@ -68,7 +68,7 @@ def sample(
     from dynident.report.pages import render_draws_page
     from dynident.report.text import format_trust
     from dynident.study.fits import list_fit_inputs, read_result
-    from dynident.study.sample import Drawing, measure_calibration, sample
+    from dynident.study.sample import DrawOptions, measure_calibration, sample
 
     known = list_draw_formats()
     if form is not None and form not in known:
@@ -76,7 +76,7 @@ def sample(
     if form is not None and output is None:
         raise InputError("--format is of -o")
     told.refuse_without(logs)
-    wanted = Drawing(**options)
+    wanted = DrawOptions(**options)
     if output is not None:
         refuse_outputs([output / HEAD])
     fit = read_result(result)

@@ -30,7 +30,7 @@ from dynident.collection.population import MANY, NORMAL
 from dynident.core.arrays import Array
 from dynident.dynamics.idim import Idim
 from dynident.regression.factors import System, triangularise_rows
-from dynident.report.fleet import Course
+from dynident.report.fleet import FrictionCourse
 
 LEVEL = 0.01
 """Chance that a sound robot is named, friction of all its joints together; and all its offsets."""
@@ -59,7 +59,7 @@ MEDIAN, TINY = 0.4549364231195724, 1e-9
 WEEK = 7.0 * 86400.0
 
 
-class Followed(NamedTuple):
+class FollowedSessions(NamedTuple):
     """Sessions of a robot: friction of each joint over that of all sessions, and its offset [Nm].
 
     Attributes
@@ -76,7 +76,7 @@ class Followed(NamedTuple):
     errors: Array
     warmth: Array | None
 
-    def compare(self, place: int, scatter: float, shapes: Sequence[Shape]) -> Comparison:
+    def compare(self, place: int, scatter: float, shapes: Sequence[DriftKind]) -> SessionContrasts:
         """Sessions by one column of values; friction follows temperatures that differ enough."""
         regressors = np.ones((len(self.times), 1))
         if self.warmth is not None and place < self.warmth.shape[1] and len(self.times) > LONG:
@@ -84,10 +84,10 @@ class Followed(NamedTuple):
             if np.ptp(warmth) > WARMER:
                 regressors = np.column_stack([regressors, warmth - np.mean(warmth)])
         deviation = np.sqrt(scatter**2 + self.errors[:, place] ** 2)
-        return Comparison(deviation, regressors, shapes)
+        return SessionContrasts(deviation, regressors, shapes)
 
 
-def measure_sessions(member: Member, beta: Array, times: Array) -> Followed:
+def measure_sessions(member: Member, beta: Array, times: Array) -> FollowedSessions:
     """Levels of each session of a robot.
 
     Coulomb and viscous friction of a drive are multiplied alike; all else is the robot's.
@@ -114,7 +114,7 @@ def measure_sessions(member: Member, beta: Array, times: Array) -> Followed:
     told = all(each is not None for each in warmth) and "temperature" not in idim.needs
     whole = np.array(values)
     whole[:, : idim.robot.n] += 1.0
-    return Followed(times, whole, np.array(errors), np.array(warmth) if told else None)
+    return FollowedSessions(times, whole, np.array(errors), np.array(warmth) if told else None)
 
 
 def list_friction_columns(idim: Idim, matrix: Array, beta: Array) -> Array:
@@ -132,7 +132,7 @@ def list_friction_columns(idim: Idim, matrix: Array, beta: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class DriftKind:
     """One way in which sessions may differ.
 
     Attributes
@@ -151,7 +151,7 @@ class Shape:
     session: int = 0
 
 
-def list_shapes(times: Array) -> list[Shape]:
+def list_shapes(times: Array) -> list[DriftKind]:
     """All ways in which sessions at these times may differ."""
     count, share = len(times), (1.0 - NOTHING) / 3.0
     ones, since = np.eye(count), np.tril(np.ones((count, count)))
@@ -159,15 +159,15 @@ def list_shapes(times: Array) -> list[Shape]:
     walk = since[:, 1:] * np.sqrt(np.diff(times) / span[-1])
     steps = range(FEWEST, count - FEWEST + 1)
     return [
-        Shape("drift", walk, 0.5 * share),
-        Shape("drift", span[:, None] / span[-1], 0.5 * share),
-        *(Shape("shift", since[:, k : k + 1], share / len(steps), k) for k in steps),
-        *(Shape("outlier", ones[:, k : k + 1], share / count, k) for k in range(count)),
+        DriftKind("drift", walk, 0.5 * share),
+        DriftKind("drift", span[:, None] / span[-1], 0.5 * share),
+        *(DriftKind("shift", since[:, k : k + 1], share / len(steps), k) for k in steps),
+        *(DriftKind("outlier", ones[:, k : k + 1], share / count, k) for k in range(count)),
     ]
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class SessionContrasts:
     """Sessions of one joint as contrasts that nothing constant moves.
 
     Attributes
@@ -176,12 +176,12 @@ class Comparison:
         Standard deviation of each, where f is nothing.
     regressors : ndarray, shape (sessions, k)
         Ones, and what else moves a session: of mean zero.
-    shapes : list of Shape
+    shapes : list of DriftKind
     """
 
     deviation: Array
     regressors: Array
-    shapes: Sequence[Shape]
+    shapes: Sequence[DriftKind]
 
     @cached_property
     def frame(self) -> tuple[Array, float]:
@@ -366,7 +366,7 @@ def add_logarithms(logs: Array) -> float:
 
 
 @dataclass(frozen=True)
-class Series:
+class QuantitySeries:
     """One quantity of one joint in all robots.
 
     Attributes
@@ -388,7 +388,7 @@ class Series:
     freedom: float
 
 
-def list_series(robots: Sequence[Followed], joints: Sequence[str]) -> list[Series]:
+def list_series(robots: Sequence[FollowedSessions], joints: Sequence[str]) -> list[QuantitySeries]:
     """What can be followed: of what the logs tell in every session."""
     robots = [each for each in robots if len(each.times) >= LONG]
     if not robots:
@@ -401,11 +401,11 @@ def list_series(robots: Sequence[Followed], joints: Sequence[str]) -> list[Serie
         name = f"{'friction' if rubs else 'offset'} of {joints[place % len(joints)]}"
         level = LEVEL / (friction if rubs else len(told) - friction)
         scatter, freedom = estimate_scatter(robots, place)
-        found.append(Series(name, "%" if rubs else "Nm", place, level, scatter, freedom))
+        found.append(QuantitySeries(name, "%" if rubs else "Nm", place, level, scatter, freedom))
     return found
 
 
-def estimate_scatter(robots: Sequence[Followed], place: int) -> tuple[float, float]:
+def estimate_scatter(robots: Sequence[FollowedSessions], place: int) -> tuple[float, float]:
     """Scatter of sessions in one column, by restricted maximum likelihood, and its freedom.
 
     A robot that changes has its shapes, and does not count as one that scatters.
@@ -430,7 +430,9 @@ def estimate_scatter(robots: Sequence[Followed], place: int) -> tuple[float, flo
     return scatter, float(np.clip(freedom, LEAST, MANY))
 
 
-def follow_sessions(robot: Followed, series: Series, names: Sequence[str]) -> Course:
+def follow_sessions(
+    robot: FollowedSessions, series: QuantitySeries, names: Sequence[str]
+) -> FrictionCourse:
     """What became of one quantity over the sessions of a robot, whose names these are."""
     values, shapes = robot.values[:, series.place], list_shapes(robot.times)
     one = robot.compare(series.place, series.scatter, shapes)
@@ -455,7 +457,7 @@ def follow_sessions(robot: Followed, series: Series, names: Sequence[str]) -> Co
         likely = own[kind] if kind == "shift" else [best]
         size, error = one.find_size(values, likely, by_shape[likely] / np.sum(by_shape[likely]))
     wider = float(stdtrit(series.freedom, 0.975)) / NORMAL
-    return Course(
+    return FrictionCourse(
         series.what,
         series.unit,
         kind,

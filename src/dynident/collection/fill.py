@@ -11,8 +11,8 @@ from dynident.collection.carried import pack_model
 from dynident.collection.folder import (
     HEAD,
     Collected,
-    Entry,
-    Statement,
+    FolderStatement,
+    LogEntry,
     choose_sources,
     leave_out,
     pack_statement,
@@ -31,7 +31,7 @@ Section = Mapping[str, Any]
 """A ``[[log]]`` as plain data."""
 
 
-class Task(NamedTuple):
+class ReductionTask(NamedTuple):
     """A log to be reduced, as plain data that cross processes; the study is without logs.
 
     Who reads a log of a store finds its key, for nobody else has its contents.
@@ -55,11 +55,11 @@ class Reduced(NamedTuple):
 
 def fill_folder(
     folder: Path,
-    statement: Statement,
+    statement: FolderStatement,
     sections: Sequence[Section],
-    left: Sequence[Entry],
+    left: Sequence[LogEntry],
     study: str,
-    work: Callable[[Task], Reduced],
+    work: Callable[[ReductionTask], Reduced],
     *,
     engine: Engine,
     strict: bool,
@@ -70,7 +70,7 @@ def fill_folder(
 
     Parameters
     ----------
-    left : sequence of Entry
+    left : sequence of LogEntry
         What is no log.
     study : str
         JSON of the model and preparation, for `work`.
@@ -87,7 +87,7 @@ def fill_folder(
     known = {*held, *(source.about.stamp for source in there)}
     place, text = os.path.abspath(folder), pack_model(study, statement.model)
     tasks = [
-        Task(text, log.section, place, log.key, log.stamp, statement.fingerprint)
+        ReductionTask(text, log.section, place, log.key, log.stamp, statement.fingerprint)
         for log in logs
         if not known & {log.key, log.stamp} - {""}
     ]
@@ -114,7 +114,7 @@ def fill_folder(
     return Collected(folder, tuple(entries), tuple(notes))
 
 
-class Log(NamedTuple):
+class SourceLog(NamedTuple):
     """A log by what it holds, or by what a store says of it."""
 
     section: Section
@@ -123,10 +123,10 @@ class Log(NamedTuple):
 
 
 def key_sections(
-    sections: Sequence[Section], left: Sequence[Entry]
-) -> tuple[list[Log], list[Entry]]:
+    sections: Sequence[Section], left: Sequence[LogEntry]
+) -> tuple[list[SourceLog], list[LogEntry]]:
     """Logs ordered by their keys, each once, and what is left out."""
-    logs: list[Log] = []
+    logs: list[SourceLog] = []
     first: dict[str, Section] = {}
     left = [*left]
     for section in sorted(sections, key=order_sections):
@@ -144,7 +144,7 @@ def key_sections(
             continue
         if key:
             first[key] = section
-        logs.append(Log(section, key, stamp))
+        logs.append(SourceLog(section, key, stamp))
     return sorted(logs, key=lambda log: (log.key, log.stamp, order_sections(log.section))), left
 
 
@@ -153,12 +153,12 @@ def order_sections(section: Section) -> tuple[str, list[str]]:
     return name_section(section), section["files"]
 
 
-def tell_of_twin(section: Section, name: str) -> Entry:
+def tell_of_twin(section: Section, name: str) -> LogEntry:
     """A log that is left out because another one holds the same."""
     return leave_out(name_section(section), f"has the contents of {name}")
 
 
-def refuse_left_out(left: Sequence[Entry], strict: bool) -> None:
+def refuse_left_out(left: Sequence[LogEntry], strict: bool) -> None:
     """Refuse the first log that is left out, where that was asked for."""
     if strict and left:
         raise InputError(f"{left[0].name}: {left[0].reason}")
@@ -208,13 +208,13 @@ def is_read_from(source: Source, section: Section, folder: Path) -> bool:
 
 
 def list_entries(
-    folder: Path, statement: Statement, fresh: Collection[str], left: Sequence[Entry]
-) -> list[Entry]:
+    folder: Path, statement: FolderStatement, fresh: Collection[str], left: Sequence[LogEntry]
+) -> list[LogEntry]:
     """All that a folder holds, of which some keys are fresh, and what is left out; by name."""
     found, damaged = read_sources(folder, statement)
     usable, others = choose_sources(found)
     used = [
-        Entry(
+        LogEntry(
             source.name,
             "read" if source.about.key in fresh else "there",
             "",

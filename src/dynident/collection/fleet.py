@@ -17,7 +17,7 @@ from dynident.collection.drift import (
     measure_sessions,
 )
 from dynident.collection.folder import (
-    Statement,
+    FolderStatement,
     choose_sources,
     read_sources,
     read_statement,
@@ -28,7 +28,7 @@ from dynident.collection.identify import (
     refuse_what_needs_rows,
 )
 from dynident.collection.member import Site, Team, weigh_members
-from dynident.collection.odd import WIDE, Fitted, find_deviation, fit_fleet
+from dynident.collection.odd import WIDE, FleetFit, find_deviation, fit_fleet
 from dynident.collection.population import describe_knowledge
 from dynident.collection.source import Source
 from dynident.core.arrays import Array
@@ -58,14 +58,14 @@ def make_problem(base: BaseParameters, triangle: Array, rows: float) -> Problem:
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class OpenedFleet:
     """Robots of one type, weighed, their odd ones known.
 
     Attributes
     ----------
     folder : Path
         Of the first robot.
-    statement : Statement
+    statement : FolderStatement
         That all of them have.
     team : Team
         Ordered by name.
@@ -74,9 +74,9 @@ class Opened:
     """
 
     folder: Path
-    statement: Statement
+    statement: FolderStatement
     team: Team
-    fitted: Fitted
+    fitted: FleetFit
     left: tuple[str, ...]
 
 
@@ -85,7 +85,7 @@ def weigh(
     folders: Sequence[str | Path],
     sites: Sequence[Site] = (),
     progress: Progress = ignore_progress,
-) -> Opened:
+) -> OpenedFleet:
     """Read robots of one model and preparation, and tell the odd ones from the others.
 
     Raises
@@ -95,7 +95,7 @@ def weigh(
     """
     robots: dict[str, list[Source]] = {}
     left: list[str] = []
-    first: tuple[Path, Statement] | None = None
+    first: tuple[Path, FolderStatement] | None = None
     for folder in map(Path, folders):
         statement = read_statement(folder)
         if statement is None:
@@ -122,12 +122,12 @@ def weigh(
         raise InputError("; ".join([words, *left]))
     progress("population", 0.0)
     team = weigh_members(first[1].model, sorted(robots.items()), sites)
-    return Opened(*first, team, fit_fleet(team), tuple(left))
+    return OpenedFleet(*first, team, fit_fleet(team), tuple(left))
 
 
 @limit_to_one_thread
 def identify_type(
-    robots: Opened,
+    robots: OpenedFleet,
     method: str,
     given: Mapping[str, Any],
     progress: Progress = ignore_progress,
@@ -153,7 +153,7 @@ def identify_type(
 
 @limit_to_one_thread
 def identify_member(
-    robots: Opened,
+    robots: OpenedFleet,
     name: str,
     method: str,
     given: Mapping[str, Any],
@@ -182,7 +182,7 @@ def identify_member(
     return fit_sources(own.problem, own.sources, own.parts, method, given, progress, watch, problem)
 
 
-def describe_fleet(robots: Opened, fit: Fit) -> Fleet:
+def describe_fleet(robots: OpenedFleet, fit: Fit) -> Fleet:
     """What is said of every robot and of the type."""
     team, fitted, base = robots.team, robots.fitted, fit.base
     members = team.members
@@ -226,7 +226,7 @@ def describe_fleet(robots: Opened, fit: Fit) -> Fleet:
     return Fleet(fit, tuple(rows), drives, clock, robots.left, tools)
 
 
-def find_own_deviation(team: Team, fitted: Fitted, number: int) -> tuple[Array, Array]:
+def find_own_deviation(team: Team, fitted: FleetFit, number: int) -> tuple[Array, Array]:
     """Deviation of a robot's drives from the type's, and its standard errors."""
     if number in fitted.kept:
         return fitted.population.know_deviation(fitted.kept.index(number))
@@ -236,20 +236,20 @@ def find_own_deviation(team: Team, fitted: Fitted, number: int) -> tuple[Array, 
     return deviation, np.linalg.norm(root, axis=1)
 
 
-def find_own_parameters(team: Team, fitted: Fitted, number: int) -> Array:
+def find_own_parameters(team: Team, fitted: FleetFit, number: int) -> Array:
     """Base parameters of one robot: its own least squares, of one that belongs with the others'."""
     if number in fitted.kept:
         return know_robot(team, fitted, number)[0]
     return System.of(team.members[number].triangle).solve()
 
 
-def know_robot(team: Team, fitted: Fitted, number: int) -> tuple[Array, Array]:
+def know_robot(team: Team, fitted: FleetFit, number: int) -> tuple[Array, Array]:
     """Base parameters of a robot that belongs, and a root of their covariance."""
     place = fitted.kept.index(number)
     return fitted.population.know_robot(place, team.map_robot(number))
 
 
-def describe_site_tools(team: Team, fitted: Fitted) -> Iterator[str]:
+def describe_site_tools(team: Team, fitted: FleetFit) -> Iterator[str]:
     """By what the links of sites differ, in words."""
     column = team.base.count
     for tool in team.tools:

@@ -27,7 +27,7 @@ HEAD = "collection.json"
 
 
 @dataclass(frozen=True)
-class Statement:
+class FolderStatement:
     """What all sources of a folder state.
 
     Attributes
@@ -43,7 +43,7 @@ class Statement:
     model: Idim
 
 
-def pack_statement(statement: Statement, folder: Path) -> bytes:
+def pack_statement(statement: FolderStatement, folder: Path) -> bytes:
     """The head of a folder, with the text of the robot's files."""
     files = carry_robot_files(statement.model.robot)
     seen = relate_path(files.folder, folder) if files.files else ""
@@ -59,7 +59,9 @@ def pack_statement(statement: Statement, folder: Path) -> bytes:
     return (json.dumps(document, indent=1, sort_keys=True) + "\n").encode()
 
 
-def state_together(folder: Path, model: Idim, told: dict[str, Any], parts: list[str]) -> Statement:
+def state_together(
+    folder: Path, model: Idim, told: dict[str, Any], parts: list[str]
+) -> FolderStatement:
     """What all sources of a folder state, refused where the folder states something else.
 
     Parameters
@@ -70,7 +72,7 @@ def state_together(folder: Path, model: Idim, told: dict[str, Any], parts: list[
         What shapes factors beside the model.
     """
     text = json.dumps(put_model(model.of(replace(model.robot, source=None))))
-    statement = Statement(take_fingerprint([VERSION, text, *parts]), told, model)
+    statement = FolderStatement(take_fingerprint([VERSION, text, *parts]), told, model)
     known = read_statement(folder)
     if known is not None and known.fingerprint != statement.fingerprint:
         odd = [f"[{k}]" for k in sorted({*told, *known.study}) if told.get(k) != known.study.get(k)]
@@ -81,7 +83,7 @@ def state_together(folder: Path, model: Idim, told: dict[str, Any], parts: list[
     return statement
 
 
-def read_statement(folder: Path) -> Statement | None:
+def read_statement(folder: Path) -> FolderStatement | None:
     """The head of a folder, with the robot as it was; None where there is none yet."""
     path = folder / HEAD
     if not path.is_file():
@@ -98,13 +100,13 @@ def read_statement(folder: Path) -> Statement | None:
         files = replace(files, folder=str(folder / files.folder))
         source = restore_robot_files(files, str(path))
         model = model.of(replace(model.robot, source=source))
-        return Statement(found["fingerprint"], found["study"], model)
+        return FolderStatement(found["fingerprint"], found["study"], model)
     except KeyError as error:
         raise InputError(f"{path}: {error.args[0]!r} is missing; collect it again") from error
 
 
 @dataclass(frozen=True)
-class Entry:
+class LogEntry:
     """What became of one log.
 
     Attributes
@@ -131,18 +133,18 @@ class Collected:
 
     Attributes
     ----------
-    entries : tuple of Entry
+    entries : tuple of LogEntry
         Ordered by name.
     notes : tuple of str
         What went.
     """
 
     folder: Path
-    entries: tuple[Entry, ...]
+    entries: tuple[LogEntry, ...]
     notes: tuple[str, ...] = ()
 
     @property
-    def left_out(self) -> tuple[Entry, ...]:
+    def left_out(self) -> tuple[LogEntry, ...]:
         """Logs that do not count, with the reasons."""
         return tuple(entry for entry in self.entries if entry.state == "left out")
 
@@ -175,10 +177,10 @@ class Collected:
         return "\n".join(lines)
 
 
-def read_sources(folder: Path, statement: Statement) -> tuple[list[Source], list[Entry]]:
+def read_sources(folder: Path, statement: FolderStatement) -> tuple[list[Source], list[LogEntry]]:
     """The sources of a folder, ordered by their contents; and the files that are none of them."""
     found: list[Source] = []
-    left: list[Entry] = []
+    left: list[LogEntry] = []
     for path in folder.glob("*.npz"):
         try:
             found.append(read_source(path, statement.fingerprint))
@@ -187,9 +189,9 @@ def read_sources(folder: Path, statement: Statement) -> tuple[list[Source], list
     return sorted(found, key=lambda source: source.about.key), left
 
 
-def choose_sources(sources: Sequence[Source]) -> tuple[list[Source], list[Entry]]:
+def choose_sources(sources: Sequence[Source]) -> tuple[list[Source], list[LogEntry]]:
     """The sources that count: what is there twice, under whatever names, counts once."""
-    left: list[Entry] = []
+    left: list[LogEntry] = []
     first: dict[str, Source] = {}
     for source in sources:
         twin = first.setdefault(source.about.facts.digest, source)
@@ -198,6 +200,6 @@ def choose_sources(sources: Sequence[Source]) -> tuple[list[Source], list[Entry]
     return list(first.values()), left
 
 
-def leave_out(name: str, reason: object) -> Entry:
+def leave_out(name: str, reason: object) -> LogEntry:
     """A log that does not count."""
-    return Entry(name, "left out", str(reason).removeprefix(f"{name}: "))
+    return LogEntry(name, "left out", str(reason).removeprefix(f"{name}: "))

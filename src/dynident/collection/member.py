@@ -86,7 +86,7 @@ class Member:
 
 
 @dataclass(frozen=True, eq=False)
-class Drives:
+class MemberDrives:
     """Parameters that each robot has of its own.
 
     Attributes
@@ -158,7 +158,7 @@ class Team:
 
     members: tuple[Member, ...]
     base: BaseParameters
-    drives: Drives
+    drives: MemberDrives
     session: Array
     tools: tuple[Tool, ...]
 
@@ -323,7 +323,7 @@ def eliminate_sessions(sessions: Array, M: Array, spread: Array) -> Array:
     return stack_triangles([*told])
 
 
-def describe_drives(base: BaseParameters, triangles: Array) -> Drives:
+def describe_drives(base: BaseParameters, triangles: Array) -> MemberDrives:
     """What robots of these triangles have of their own."""
     idim = base.idim
     places = tuple(range(idim.inertial, len(idim.parameters)))
@@ -336,10 +336,10 @@ def describe_drives(base: BaseParameters, triangles: Array) -> Drives:
     ]
     start = SMALLEST * np.maximum(largest, 1e-6)
     varying = tuple(k for k, symbol in enumerate(symbols) if not symbol.startswith("Ia"))
-    return Drives(places, M, values, start, varying)
+    return MemberDrives(places, M, values, start, varying)
 
 
-def weigh_sessions(families: Sequence[Array], drives: Drives) -> tuple[Array, float]:
+def weigh_sessions(families: Sequence[Array], drives: MemberDrives) -> tuple[Array, float]:
     """Spreads between sessions, and by how much these contradict each other in all else."""
     varying = [*drives.varying]
     M, spread, inflation = drives.M[:, varying], CLOSER * drives.start[varying], 1.0

@@ -36,7 +36,7 @@ UNEXPLAINED = (
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class FleetFit:
     """A fleet whose odd robots are told from the others.
 
     Attributes
@@ -57,7 +57,7 @@ class Fitted:
     odd: tuple[str, ...]
 
 
-def fit_fleet(team: Team) -> Fitted:
+def fit_fleet(team: Team) -> FleetFit:
     """Spreads and type of the robots that belong, and which do not.
 
     A robot's links contradict the others' where the sum of squares of both together exceeds what
@@ -75,7 +75,7 @@ def fit_fleet(team: Team) -> Fitted:
     kept = fleet.list_kept(odd)
     others = list_others(found, kept, team.triangles)
     words = tuple(odd.get(k, "") for k in range(len(team.members)))
-    return Fitted(found, kept, tuple(others), words)
+    return FleetFit(found, kept, tuple(others), words)
 
 
 @dataclass(frozen=True, eq=False)

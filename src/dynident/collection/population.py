@@ -43,7 +43,7 @@ NORMAL = 1.959963984540054
 
 
 @dataclass(frozen=True, eq=False)
-class Prediction:
+class SharedPrediction:
     """Parameters that some triangles share, and their deviations, under some spreads.
 
     Errors are ``root`` times independent normal variables of the common parameters, and those of a
@@ -119,7 +119,7 @@ class Population:
         Covariance of the logarithms of spreads.
     """
 
-    found: Prediction
+    found: SharedPrediction
     M: Array
     unsure: Array
 
@@ -154,7 +154,7 @@ class Population:
     def widen(self, common: Array, own: Array | None = None, number: int = 0) -> Array:
         """Errors by independent variables, longer by what spreads are not known.
 
-        So long that normal intervals of 95 % are those of t; see `Prediction.slope_variances`.
+        So long that normal intervals of 95 % are those of t; see `SharedPrediction.slope_variances`.
         """
         root = common if own is None else np.hstack([common, own])
         variances = np.sum(root**2, axis=1)
@@ -202,7 +202,7 @@ def add_deviation(triangles: Array, M: Array, spread: Array) -> tuple[Array, Arr
 
 def fit_spreads(
     families: Sequence[Array], M: Array, start: Array
-) -> tuple[Array, Array, list[Prediction]]:
+) -> tuple[Array, Array, list[SharedPrediction]]:
     """Spreads that several families of triangles have in common, by restricted maximum likelihood.
 
     Parameters
@@ -218,7 +218,7 @@ def fit_spreads(
     spread : ndarray, shape (q,)
     unsure : ndarray, shape (q, q)
         Covariance of their logarithms.
-    found : list of Prediction
+    found : list of SharedPrediction
         Of each family.
     """
     spread, freedom = start, sum(len(each) - 1 for each in families)
@@ -258,16 +258,16 @@ def fit_population(triangles: Sequence[Array], M: Array, start: Array) -> Popula
     return Population(found, M, unsure)
 
 
-def predict_deviations(triangles: Array, M: Array, spread: Array) -> Prediction:
+def predict_deviations(triangles: Array, M: Array, spread: Array) -> SharedPrediction:
     """What triangles share and their deviations, under some spreads."""
     told, lines = add_deviation(triangles, M, spread)
     system = System.of(stack_triangles([*told]))
     beta, root = system.solve(), system.inverse()
-    return Prediction(beta, root, spread, *solve_deviation(lines, beta, root), told)
+    return SharedPrediction(beta, root, spread, *solve_deviation(lines, beta, root), told)
 
 
 def solve_deviation(elimination: Array, beta: Array, root: Array) -> tuple[Array, Array, Array]:
-    """Deviations that were eliminated, and their errors; see `Prediction`.
+    """Deviations that were eliminated, and their errors; see `SharedPrediction`.
 
     Parameters
     ----------

@@ -32,19 +32,19 @@ Examine = Callable[..., Sequence[Finding]]
 """What is wrong with the logs of a problem, beside others, by standard parameters that fit them."""
 
 
-class Found(NamedTuple):
+class FoundFiles(NamedTuple):
     """A log's files, and what of its section is its own."""
 
     files: tuple[str, ...]
     own: Mapping[str, Any] = MappingProxyType({})
 
 
-def list_logs(text: str) -> list[Found]:
+def list_logs(text: str) -> list[FoundFiles]:
     """The logs that a text names: a dataset's episodes, or what files stand for."""
     if is_dataset(Path(text)):
         episodes = list_episodes(Path(text))
-        return [Found((str(e.file),), {"rows": e.rows, "name": e.name}) for e in episodes]
-    return [Found(files) for files in list_log_files(text)]
+        return [FoundFiles((str(e.file),), {"rows": e.rows, "name": e.name}) for e in episodes]
+    return [FoundFiles(files) for files in list_log_files(text)]
 
 
 def list_log_files(text: str) -> list[tuple[str, ...]]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from dynident.core.arrays import Integers
 from dynident.core.errors import InputError
-from dynident.core.kept import Origin, pack_state_file, read_state_file
+from dynident.core.kept import StateOrigin, pack_state_file, read_state_file
 from dynident.core.plain import from_plain, to_plain
 from dynident.diagnosis.examine import Finding
 from dynident.fit.facts import LogFacts
@@ -96,7 +96,7 @@ def pack_source(source: Source, robot: str, fingerprint: str) -> bytes:
         "widths": np.array([len(columns) for columns in places]),
     }
     about = {"source": to_plain(About, source.about)}
-    origin = Origin(robot, source.parameters, fingerprint)
+    origin = StateOrigin(robot, source.parameters, fingerprint)
     return pack_state_file(SCHEMA, origin, about, arrays)
 
 

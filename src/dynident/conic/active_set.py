@@ -88,7 +88,7 @@ def certify_answer(
 
 
 @dataclass(frozen=True)
-class Linearised:
+class LinearisedConstraints:
     """Active constraints around a point: ``c + C dx = 0``, and their curvature.
 
     ``||F dx||^2`` is what the turning of the null directions adds to the criterion
@@ -102,7 +102,7 @@ class Linearised:
 
 def linearise_constraints(
     cones: Sequence[Cone], x: Array, faces: Sequence[np.ndarray], multipliers: Sequence[Array]
-) -> tuple[Linearised, list[np.ndarray]]:
+) -> tuple[LinearisedConstraints, list[np.ndarray]]:
     """Active constraints at x, and the faces with null directions brought up to date.
 
     Faces are a mask of active rows, or null directions of shape (d, k), one a cone; multipliers
@@ -137,7 +137,7 @@ def linearise_constraints(
             rows[:, cone.support] = bend.reshape(len(cone.support), -1).T
             F.append(rows)
     empty = np.zeros((0, len(x)))
-    return Linearised(
+    return LinearisedConstraints(
         np.concatenate([np.zeros(0), *c]), np.vstack([empty, *C]), np.vstack([empty, *F])
     ), now
 
@@ -149,7 +149,7 @@ class Face:
     of the criterion, of full rank.
     """
 
-    def __init__(self, R: Array, active: Linearised) -> None:
+    def __init__(self, R: Array, active: LinearisedConstraints) -> None:
         self.R = R
         self.C = divide_by_triangular(active.C, R)
         self.F = divide_by_triangular(active.F, R)

@@ -15,7 +15,7 @@ from dynident.conic.cones import (
     smat,
     svec,
 )
-from dynident.conic.interior import INFEASIBLE, Form, split_by_cone, to_linear_form
+from dynident.conic.interior import INFEASIBLE, ClarabelForm, split_by_cone, to_linear_form
 from dynident.core.arrays import Array
 from dynident.core.errors import InfeasibleError
 
@@ -72,7 +72,7 @@ def is_feasible(cones: Sequence[Cone]) -> bool:
     if not cones:
         return True
     n = to_linear_form(cones[0])[0].shape[1]
-    form = Form(np.eye(n), np.zeros(n), cones, np.zeros(n))
+    form = ClarabelForm(np.eye(n), np.zeros(n), cones, np.zeros(n))
     refused = False
     for unit in (1.0, 30.0, 1000.0):
         outcome = form.solve(unit)

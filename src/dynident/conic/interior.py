@@ -24,7 +24,7 @@ LARGE = 200
 """Unknowns above which Clarabel's supernodal factorisation is the faster one."""
 
 
-class Form:
+class ClarabelForm:
     """A problem as Clarabel has it: ``min r^T r + 2 g^T r, R d = r``, cones on start + d.
 
     ``g = R start - c`` is zero at the unconstrained minimiser. From an answer that is nearly

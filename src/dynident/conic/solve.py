@@ -22,7 +22,7 @@ from scipy.linalg import solve_triangular
 from dynident.conic.active_set import ROUNDS, Certificate, certify_answer, polish_answer
 from dynident.conic.cones import Cone, Definite, Equal, measure_cone_violation, project_on_dual_cone
 from dynident.conic.infeasible import refuse_contradiction
-from dynident.conic.interior import INFEASIBLE, LARGE, Form, attempt_solution
+from dynident.conic.interior import INFEASIBLE, LARGE, ClarabelForm, attempt_solution
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.progress import ignore_progress
@@ -158,7 +158,7 @@ def solve_cone_problem(
     for number, (unit, careful) in enumerate(ATTEMPTS):
         centre = start
         for size in (unit, *CLOSER) if number > 1 else (unit,):
-            form = Form(R, c, cones, centre, pulled=number > 1)
+            form = ClarabelForm(R, c, cones, centre, pulled=number > 1)
             outcome = form.solve(size, careful)
             if outcome is None:
                 break
@@ -215,7 +215,7 @@ def approximate_minimiser(A: Array, b: Array, cones: Sequence[Cone]) -> Array:
     if all(measure_cone_violation(cone, start) == 0.0 for cone in cones):
         return start
     unit, careful = ATTEMPTS[0]
-    outcome = Form(R, c, cones, start).solve(unit, careful, MODERATE)
+    outcome = ClarabelForm(R, c, cones, start).solve(unit, careful, MODERATE)
     if outcome is None or str(outcome.status) != "Solved":
         return solve_cone_problem(A, b, cones).x
     return np.asarray(start + unit * np.array(outcome.x[: len(start)]))
@@ -263,7 +263,7 @@ class Repeated:
     def __init__(self, A: Array, b: Array, cones: Sequence[Cone], x: Array) -> None:
         self.A, self.b, self.cones, self.x = A, b, cones, x
         self.Q, self.R = np.linalg.qr(A)
-        self.form = Form(self.R, self.Q.T @ b, cones, x)
+        self.form = ClarabelForm(self.R, self.Q.T @ b, cones, x)
 
     def __reduce__(self) -> tuple[type[Repeated], tuple[object, ...]]:
         """What crosses processes: the solver's matrices are built again."""

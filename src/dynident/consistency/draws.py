@@ -69,7 +69,7 @@ class Normal:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class ConeDraws:
     """Points within the cones, shape (count, unknowns), and how they were had.
 
     The share of the normal distribution that lies within the cones is as `TRIALS` draws of it tell.
@@ -160,7 +160,7 @@ def find_null_space(rows: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Region:
+class ConeRegion:
     """What cones ask of z: matrices of one size together, and rows.
 
     Attributes
@@ -177,7 +177,7 @@ class Region:
     rows: Array
 
     @classmethod
-    def of(cls, cones: Sequence[Cone], normal: Normal) -> Region:
+    def of(cls, cones: Sequence[Cone], normal: Normal) -> ConeRegion:
         """Those of a distribution."""
         x, L = normal.inside, normal.factor
         matrices: dict[int, tuple[list[Array], list[Array]]] = {}
@@ -254,7 +254,7 @@ def combine_slopes(slope: Array, z: Array) -> Array:
     return np.asarray((z @ slope.reshape(len(slope), -1)).reshape(len(z), *slope.shape[1:]))
 
 
-def find_region_centre(region: Region, mean: Array) -> tuple[Array, Array]:
+def find_region_centre(region: ConeRegion, mean: Array) -> tuple[Array, Array]:
     """Where the normal density and the barrier balance, and the barrier's curvature there.
 
     The ellipsoid of that curvature fits into the region, whose narrow directions a chain then
@@ -293,7 +293,7 @@ def draw_truncated_normal(low: Array, high: Array, generator: np.random.Generato
 
 
 def draw_by_hit_and_run(
-    region: Region,
+    region: ConeRegion,
     mean: Array,
     count: int,
     generator: np.random.Generator,
@@ -315,7 +315,7 @@ def draw_by_hit_and_run(
 
 @limit_to_one_thread
 def run_chains(
-    region: Region,
+    region: ConeRegion,
     mean: Array,
     start: Array,
     root: Array,
@@ -342,7 +342,7 @@ def run_chains(
     return bring_inside(region, z, start)
 
 
-def bring_inside(region: Region, z: Array, centre: Array) -> Array:
+def bring_inside(region: ConeRegion, z: Array, centre: Array) -> Array:
     """Points, all nearer to the centre where rounding took one of them over the boundary."""
     share = NEARER
     while not region.has_factors(z):
@@ -358,9 +358,9 @@ def draw_within_cones(
     count: int,
     generator: np.random.Generator,
     engine: Engine = HERE,
-) -> Drawn:
+) -> ConeDraws:
     """Draws within the cones; chains run on an engine."""
-    region = Region.of(cones, normal)
+    region = ConeRegion.of(cones, normal)
     directions = len(normal.mean)
     z = normal.mean + generator.normal(size=(max(TRIALS, count), directions))
     fits = region.admits(z)
@@ -374,4 +374,4 @@ def draw_within_cones(
     else:
         z, steps = draw_by_hit_and_run(region, normal.mean, count, generator, engine)
         way = f"hit-and-run, {steps} steps a draw"
-    return Drawn(normal.inside + z @ normal.factor.T, share, way)
+    return ConeDraws(normal.inside + z @ normal.factor.T, share, way)

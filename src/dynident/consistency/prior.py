@@ -21,7 +21,7 @@ GYRATION = 0.03
 
 
 @dataclass(frozen=True)
-class Belief:
+class BodyBelief:
     """Bodies whose inertials are believed.
 
     Attributes
@@ -41,7 +41,7 @@ class Belief:
     doubtful: tuple[str, ...]
 
 
-def build_belief(phis: Array, links: Sequence[str]) -> Belief:
+def build_belief(phis: Array, links: Sequence[str]) -> BodyBelief:
     """Belief in inertial parameters, shape (bodies, 10); bodies without mass are left out."""
     bodies, centres, all_inflated, doubtful = [], [], [], []
     for k, phi in enumerate(phis):
@@ -57,7 +57,7 @@ def build_belief(phis: Array, links: Sequence[str]) -> Belief:
         centres.append(centre)
         all_inflated.append(inflated)
     empty = np.zeros((0, 4, 4))
-    return Belief(
+    return BodyBelief(
         tuple(bodies), np.array(centres or empty), np.array(all_inflated or empty), tuple(doubtful)
     )
 
@@ -157,7 +157,7 @@ METRICS: dict[str, Metric] = {
 class Prior:
     """Belief, metric (by its name in `METRICS`) and weight."""
 
-    belief: Belief
+    belief: BodyBelief
     metric: str = "pullback"
     weight: float = 1.0
 
@@ -211,5 +211,5 @@ class Prior:
         return self.weight * total
 
 
-NO_PRIOR = Prior(Belief((), np.zeros((0, 4, 4)), np.zeros((0, 4, 4)), ()), weight=0.0)
+NO_PRIOR = Prior(BodyBelief((), np.zeros((0, 4, 4)), np.zeros((0, 4, 4)), ()), weight=0.0)
 """Nothing is believed beforehand."""

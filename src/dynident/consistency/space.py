@@ -13,7 +13,7 @@ from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
-from dynident.dynamics.limbs import Rest
+from dynident.dynamics.limbs import BodyRemainder
 
 LENGTH = 0.1
 """Unit of length of the scaled inertial parameters [m]."""
@@ -101,7 +101,7 @@ class Space:
         """``phi = body @ x``: a body's 10 inertial parameters, shape (10, unknowns)."""
         return build_body_rows(self.unit, link)
 
-    def rest(self, rest: Rest) -> Array:
+    def rest(self, rest: BodyRemainder) -> Array:
         """The same of a body without the part of it that a sensor holds."""
         return self.body(rest.body) - rest.placed @ self.body(rest.part)
 

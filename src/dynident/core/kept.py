@@ -24,7 +24,7 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class Origin:
+class StateOrigin:
     """What a state is of.
 
     Attributes
@@ -39,14 +39,14 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptState:
     """A state file, read."""
 
     path: Path
     about: dict[str, Any]
     arrays: dict[str, npt.NDArray[Any]]
 
-    def require(self, origin: Origin, options: str) -> None:
+    def require(self, origin: StateOrigin, options: str) -> None:
         """Refuse a state of another robot, or of other options."""
         names = list(origin.parameters)
         if self.about["robot"] != origin.robot or self.about["parameters"] != names:
@@ -90,7 +90,7 @@ def hash_file(path: Path) -> bytes:
 
 
 def pack_state_file(
-    schema: str, origin: Origin, about: Mapping[str, object], arrays: Arrays
+    schema: str, origin: StateOrigin, about: Mapping[str, object], arrays: Arrays
 ) -> bytes:
     """A state as a file."""
     document = {
@@ -115,7 +115,7 @@ def take_digest(document: Mapping[str, object], arrays: Arrays) -> str:
     )
 
 
-def read_state_file(path: Path, schema: str, own: Sequence[str], what: str) -> Kept | None:
+def read_state_file(path: Path, schema: str, own: Sequence[str], what: str) -> KeptState | None:
     """A state file; None where there is none yet.
 
     `own` are the keys that it has beside its origin; `what` writes such files, in words.
@@ -131,7 +131,7 @@ def read_state_file(path: Path, schema: str, own: Sequence[str], what: str) -> K
             raise ValueError
         if not {"robot", "parameters", "fingerprint", "digest", *own} <= set(about):
             raise ValueError
-        kept = Kept(path, about, arrays)
+        kept = KeptState(path, about, arrays)
         digest = take_digest(about, arrays)
     except DAMAGE as error:
         if isinstance(error, OSError) and error.strerror:

@@ -31,14 +31,14 @@ ODD = (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticEr
 """What makers raise of data that are not for them."""
 
 
-class Form(NamedTuple):
+class PlainForm(NamedTuple):
     """How values of a type that has a form of its own become plain data, and are made of it."""
 
     to_plain: Callable[[Any], Any]
     from_plain: Callable[[Any], Any]
 
 
-Forms = Mapping[Any, Form]
+Forms = Mapping[Any, PlainForm]
 
 
 class Misfit(Exception):  # noqa: N818  # raised and caught here alone

@@ -12,7 +12,7 @@ from dynident.core.arrays import Array, Booleans, Integers
 
 
 @dataclass(frozen=True)
-class Series:
+class TorqueSeries:
     """Torques of one log at every sample, after the low-pass of the figure.
 
     Attributes
@@ -67,7 +67,7 @@ class Series:
     stretch: Stretch | None = None
 
     @property
-    def evenly(self) -> Series:
+    def evenly(self) -> TorqueSeries:
         """The samples that are equally far apart, for all that is no line over time."""
         if self.even is None:
             return self
@@ -138,7 +138,7 @@ class Stance:
 
 
 @dataclass(frozen=True)
-class Ground:
+class GroundSeries:
     """What bears a floating robot over a log.
 
     Attributes

@@ -82,7 +82,7 @@ def compute_gain_percent(before: Array, after: Array) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Left:
+class LeftOutErrors:
     """Squared errors of the rows that were left out, in units of each group's sigma.
 
     Of all rows, shape (blocks,), and of those that a decision is about, in one number.
@@ -91,7 +91,7 @@ class Left:
     squares: Array
     own: float
 
-    def pays(self, after: Left, errors: float = 1.0, worth: float = WORTH) -> bool:
+    def pays(self, after: LeftOutErrors, errors: float = 1.0, worth: float = WORTH) -> bool:
         """Whether what leaves others instead is clear, and worth it where it acts.
 
         The fall has to exceed so many standard errors of the blocks' difference, and to leave at

@@ -17,7 +17,7 @@ from scipy.linalg.lapack import dgeqrf, dormqr, dposv
 
 from dynident.consistency.feasible_set import FeasibleSet
 from dynident.core.arrays import Array, Booleans, Integers
-from dynident.decide.decision import Left
+from dynident.decide.decision import LeftOutErrors
 from dynident.regression.factors import Factors, triangularise_rows
 
 FAINT = 1e-8
@@ -98,7 +98,7 @@ class Folds:
             found.append((np.vstack([head, *(part[first:] for part in others)]), faint))
         return tuple(found)
 
-    def fit(self, chosen: Integers) -> tuple[Fitted, ...]:
+    def fit(self, chosen: Integers) -> tuple[FoldFit, ...]:
         """The model of some columns, fitted to all blocks but one, one after another.
 
         The first of the columns are among them.
@@ -113,15 +113,15 @@ class Folds:
             open_ = np.diag(faint[ends[first:]])[:-1]
             below = triangularise_rows(np.vstack([rows[first:, ends[first:]], open_]))
             factor[first:, first:] = below[: len(chosen) - first]
-            found.append(Fitted(chosen, factor))
+            found.append(FoldFit(chosen, factor))
         return tuple(found)
 
-    def leave(self, fits: Sequence[Fitted]) -> Left:
+    def leave(self, fits: Sequence[FoldFit]) -> LeftOutErrors:
         """The same of all groups, where a decision is about all of them."""
         squares = self.measure(fits)
-        return Left(np.sum(squares, axis=1), float(np.sum(squares)))
+        return LeftOutErrors(np.sum(squares, axis=1), float(np.sum(squares)))
 
-    def measure(self, fits: Sequence[Fitted]) -> Array:
+    def measure(self, fits: Sequence[FoldFit]) -> Array:
         """Squared errors of the rows that were left out, shape (blocks, groups)."""
         return np.array(
             [
@@ -145,7 +145,7 @@ def begin_triangle(rows: Array, first: int) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class FoldFit:
     """A model of some columns, fitted to all blocks but one.
 
     Its factor is triangular, of columns and y, shape (columns, columns + 1).
@@ -175,7 +175,7 @@ class Squares:
 
     @classmethod
     def of(
-        cls, rows: Array, fit: Fitted, columns: Integers, lengths: Array, shift: Array
+        cls, rows: Array, fit: FoldFit, columns: Integers, lengths: Array, shift: Array
     ) -> Squares:
         """Of columns in units of their lengths, each of which moves what stands by its `shift`."""
         standing = rows[:, fit.chosen]
@@ -207,7 +207,7 @@ class Change:
     own: tuple[Squares, ...]
 
     @classmethod
-    def of(cls, folds: Folds, fits: Sequence[Fitted], columns: Integers) -> Change:
+    def of(cls, folds: Folds, fits: Sequence[FoldFit], columns: Integers) -> Change:
         """What columns do that do not stand yet."""
         groups = range(len(folds.rows[0]))
         acting = [g for g in groups if any(np.any(block[g][:, columns]) for block in folds.rows)]
@@ -234,7 +234,9 @@ class Change:
             own.append(every[-1] if whole else Squares.of(parts[out], fit, columns, lengths, shift))
         return cls(tuple(normal), tuple(every), tuple(own))
 
-    def measure(self, some: Sequence[int], positive: Booleans, spare: Booleans) -> Left | None:
+    def measure(
+        self, some: Sequence[int], positive: Booleans, spare: Booleans
+    ) -> LeftOutErrors | None:
         """Errors of the rows that were left out with some of the columns.
 
         None where these tell nothing new, or would have the wrong sign; a column that is `spare`
@@ -248,7 +250,7 @@ class Change:
             places, c = found
             squares[k] = self.every[k].sum(places, c)
             acting += self.own[k].sum(places, c)
-        return Left(squares, acting)
+        return LeftOutErrors(squares, acting)
 
     def select(self, some: Sequence[int], positive: Booleans, spare: Booleans) -> list[int]:
         """Those of some columns that are not left out in most of the fits."""

@@ -16,14 +16,14 @@ from dynident.decide.decision import (
     FRICTION,
     WORTH,
     Decision,
-    Left,
+    LeftOutErrors,
     compute_gain_percent,
 )
 from dynident.decide.folds import Change, Folds
 from dynident.decide.laws import (
     PLAIN,
+    CandidateLaw,
     Column,
-    Law,
     Menu,
     build_menu,
     list_columns,
@@ -169,10 +169,10 @@ def choose_law(
     wide: Wide,
     folds: Folds,
     joints: Sequence[int],
-    tiers: Sequence[Sequence[Law]],
-    laws: Sequence[Law],
+    tiers: Sequence[Sequence[CandidateLaw]],
+    laws: Sequence[CandidateLaw],
     standing: frozenset[int],
-) -> tuple[list[Law], frozenset[int]]:
+) -> tuple[list[CandidateLaw], frozenset[int]]:
     """The laws of all joints, of which some may have another that pays, all of them the same.
 
     One with more parameters has to pay beside that which was chosen of those with fewer. Of
@@ -189,10 +189,10 @@ def choose_law(
     rest = standing - {int(place) for place in places}
     change = Change.of(folds, folds.fit(np.array(sorted(rest))), places)
 
-    def find(some: Mapping[int, Law]) -> list[int]:
+    def find(some: Mapping[int, CandidateLaw]) -> list[int]:
         return [k for k, (j, column) in enumerate(owned) if column.part in some[j]]
 
-    def measure(some: Mapping[int, Law]) -> Left | None:
+    def measure(some: Mapping[int, CandidateLaw]) -> LeftOutErrors | None:
         return change.measure(find(some), positive, spare)
 
     own = {j: laws[j] for j in joints}

@@ -24,7 +24,7 @@ PLAIN = range(4)
 
 
 @dataclass(frozen=True)
-class Law:
+class CandidateLaw:
     """A law of friction among the parts of a wide model.
 
     Attributes
@@ -50,19 +50,19 @@ class Law:
         """Whether it has the columns of a part; of the first, Coulomb friction is meant."""
         return part in self.own or part in self.further
 
-    def extend(self, part: int) -> Law:
+    def extend(self, part: int) -> CandidateLaw:
         """The same with one of `FURTHER` beside it."""
         return replace(self, further=tuple(sorted({*self.further, part})))
 
-    def beside(self, other: Law) -> Law:
+    def beside(self, other: CandidateLaw) -> CandidateLaw:
         """The same with what another has beside it."""
         return replace(self, further=other.further)
 
-    def without(self, parts: Collection[int]) -> Law:
+    def without(self, parts: Collection[int]) -> CandidateLaw:
         """The same without some parts; the usual law, without what a sum with that is of."""
         further = tuple(part for part in self.further if part not in parts)
         if len(self.own) > 1 and self.own[-1] in parts:
-            return Law(DEFAULT_FRICTION, self.own[:1], further)
+            return CandidateLaw(DEFAULT_FRICTION, self.own[:1], further)
         return replace(self, further=further)
 
 
@@ -74,15 +74,15 @@ class Menu:
     """
 
     parts: tuple[str, ...]
-    tiers: tuple[tuple[Law, ...], ...]
+    tiers: tuple[tuple[CandidateLaw, ...], ...]
 
     @property
-    def usual(self) -> Law:
+    def usual(self) -> CandidateLaw:
         """The simplest."""
         return self.tiers[0][0]
 
     @property
-    def plain(self) -> tuple[tuple[Law, ...], ...]:
+    def plain(self) -> tuple[tuple[CandidateLaw, ...], ...]:
         """Tiers of laws without shapes, but for the first."""
         return (self.tiers[1][:1],)
 
@@ -95,17 +95,17 @@ class Menu:
 def build_menu(fastest: float, loads: bool = True) -> Menu:
     """The laws of a drive whose largest speed this is [rad/s or m/s], with or without its load."""
     parts = [DEFAULT_FRICTION, LOAD if loads else "", MEMORY, "cube-root"]
-    one, two = [Law("cube-root", (0, 3))], []
+    one, two = [CandidateLaw("cube-root", (0, 3))], []
     for share in STRIBECK_AT:
         name = name_shaped("stribeck", vs=share * fastest)
-        one.append(Law(name, (0, len(parts))))
+        one.append(CandidateLaw(name, (0, len(parts))))
         parts.append(name)
     for rise in RISE_AT:
         for fall in FALL_AT:
             name = name_shaped("tanh-sech", w3=1.0 / (fall * fastest), w4=1.0 / (rise * fastest))
-            two.append(Law(name, (len(parts),)))
+            two.append(CandidateLaw(name, (len(parts),)))
             parts.append(name)
-    return Menu(tuple(parts), ((Law(DEFAULT_FRICTION, (0,)),), tuple(one), tuple(two)))
+    return Menu(tuple(parts), ((CandidateLaw(DEFAULT_FRICTION, (0,)),), tuple(one), tuple(two)))
 
 
 def drop_load(name: str) -> str:

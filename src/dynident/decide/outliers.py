@@ -16,8 +16,8 @@ import numpy as np
 from dynident.consistency.feasible_set import FeasibleSet
 from dynident.core.arrays import Array, Integers, find_runs
 from dynident.decide.blocks import lack_rows
-from dynident.decide.decision import BLOCKS, OUTLIERS, Decision, Left, compute_gain_percent
-from dynident.decide.folds import Fitted, Folds
+from dynident.decide.decision import BLOCKS, OUTLIERS, Decision, LeftOutErrors, compute_gain_percent
+from dynident.decide.folds import FoldFit, Folds
 from dynident.recording.prepare import Samples
 from dynident.regression.blocks import Label, factor_parts, label_blocks
 from dynident.regression.problem import Problem
@@ -79,7 +79,7 @@ def choose_outliers(
 
 
 def predict_left_out(
-    problem: Problem, label: Label, fits: Sequence[Fitted], matrix: Array
+    problem: Problem, label: Label, fits: Sequence[FoldFit], matrix: Array
 ) -> list[Where]:
     """Errors of all rows under the model that was fitted without their block."""
     betas = np.array([matrix @ fit.x for fit in fits])
@@ -115,12 +115,12 @@ def mark_kept_samples(
     return kept
 
 
-def count_left(errors: Sequence[Where], scale: Array) -> Left:
+def count_left(errors: Sequence[Where], scale: Array) -> LeftOutErrors:
     """Errors of the rows that were left out, as Huber counts them."""
     counts = np.zeros(BLOCKS)
     for _, g, _, block, error in errors:
         counts += np.bincount(block, weights=count_huber(error / scale[g]), minlength=BLOCKS)
-    return Left(counts, float(np.sum(counts)))
+    return LeftOutErrors(counts, float(np.sum(counts)))
 
 
 def count_huber(u: Array) -> Array:

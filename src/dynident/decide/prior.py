@@ -10,7 +10,13 @@ from dynident.consistency.feasible_set import FeasibleSet, build_feasible_set
 from dynident.consistency.knowledge import WEIGHT, Knowledge
 from dynident.core.arrays import Array
 from dynident.decide.blocks import lack_rows
-from dynident.decide.decision import BLOCKS, PRIOR_WEIGHT, Decision, Left, compute_gain_percent
+from dynident.decide.decision import (
+    BLOCKS,
+    PRIOR_WEIGHT,
+    Decision,
+    LeftOutErrors,
+    compute_gain_percent,
+)
 from dynident.decide.folds import Folds
 from dynident.regression.blocks import factor_blocks
 from dynident.regression.factors import System
@@ -42,7 +48,7 @@ def choose_weight(problem: Problem, admitted: FeasibleSet, sigma: Array) -> Deci
         return replace(usual, words=f"some joint has no rows in one of {BLOCKS} blocks of time")
     system = problem.factors.weighted(sigma)
 
-    def leave(weight: float) -> Left:
+    def leave(weight: float) -> LeftOutErrors:
         folds = Folds.of(blocks, weigh_prior(problem, admitted, system, weight), sigma)
         return folds.leave(folds.fit(np.arange(folds.columns)))
 

@@ -81,7 +81,7 @@ class Selecting(Options):
 
 
 @dataclass(frozen=True)
-class Block:
+class LogBlock:
     """A block of a log.
 
     Attributes
@@ -151,7 +151,7 @@ class Selection:
         Names.
     rates : tuple of float
         Of the logs [Hz].
-    blocks : tuple of Block
+    blocks : tuple of LogBlock
         In the order of their choice.
     offered, repeats : int
         How many blocks there were, and how many of these were left out as repeats.
@@ -168,7 +168,7 @@ class Selection:
 
     logs: tuple[str, ...]
     rates: tuple[float, ...]
-    blocks: tuple[Block, ...]
+    blocks: tuple[LogBlock, ...]
     offered: int
     repeats: int
     rows_all: int
@@ -199,7 +199,7 @@ class Selection:
 class Offer:
     """A block on offer, with the factor of its weighted rows, as wide as the base parameters."""
 
-    block: Block
+    block: LogBlock
     factor: Array
 
 
@@ -317,7 +317,7 @@ def _collect_offers(problem: Problem, seconds: float, sigma: Array) -> list[Offe
         if sum(map(len, kept)) > 2 * p:
             pending[place] = [triangularise_rows(np.vstack(kept))]
     return [
-        Offer(Block(*place, counts[place]), triangularise_rows(np.vstack(pending[place])))
+        Offer(LogBlock(*place, counts[place]), triangularise_rows(np.vstack(pending[place])))
         for place in sorted(pending)
     ]
 
@@ -490,7 +490,7 @@ class _Past:
         """How far apart repeats are at most: `near` is the root mean square over coordinates."""
         return self.near * float(np.sqrt(self.moving.sum()))
 
-    def _points(self, block: Block, dense: int) -> Array:
+    def _points(self, block: LogBlock, dense: int) -> Array:
         log = self.logs[block.log]
         step = max(1, min(f.step for f in log.filters) // dense)
         some = slice(block.start, block.stop, step)
@@ -498,7 +498,7 @@ class _Past:
         apart = 2.0 * self.reach * self.stated[block.log][some]
         return np.column_stack([motion, apart])
 
-    def has(self, block: Block) -> bool:
+    def has(self, block: LogBlock) -> bool:
         """Whether most of a block's instants are near to ones that were chosen."""
         if not self.near or not self.trees:
             return False
@@ -508,7 +508,7 @@ class _Past:
             seen |= np.isfinite(tree.query(points, distance_upper_bound=self.reach)[0])
         return bool(seen.mean() >= SAME)
 
-    def add(self, block: Block) -> None:
+    def add(self, block: LogBlock) -> None:
         """Take a block in."""
         if self.near:
             from scipy.spatial import cKDTree  # a tenth of a second that few runs need
@@ -574,7 +574,7 @@ OTHERS = "{joint} over its whole range of speeds and loads"
 
 
 def find_poor_parameters(
-    problem: Problem, blocks: Sequence[Block], system: System, beta: Array
+    problem: Problem, blocks: Sequence[LogBlock], system: System, beta: Array
 ) -> tuple[Missing, ...]:
     """Base parameters that the weighted rows of some blocks know poorly, the worst first.
 

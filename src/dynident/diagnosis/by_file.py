@@ -18,7 +18,7 @@ from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.scene import TINY, Scene
 from dynident.diagnosis.screening import build_problem
 from dynident.diagnosis.sized import TURN, build_offset_family
-from dynident.diagnosis.suspicion import Case, Reading, Suspicion, Told
+from dynident.diagnosis.suspicion import Case, Reading, Suspicion, WeighedSuspicion
 from dynident.instants.squares import average_errors
 
 Missing = Literal["external torque", "gravity"]
@@ -38,7 +38,7 @@ ASKED = (
 """Diagnoses whose readings need no number."""
 
 
-def find_by_file(scene: Scene) -> Told | None:
+def find_by_file(scene: Scene) -> WeighedSuspicion | None:
     """The reading that the robot file speaks for, and bodies of their own not against.
 
     A joint of which the file's torque explains nothing has no say between readings: one that takes
@@ -93,7 +93,7 @@ def find_by_file(scene: Scene) -> Told | None:
     best, _ = min(
         told, key=lambda own: (abs(np.log((readings[own[0]].rate or rate) / rate)), own[1])
     )
-    return Told(readings[best], before, average_errors(errors[best]))
+    return WeighedSuspicion(readings[best], before, average_errors(errors[best]))
 
 
 def name_missing_bodies(s: Scene) -> Missing | None:
@@ -238,7 +238,7 @@ def measure_inertia(s: Scene) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Shares:
+class FileShares:
     """How many times some torques stand in those of a log, with drives beside, joint by joint.
 
     Attributes
@@ -254,7 +254,7 @@ class Shares:
     told: Array
 
 
-def measure_shares(s: Scene, parts: Array) -> Shares:
+def measure_shares(s: Scene, parts: Array) -> FileShares:
     """Least squares of each joint's torque by parts of it, shape (k, instants, n).
 
     Standard errors count as many residuals as their correlation leaves independent.
@@ -278,7 +278,7 @@ def measure_shares(s: Scene, parts: Array) -> Shares:
         inverse = np.linalg.pinv(X[:, some].T @ X[:, some], hermitian=True)
         error[j, some] = np.sqrt(np.diag(inverse) * spread)
         told[j] = 1.0 - square / (float(y @ y) + TINY)
-    return Shares(size, error, told)
+    return FileShares(size, error, told)
 
 
 def build_drive_columns(s: Scene, joint: int) -> Array:

@@ -16,7 +16,7 @@ from dynident.diagnosis.examine import Finding
 from dynident.diagnosis.rests import stops_gently
 from dynident.diagnosis.screening import is_clearly_better, settles_contradictions
 from dynident.diagnosis.targets import LEAVE_OUT, Otherwise, TrackingCase
-from dynident.diagnosis.tracking import Tracked, Tracking, take_tracking, track
+from dynident.diagnosis.tracking import Tracked, TrackingScene, take_tracking, track
 from dynident.dynamics.idim import Idim
 from dynident.instants.squares import KEPT_ROWS, average_errors
 from dynident.recording.prepare import Samples
@@ -92,7 +92,7 @@ def examine_encoders(
     return tuple(found)
 
 
-def find_stuck_encoders(scene: Tracking) -> tuple[list[Finding], Tracking]:
+def find_stuck_encoders(scene: TrackingScene) -> tuple[list[Finding], TrackingScene]:
     """Encoders that stand still while their targets move on, and the log without these rows.
 
     A joint that is held, or sticks, stops and starts gently; an encoder does not.
@@ -121,8 +121,8 @@ def find_stuck_encoders(scene: Tracking) -> tuple[list[Finding], Tracking]:
 
 
 def explain(
-    scene: Tracking, beside: tuple[Tracking, ...], thorough: bool
-) -> tuple[Finding, Tracking, tuple[Tracking, ...]] | None:
+    scene: TrackingScene, beside: tuple[TrackingScene, ...], thorough: bool
+) -> tuple[Finding, TrackingScene, tuple[TrackingScene, ...]] | None:
     """The reading that explains a log best, alone or beside others, where it is clearly better."""
     now, apart = track([scene, *beside]), None
     own = np.concatenate([track([each]).errors for each in (scene, *beside)])

@@ -29,7 +29,13 @@ from dynident.diagnosis.screening import (
     settles_contradictions,
 )
 from dynident.diagnosis.springs import find_sure_spring
-from dynident.diagnosis.suspicion import Case, Reading, Suspicion, Told, fit_consistent_model
+from dynident.diagnosis.suspicion import (
+    Case,
+    Reading,
+    Suspicion,
+    WeighedSuspicion,
+    fit_consistent_model,
+)
 from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.idim import build_idim
 from dynident.instants.squares import NO_ERROR, LeastSquares, average_errors
@@ -336,7 +342,7 @@ def reconcile_logs(scene: Scene, together: Scene, thorough: bool) -> tuple[Findi
     return finding, reading
 
 
-def conclude(scene: Scene, found: Told, proviso: str) -> tuple[Finding, Reading]:
+def conclude(scene: Scene, found: WeighedSuspicion, proviso: str) -> tuple[Finding, Reading]:
     """The finding of a reading that something other than the log speaks for."""
     told = found.suspicion
     before, after = 100.0 * found.before, 100.0 * found.after

@@ -1,6 +1,6 @@
 """What has a size: delays, zeros, filters of the logger, ripples.
 
-Each is a `Family` of readings with some numbers, 0 for the log as it stands. By how much the torque
+Each is a `SizedReading` of readings with some numbers, 0 for the log as it stands. By how much the torque
 that a model leaves changes with them is a column beside the regressor: what least squares leaves of
 it meets what it leaves of the torque (a score test), and steps of Gauss and Newton find the size.
 """
@@ -42,7 +42,7 @@ Column = tuple[list[Array] | None, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Family:
+class SizedReading:
     """Readings that differ by some numbers.
 
     Attributes
@@ -85,7 +85,7 @@ class Family:
 
 
 def differentiate_residuals(
-    s: Scene, beta: Array, families: Sequence[tuple[Family, Array]]
+    s: Scene, beta: Array, families: Sequence[tuple[SizedReading, Array]]
 ) -> list[Column]:
     """By how much what a model leaves shrinks with each number of some families, about a size."""
 
@@ -110,7 +110,7 @@ def differentiate_residuals(
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class SizeScores:
     """What least squares leaves of some columns and of the torque, products of these.
 
     Attributes
@@ -148,11 +148,11 @@ class Scores:
         some = [k for k in some if self.blind[k, k] > limit.UNSEEN * self.squares[k]]
         if not some or self.rest <= 0.0:
             return 1.0
-        own = Scores(self.blind[np.ix_(some, some)], self.cross[some], self.squares[some], 0.0)
+        own = SizeScores(self.blind[np.ix_(some, some)], self.cross[some], self.squares[some], 0.0)
         return max(0.0, 1.0 - float(own.together() @ own.cross) / self.rest)
 
 
-def score_columns(s: Scene, columns: Sequence[Column]) -> Scores:
+def score_columns(s: Scene, columns: Sequence[Column]) -> SizeScores:
     """Scores of columns, as `differentiate_residuals` has them along the model that is tested.
 
     Each group counts in what least squares leaves of it, or one that no model explains would hide
@@ -187,14 +187,14 @@ def sum_column_products(
     return products, blind, cross
 
 
-def score_products(system: System, products: Array, blind: Array, cross: Array) -> Scores:
+def score_products(system: System, products: Array, blind: Array, cross: Array) -> SizeScores:
     """What least squares leaves of columns, by their products."""
     solved = solve_triangular(system.A, products, trans="T", check_finite=False)
     squares = np.diag(blind).copy()
-    return Scores(blind - solved.T @ solved, cross - solved.T @ system.b, squares, system.rest)
+    return SizeScores(blind - solved.T @ solved, cross - solved.T @ system.b, squares, system.rest)
 
 
-def suspect_families(case: Case, families: Sequence[Family]) -> Iterator[Suspicion]:
+def suspect_families(case: Case, families: Sequence[SizedReading]) -> Iterator[Suspicion]:
     """What families make of a log, those whose first step, or one of whose starts, helps."""
     s, brief = case.scene, case.scene.brief
     starts = [(family, np.zeros(family.count)) for family in families]
@@ -215,7 +215,7 @@ def suspect_families(case: Case, families: Sequence[Family]) -> Iterator[Suspici
             yield from suspect_size(s, family, family.next(brief, start, limit.TURNS))
 
 
-def suspect_size(s: Scene, family: Family, size: Array) -> Iterator[Suspicion]:
+def suspect_size(s: Scene, family: SizedReading, size: Array) -> Iterator[Suspicion]:
     """What a family makes of a scene at about some size."""
     if np.all(size == family.least):
         return
@@ -232,7 +232,7 @@ def suspect_size(s: Scene, family: Family, size: Array) -> Iterator[Suspicion]:
         yield replace(first, measure=measure)
 
 
-def measure_size(s: Scene, family: Family, size: Array) -> tuple[Array, Array, Array]:
+def measure_size(s: Scene, family: SizedReading, size: Array) -> tuple[Array, Array, Array]:
     """A size after one more step, with its standard errors.
 
     Rows are weighed by what least squares leaves of each joint. The error by noise is that of a
@@ -344,7 +344,7 @@ def suspect_delays(case: Case) -> Iterator[Suspicion]:
         yield from suspect_size(s, family, family.next(s.brief, start, limit.TURNS))
 
 
-def build_delay_family(groups: Array) -> Family:
+def build_delay_family(groups: Array) -> SizedReading:
     """Torques that are late [s], by one time for each group of joints.
 
     The groups have the shape (n, k), 1 where a joint is of one.
@@ -372,7 +372,7 @@ def build_delay_family(groups: Array) -> Family:
         mending = Mending(delay=collapse_equal_values(np.round(delay, 6)))
         return make_mendable_suspicion("delay", what, mending, n, count, most)
 
-    return Family(read, tell, SOON, limit.DELAY_STEP * (1.0 if count == 1 else 2.0), count)
+    return SizedReading(read, tell, SOON, limit.DELAY_STEP * (1.0 if count == 1 else 2.0), count)
 
 
 def evaluate_delay_errors(s: Scene, times: Array) -> tuple[Array, Array]:
@@ -424,7 +424,7 @@ def suspect_late_signals(case: Case) -> Iterator[Suspicion]:
     yield from suspect_families(case, families)
 
 
-def build_lateness_family(diagnosis: str, what: str, labels: Sequence[str]) -> Family:
+def build_lateness_family(diagnosis: str, what: str, labels: Sequence[str]) -> SizedReading:
     """Signals that stand later in the log than the joints' positions [s]."""
 
     def read(s: Scene, size: Array) -> Scene:
@@ -450,7 +450,7 @@ def build_lateness_family(diagnosis: str, what: str, labels: Sequence[str]) -> F
 
     most = round(limit.LONGEST / limit.LATENESS_STEP)
     starts = tuple(limit.LATENESS_STEP * k for k in range(-most, most + 1))
-    return Family(read, tell, SOON, limit.LATENESS_STEP, starts=starts)
+    return SizedReading(read, tell, SOON, limit.LATENESS_STEP, starts=starts)
 
 
 def suspect_position_lags(case: Case) -> Iterator[Suspicion]:
@@ -459,7 +459,7 @@ def suspect_position_lags(case: Case) -> Iterator[Suspicion]:
         yield from suspect_families(case, [build_lag_family(case.n, j) for j in case.robot.driven])
 
 
-def build_lag_family(n: int, joint: int) -> Family:
+def build_lag_family(n: int, joint: int) -> SizedReading:
     """The position of a joint that lags [s]."""
 
     def lag(size: Array) -> Array:
@@ -475,7 +475,7 @@ def build_lag_family(n: int, joint: int) -> Family:
         mending = Mending(lag=collapse_equal_values(np.round(lag(size), 6)))
         return make_mendable_suspicion("position delay", what, mending, n, 1, float(error[0]))
 
-    return Family(lambda s, size: s.lagged(lag(size)), tell, SOON, 2.0 * limit.DELAY_STEP)
+    return SizedReading(lambda s, size: s.lagged(lag(size)), tell, SOON, 2.0 * limit.DELAY_STEP)
 
 
 # ---- filters of the logger
@@ -489,7 +489,7 @@ def suspect_slow_loggers(case: Case) -> Iterator[Suspicion]:
     yield from suspect_families(case, families)
 
 
-def build_filter_family(signal: Literal["q", "tau"], order: int) -> Family:
+def build_filter_family(signal: Literal["q", "tau"], order: int) -> SizedReading:
     """Signals behind a Butterworth filter, by one over the angular frequency of its cutoff [s]."""
     word = {"q": "position", "tau": "torque"}[signal]
 
@@ -522,7 +522,7 @@ def build_filter_family(signal: Literal["q", "tau"], order: int) -> Family:
         )
 
     starts = tuple(1.0 / (2.0 * np.pi * hz) for hz in limit.FILTER_STARTS)
-    return Family(read, tell, SOON, 0.05, least=0.0, starts=starts)
+    return SizedReading(read, tell, SOON, 0.05, least=0.0, starts=starts)
 
 
 # ---- zeros, ripples, drifts
@@ -536,7 +536,7 @@ def suspect_encoder_offsets(case: Case) -> Iterator[Suspicion]:
     yield from suspect_families(case, [build_offset_family(case.n, j) for j in case.robot.driven])
 
 
-def build_offset_family(n: int, joint: int) -> Family:
+def build_offset_family(n: int, joint: int) -> SizedReading:
     """A position that lacks something [rad or m]."""
 
     def offset(size: Array) -> Array:
@@ -554,7 +554,7 @@ def build_offset_family(n: int, joint: int) -> Family:
             float(error[0]),
         )
 
-    return Family(
+    return SizedReading(
         lambda s, size: s.along(s.q + offset(size), s.dq, s.ddq), tell, TURN, limit.OFFSET_STEP
     )
 
@@ -618,7 +618,7 @@ def build_ripple_waves(s: Scene, joint: int, order: float) -> Array:
     return low_pass_signals([waves], log.runs, log.rate, cutoffs, s.thin)[0]
 
 
-def build_ripple_family(n: int, waves: Mapping[int, tuple[float, Array]]) -> Family:
+def build_ripple_family(n: int, waves: Mapping[int, tuple[float, Array]]) -> SizedReading:
     """Joints with sines and cosines of a multiple of their position in their torques."""
 
     def read(s: Scene, size: Array) -> Scene:
@@ -640,7 +640,7 @@ def build_ripple_family(n: int, waves: Mapping[int, tuple[float, Array]]) -> Fam
             error=float(np.max(error)),
         )  # fmt: skip
 
-    return Family(read, tell, 1.0, np.inf, 2 * len(waves))
+    return SizedReading(read, tell, 1.0, np.inf, 2 * len(waves))
 
 
 def suspect_gain_steps(case: Case) -> Iterator[Suspicion]:
@@ -648,7 +648,7 @@ def suspect_gain_steps(case: Case) -> Iterator[Suspicion]:
     yield from suspect_families(case, [build_step_family(case.n, k) for k in range(1, EIGHTHS)])
 
 
-def build_step_family(n: int, eighth: int) -> Family:
+def build_step_family(n: int, eighth: int) -> SizedReading:
     """Torques that grow by a share from some eighth of the log on."""
 
     def read(s: Scene, size: Array) -> Scene:
@@ -671,7 +671,7 @@ def build_step_family(n: int, eighth: int) -> Family:
             error=float(error[0]),
         )
 
-    return Family(read, tell, 0.01, limit.OFFSET_STEP, least=-0.9)
+    return SizedReading(read, tell, 0.01, limit.OFFSET_STEP, least=-0.9)
 
 
 def suspect_drifts(case: Case) -> Iterator[Suspicion]:

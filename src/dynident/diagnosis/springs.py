@@ -11,7 +11,7 @@ from dynident.core.arrays import Array
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.scene import Scene
 from dynident.diagnosis.sized import (
-    Family,
+    SizedReading,
     differentiate_residuals,
     score_products,
     sum_column_products,
@@ -40,7 +40,7 @@ def suspect_springs(case: Case) -> Iterator[Suspicion]:
 
 
 @dataclass(frozen=True, eq=False)
-class Spring:
+class FoundSpring:
     """A spring at a joint that the logs show, or the logs and the robot file together.
 
     Attributes
@@ -68,7 +68,7 @@ class Spring:
         return replace(found, what=found.what + words)
 
 
-def find_sure_spring(s: Scene) -> Spring | None:
+def find_sure_spring(s: Scene) -> FoundSpring | None:
     """The spring that what is known speaks for most, if it is far more than noise.
 
     Bodies that the log alone allows may do what a spring does, and then no error falls with it.
@@ -95,10 +95,10 @@ def find_sure_spring(s: Scene) -> Spring | None:
         return None
     size = float(found.cross[j] / found.blind[j, j])
     error = float(found.blind[j, j] ** -0.5)
-    return Spring(j, size, error, bool(free.gained[j] < limit.SURE**2), beta)
+    return FoundSpring(j, size, error, bool(free.gained[j] < limit.SURE**2), beta)
 
 
-def fit_under_constraints(s: Scene, family: Family, beta: Array) -> Array:
+def fit_under_constraints(s: Scene, family: SizedReading, beta: Array) -> Array:
     """A number of which the torque is a linear function, by the best consistent models.
 
     The product of the column with what these leave falls with the number, and is zero at the best.
@@ -142,7 +142,7 @@ DOUBLINGS, CLOSE = 7, 0.01
 """How often a number is doubled in search of one that is too large, and how closely it is found."""
 
 
-def build_spring_family(n: int, joint: int) -> Family:
+def build_spring_family(n: int, joint: int) -> SizedReading:
     """A spring at a joint, in all logs [Nm/rad or N/m]."""
 
     def read(s: Scene, size: Array) -> Scene:
@@ -163,4 +163,4 @@ def build_spring_family(n: int, joint: int) -> Family:
             error=float(error[0]),
         )
 
-    return Family(read, tell, 1.0, np.inf)
+    return SizedReading(read, tell, 1.0, np.inf)

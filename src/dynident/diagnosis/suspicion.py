@@ -171,7 +171,7 @@ class Suspicion:
         return f"add {', '.join(self.lines)} to [[log]]" if self.lines else self.advice
 
 
-class Told(NamedTuple):
+class WeighedSuspicion(NamedTuple):
     """A suspicion that more than the log speaks for, with joints' mean errors before and after."""
 
     suspicion: Suspicion

@@ -20,7 +20,7 @@ from dynident.diagnosis.suspicion import (
     make_mendable_suspicion,
     suspect_gravities,
 )
-from dynident.diagnosis.tracking import Tracked, Tracking, track
+from dynident.diagnosis.tracking import Tracked, TrackingScene, track
 from dynident.instants.squares import NO_ERROR
 from dynident.recording.mend import Mending, Signal
 
@@ -45,7 +45,7 @@ class TrackingCase:
 
     Attributes
     ----------
-    beside : tuple of Tracking
+    beside : tuple of TrackingScene
         Other logs of the same drives.
     now : Tracked
         What drives leave of all as they are, this log first.
@@ -55,8 +55,8 @@ class TrackingCase:
         Errors of the logs with drives of their own.
     """
 
-    log: Tracking
-    beside: tuple[Tracking, ...]
+    log: TrackingScene
+    beside: tuple[TrackingScene, ...]
     now: Tracked
     bad: frozenset[int]
     apart: Array
@@ -79,8 +79,8 @@ class Otherwise(NamedTuple):
     """
 
     suspicion: Suspicion
-    log: Tracking
-    beside: tuple[Tracking, ...] | None = None
+    log: TrackingScene
+    beside: tuple[TrackingScene, ...] | None = None
     by_file: bool = False
 
 
@@ -98,7 +98,7 @@ def suspect_mended(
     return Otherwise(told, case.log.mended(mending), by_file=alike)
 
 
-def suspect_advised(diagnosis: str, what: str, advice: str, log: Tracking) -> Otherwise:
+def suspect_advised(diagnosis: str, what: str, advice: str, log: TrackingScene) -> Otherwise:
     """What a study has no key for, and one number was fitted for."""
     plain = Reading.plain(log.n)
     return Otherwise(Suspicion(diagnosis, what, plain, advice=advice, freedom=1), log)
@@ -164,7 +164,9 @@ def suspect_common_zeros(case: TrackingCase) -> Iterator[Otherwise]:
             yield suspect_mended(case, "encoder offset", what, mending, 1)
 
 
-def project(log: Tracking, now: Tracked, by: Array, joints: Sequence[int]) -> tuple[float, float]:
+def project(
+    log: TrackingScene, now: Tracked, by: Array, joints: Sequence[int]
+) -> tuple[float, float]:
     """How much of a column of some joints is in what drives leave of a log, and what is left then.
 
     The latter is the squared error in units of the joints' own, of all of these together.
@@ -229,7 +231,7 @@ def suspect_target_delays(case: TrackingCase) -> Iterator[Otherwise]:
         (f"position of {case.log.names[worst]} stands", np.eye(case.n)[worst]),
     ):
 
-        def read(late: float, share: Array = share) -> Tracking:
+        def read(late: float, share: Array = share) -> TrackingScene:
             return case.log.mended(Mending(lag=tuple((late * share).tolist())))
 
         errors = [track([read(late), *case.beside]).mean for late in LAGS]

@@ -38,7 +38,7 @@ DRIVE = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Tracking:
+class TrackingScene:
     """A log below a cutoff, at some of its samples.
 
     Attributes
@@ -133,7 +133,7 @@ class Tracking:
         )
         return np.asarray(own / D[:, QREF])
 
-    def mended(self, mending: Mending) -> Tracking:
+    def mended(self, mending: Mending) -> TrackingScene:
         """The log as a repair would leave it."""
         n, offset = self.n, mending.sizes("offset", self.n)
         own, sign = mending.places("q", n), mending.signs("q", n)
@@ -144,17 +144,17 @@ class Tracking:
         read = replace(self, q=q, dq=dq, ddq=ddq, target=target, pace=pace, kept=self.kept[:, own])
         return read.moved(offset, offset)
 
-    def moved(self, zero: Array, asked: Array | float = 0.0) -> Tracking:
+    def moved(self, zero: Array, asked: Array | float = 0.0) -> TrackingScene:
         """Encoders that read more by so much, and targets, shapes (n,)."""
         return replace(self, q=self.q + zero, target=self.target + asked)
 
-    def without(self, first: float, last: float) -> Tracking:
+    def without(self, first: float, last: float) -> TrackingScene:
         """Without what is between two times [s]."""
         inside = (first <= self.time) & (self.time <= last)
         return replace(self, kept=self.kept & ~inside[:, None])
 
 
-def take_tracking(idim: Idim, law: Controller, log: Samples) -> Tracking:
+def take_tracking(idim: Idim, law: Controller, log: Samples) -> TrackingScene:
     """A log without torques at the instants that are looked at."""
     assert log.qref is not None
     n = idim.robot.n
@@ -171,7 +171,9 @@ def take_tracking(idim: Idim, law: Controller, log: Samples) -> Tracking:
     for start, stop in log.runs:
         within[start + edge : max(start, stop - edge)] = True
     kept = find_steady_instants(dq, place, rate, filters, np.eye(n)) & within[::thin, None]
-    return Tracking(log, idim, law, place / rate, rate, q, dq, ddq, target, paces, kept, np.ones(n))
+    return TrackingScene(
+        log, idim, law, place / rate, rate, q, dq, ddq, target, paces, kept, np.ones(n)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +187,7 @@ class Tracked:
     delay : int
         Which of `DELAYS` explains them best.
     drives : ndarray, shape (n, 4)
-        Values of `Tracking.columns`, as angles of the targets; the last is the offset.
+        Values of `TrackingScene.columns`, as angles of the targets; the last is the offset.
     """
 
     errors: Array
@@ -197,7 +199,7 @@ class Tracked:
         """Over the joints."""
         return average_errors(self.errors)
 
-    def rest(self, log: Tracking) -> Array:
+    def rest(self, log: TrackingScene) -> Array:
         """What they leave of a log, shape (instants, n); zero in rows that are not looked at."""
         found = np.zeros_like(log.q)
         for j, drive in enumerate(self.drives):
@@ -206,7 +208,7 @@ class Tracked:
         return found
 
 
-def track(logs: Sequence[Tracking]) -> Tracked:
+def track(logs: Sequence[TrackingScene]) -> Tracked:
     """Drives that explain some logs best, and a delay of all targets.
 
     An offset torque that turns a target by more than drives have is counted as an error.

@@ -19,8 +19,8 @@ from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.equations import (
     CREEPING,
     PLAIN,
+    EstimatedSensor,
     Observed,
-    Sensor,
     reduce_to_observed_rows,
 )
 from dynident.dynamics.idim import Idim
@@ -203,7 +203,7 @@ def draw_random_states(
 
 
 def draw_random_conditions(
-    idim: Idim, samples: int, seed: int, sensors: Sequence[Sensor] | None = None
+    idim: Idim, samples: int, seed: int, sensors: Sequence[EstimatedSensor] | None = None
 ) -> Conditions:
     """States, loads, temperatures and wrenches that excite all, whatever moves it there.
 

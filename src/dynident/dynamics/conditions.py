@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dynident.core.arrays import Array
-from dynident.dynamics.equations import Sensor
+from dynident.dynamics.equations import EstimatedSensor
 from dynident.friction.model import Trace
 
 
@@ -28,7 +28,7 @@ class Conditions:
         Known torques on the joints of the drives [Nm or N].
     bend : ndarray, shape (samples, drives), optional
         Derivative of each drive's friction by its load, where loads are linearised about.
-    wrenches : mapping of Sensor to ndarray, shapes (samples, 3 or 6)
+    wrenches : mapping of EstimatedSensor to ndarray, shapes (samples, 3 or 6)
         What sensors measured of which something is not known, as logged [N, Nm].
     deflection : ndarray, shape (4, samples, n), optional
         By how much motors, seen through their gears, are ahead of the links, its first two
@@ -43,7 +43,7 @@ class Conditions:
     time: Array | None = None
     known: Array | None = None
     bend: Array | None = None
-    wrenches: Mapping[Sensor, Array] = field(default_factory=dict)
+    wrenches: Mapping[EstimatedSensor, Array] = field(default_factory=dict)
     deflection: Array | None = None
     sway: Array | None = None
 

@@ -26,7 +26,7 @@ FAR = 0.05
 """Smallest squared cosine between a null space and the basis that it is described by."""
 
 
-class Sensor(NamedTuple):
+class EstimatedSensor(NamedTuple):
     """A sensor of forces of which something is estimated.
 
     Attributes
@@ -53,7 +53,7 @@ class Observed:
         Joints that stay at a value, and whose torque says nothing: index [rad or m].
     free : tuple of tuple of str
         Sets of contacts that bear and that nothing measures.
-    sensors : tuple of Sensor
+    sensors : tuple of EstimatedSensor
         Measured contacts of whose sensors something is estimated.
     static : bool
         Whether it is of poses that were held, each joint approached from some side.
@@ -65,7 +65,7 @@ class Observed:
     still: bool = False
     locked: tuple[tuple[int, float], ...] = ()
     free: tuple[tuple[str, ...], ...] = ()
-    sensors: tuple[Sensor, ...] = ()
+    sensors: tuple[EstimatedSensor, ...] = ()
     static: bool = False
     missing: tuple[str, ...] = ()
 

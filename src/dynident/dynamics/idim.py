@@ -20,7 +20,7 @@ from dynident.core.inertia import INERTIAL, is_consistent
 from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.conditions import FREE, Conditions
 from dynident.dynamics.contacts import build_tilt_columns, evaluate_levers
-from dynident.dynamics.equations import Sensor
+from dynident.dynamics.equations import EstimatedSensor
 from dynident.dynamics.inverse import evaluate_all_torques
 from dynident.dynamics.packing import Bent, build_packing
 from dynident.dynamics.parameters import (
@@ -39,7 +39,7 @@ from dynident.dynamics.structure import Structure, list_friction_models
 from dynident.dynamics.tree import Tree
 from dynident.friction import DEFAULT_FRICTION
 from dynident.friction.kernel import VALUE
-from dynident.friction.model import Signals, Trace
+from dynident.friction.model import DriveSignals, Trace
 from dynident.friction.names import split_friction_names
 from dynident.robot.model import LAW, Robot
 
@@ -187,7 +187,7 @@ class Idim:
         """Number of parameters beside the shapes."""
         return self.structure.plain
 
-    def with_sensors(self, sensors: Sequence[Sensor], stated: Sequence[str] = ()) -> Idim:
+    def with_sensors(self, sensors: Sequence[EstimatedSensor], stated: Sequence[str] = ()) -> Idim:
         """The same model with what is not known of some sensors, but for what is `stated`."""
         own = replace(self.structure, sensors=tuple(sensors), stated=tuple(stated))
         return replace(self, structure=own)
@@ -421,7 +421,7 @@ class Idim:
 
     def evaluate_sensor_errors(
         self, motion: tuple[Array, Array, Array], conditions: Conditions
-    ) -> dict[tuple[Sensor, bool], Array]:
+    ) -> dict[tuple[EstimatedSensor, bool], Array]:
         """What units of what is not known of sensors do along a motion.
 
         Shapes (samples, axes, rows): of the bias and, with True beside it, of the orientation of
@@ -590,19 +590,19 @@ class Idim:
 
     def view(
         self, q: Array, dq: Array, width: Array | None = None, conditions: Conditions = FREE
-    ) -> Callable[[int], Signals]:
+    ) -> Callable[[int], DriveSignals]:
         """What any of the `frictions` sees of a motion of the joints.
 
         All on one drive share its signals, but for their states; motors are ahead of the links.
         """
-        n, given, shared = self.robot.n, conditions, dict[tuple[int, bool], Signals]()
+        n, given, shared = self.robot.n, conditions, dict[tuple[int, bool], DriveSignals]()
 
-        def see(gear: int, link: bool) -> Signals:
+        def see(gear: int, link: bool) -> DriveSignals:
             turns, number = self.gears[gear].turns, self.gears[gear].number
             at, speed = q[:, q.shape[1] - n :] @ turns, dq[:, dq.shape[1] - n :] @ turns
             if given.deflection is not None and not link:
                 at, speed = at + given.deflection[0] @ turns, speed + given.deflection[1] @ turns
-            return Signals(
+            return DriveSignals(
                 at,
                 speed,
                 None if width is None else float(width[number - 1]),
@@ -612,7 +612,7 @@ class Idim:
                 None if given.known is None else given.known[:, gear],
             )
 
-        def of(friction: int) -> Signals:
+        def of(friction: int) -> DriveSignals:
             side = self.frictions[friction].gear, self.frictions[friction].link
             if side not in shared:
                 shared[side] = see(*side)

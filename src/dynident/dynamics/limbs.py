@@ -108,7 +108,7 @@ def carry_limb(tree: Tree, robot: Robot, limb: Robot, motion: Motion) -> Motion:
 
 
 @dataclass(frozen=True)
-class Rest:
+class BodyRemainder:
     """What is left of a body without the part of it that a sensor holds.
 
     Attributes
@@ -125,7 +125,7 @@ class Rest:
     placed: Array
 
 
-def list_rests(robot: Robot) -> tuple[Rest, ...]:
+def list_rests(robot: Robot) -> tuple[BodyRemainder, ...]:
     """The bodies of which sensors hold a part, without it."""
     found = []
     for limb in robot.parts:
@@ -136,5 +136,7 @@ def list_rests(robot: Robot) -> tuple[Rest, ...]:
         seat = limb.seat
         columns = [transform_body(unit, seat.rotation, seat.translation) for unit in np.eye(10)]
         name = f"{robot.links[body]} without {limb.base_link}"
-        found.append(Rest(name, body, robot.links.index(limb.base_link), np.transpose(columns)))
+        found.append(
+            BodyRemainder(name, body, robot.links.index(limb.base_link), np.transpose(columns))
+        )
     return tuple(found)

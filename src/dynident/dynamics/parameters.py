@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
-from dynident.dynamics.equations import Sensor
+from dynident.dynamics.equations import EstimatedSensor
 from dynident.friction.elements import ELEMENTS, number_symbols
-from dynident.friction.model import FrictionModel, Shape
+from dynident.friction.model import FrictionModel, ShapeTerm
 from dynident.robot.model import LAW
 
 
@@ -34,7 +34,7 @@ class ShapeParameter:
     """One shape parameter of one drive's friction; `bounds` says where it may be."""
 
     parameter: Parameter
-    bounds: Shape
+    bounds: ShapeTerm
 
     @property
     def name(self) -> str:
@@ -68,7 +68,7 @@ class Gear:
         return f"{symbol}m" if self.coupled else symbol
 
 
-class Origin(NamedTuple):
+class ElementOrigin(NamedTuple):
     """What an element was made of.
 
     Attributes
@@ -99,7 +99,7 @@ class Attached:
     over : int, optional
         Index of another joint that it couples: it then acts on what a cable or a belt over both
         sees, ``q_joint + ratio q_over``.
-    origin : Origin, optional
+    origin : ElementOrigin, optional
         What its maker was told, so that it can be made again; None of what was made otherwise.
     """
 
@@ -107,7 +107,7 @@ class Attached:
     model: FrictionModel
     over: int | None = None
     ratio: float = 1.0
-    origin: Origin | None = None
+    origin: ElementOrigin | None = None
 
     def turns(self, n: int) -> Array:
         """How what it acts on turns with the joints, shape (n,)."""
@@ -131,7 +131,7 @@ def attach(
     For `over` and `ratio` see `Attached`; `before` is how many of its kind the joint has already.
     """
     model = number_symbols(ELEMENTS[kind](**given), before)
-    return Attached(joint, model, over, ratio, Origin(kind, tuple(given.items()), before))
+    return Attached(joint, model, over, ratio, ElementOrigin(kind, tuple(given.items()), before))
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class SensorParameter(Parameter):
         return self.symbol
 
 
-NOBODYS = Sensor("")
+NOBODYS = EstimatedSensor("")
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ class SensorColumn(DriveColumn):
     ``axis`` is the component that is biased, or that about which the sensor is ``tilted``.
     """
 
-    sensor: Sensor = NOBODYS
+    sensor: EstimatedSensor = NOBODYS
     axis: int = 0
     tilted: bool = False
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dynident.core.errors import InputError
-from dynident.core.plain import Form, from_plain, to_plain
+from dynident.core.plain import PlainForm, from_plain, to_plain
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.equations import Observed
 from dynident.dynamics.idim import Idim
@@ -42,7 +42,7 @@ def make_element(data: dict[str, Any]) -> Attached:
     return attach(data["joint"], data["kind"], given, data["over"], data["ratio"], data["before"])
 
 
-INNER: dict[Any, Form] = {Attached: Form(put_element, make_element)}
+INNER: dict[Any, PlainForm] = {Attached: PlainForm(put_element, make_element)}
 
 
 def put_model(idim: Idim) -> Any:

@@ -66,14 +66,14 @@ def build_bodies(bodies: int, dof: int) -> Bodies:
     return Bodies(*(np.zeros(shape) for shape in shapes))
 
 
-class Rooms(threading.local):
+class Workspaces(threading.local):
     """Rooms of one thread, by their size: a batch of one sample should not wait for them."""
 
     def __init__(self) -> None:
         self.made: dict[tuple[int, int], Bundle] = {}
 
 
-ROOMS = Rooms()
+ROOMS = Workspaces()
 
 
 def find_room(tree: Tree) -> Bundle:

@@ -12,8 +12,8 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics import build_tree
-from dynident.dynamics.equations import Sensor
-from dynident.dynamics.limbs import Felt, Rest, list_felt, list_rests
+from dynident.dynamics.equations import EstimatedSensor
+from dynident.dynamics.limbs import BodyRemainder, Felt, list_felt, list_rests
 from dynident.dynamics.parameters import (
     Attached,
     DriveColumn,
@@ -27,7 +27,7 @@ from dynident.dynamics.parameters import (
 )
 from dynident.dynamics.springs import LINK, TERMS, TORQUE, SpringColumn
 from dynident.dynamics.tree import Tree
-from dynident.friction.model import FrictionModel, Signals
+from dynident.friction.model import DriveSignals, FrictionModel
 from dynident.friction.names import build_friction, split_friction_names
 from dynident.robot.closure import Closure
 from dynident.robot.model import LAW, WRENCH, Contact, Robot
@@ -49,7 +49,7 @@ class Structure:
     friction: str
     rotor: bool
     elements: tuple[Attached, ...] = ()
-    sensors: tuple[Sensor, ...] = ()
+    sensors: tuple[EstimatedSensor, ...] = ()
     stated: tuple[str, ...] = ()
 
     @cached_property
@@ -68,7 +68,7 @@ class Structure:
         return list_felt(self.tree, self.robot)
 
     @cached_property
-    def rests(self) -> tuple[Rest, ...]:
+    def rests(self) -> tuple[BodyRemainder, ...]:
         """What is left of bodies without the parts that sensors hold."""
         return list_rests(self.robot)
 
@@ -323,7 +323,7 @@ class Structure:
             return np.asarray(ddq @ turns)
         numbers = [self.gears[gear].number - 1 for gear in columns.gears]
         speed = dq @ turns
-        return Signals(speed, speed, None if width is None else width[numbers]).combined(
+        return DriveSignals(speed, speed, None if width is None else width[numbers]).combined(
             columns.weights
         )
 

@@ -24,7 +24,7 @@ OPEN = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class WholeModel:
     """A model with the values of its parameters, at work.
 
     Of a robot with loops all joints have to be in states of closed chains; the speeds of passive

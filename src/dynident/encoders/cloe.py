@@ -13,7 +13,7 @@ from dynident.estimators.estimate import Estimate
 from dynident.estimators.iteration import Weighting
 from dynident.estimators.output_error import (
     POSITION,
-    Descent,
+    OutputDescent,
     Slopes,
     estimate_by_output_error,
 )
@@ -29,7 +29,7 @@ def cloe(
     progress: Progress = ignore_progress,
     weighting: Weighting = Weighting(),
     slopes: Slopes = Slopes(),
-    descent: Descent = Descent(),
+    descent: OutputDescent = OutputDescent(),
 ) -> Estimate:
     """Closed-loop output error: the simulated positions fitted to the measured ones.
 
@@ -48,7 +48,7 @@ def cloe(
             raise InputError(
                 "drives are fitted by exact sensitivities; differences are of links = 'free'"
             )
-        if descent != Descent():
+        if descent != OutputDescent():
             raise InputError(
                 "tolerance and step_limit are of links = 'free': fits of drives end by themselves"
             )

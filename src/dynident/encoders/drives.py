@@ -29,7 +29,7 @@ from dynident.dynamics.idim import Idim, build_idim
 from dynident.encoders.currents import describe_scales, scale_currents
 from dynident.encoders.errors import (
     INSTANTS_HZ,
-    Linearised,
+    LinearisedErrors,
     apply_friction_shapes,
     choose_step_sizes,
     differentiate_readings,
@@ -60,14 +60,14 @@ from dynident.estimators.closed_loop import (
 )
 from dynident.estimators.covariance import (
     ErrorBars,
-    Scores,
+    EstimateScores,
     Spread,
     estimate_covariance,
     name_covariance,
 )
-from dynident.estimators.damped import Local, Pace, Reached, run_levenberg_marquardt
-from dynident.estimators.estimate import Estimate, Fitted, Shape
-from dynident.estimators.hindered import Scatter, examine_free_motion, leave_out_hindered
+from dynident.estimators.damped import IterationEnd, Local, StepPace, run_levenberg_marquardt
+from dynident.estimators.estimate import DrivesEstimate, Estimate, ShapeEstimate
+from dynident.estimators.hindered import WindowScatter, examine_free_motion, leave_out_hindered
 from dynident.estimators.iteration import explain_failed_rollout, fit_nominal_drives
 from dynident.regression.factors import System
 from dynident.regression.problem import Problem, Regression
@@ -81,7 +81,7 @@ from dynident.simulation.rollout import LoopColumn
 
 CONVERGED, SEEN = 1e-4, 0.1
 """Largest change of the last step, as a share and in standard deviations."""
-PACE = Pace(
+PACE = StepPace(
     damping=1e-2,
     largest=1e8,
     stalled=1e-6,
@@ -257,7 +257,7 @@ def fit_from(
 
 def examine_fit(
     problem: Problem, simulation: Simulation, unknowns: Unknowns, x: Array
-) -> tuple[Scatter | None, tuple[tuple[Hindered, ...], ...]]:
+) -> tuple[WindowScatter | None, tuple[tuple[Hindered, ...], ...]]:
     """What errors usually are at an estimate, and stretches beyond; of a log never all of it."""
     shaped = Problem.of(apply_friction_shapes(problem, unknowns, x), problem.samples)
     scatter, found = examine_free_motion(shaped, unknowns.tuned(x, simulation), unknowns.theta(x))
@@ -402,7 +402,7 @@ def list_run_starts(problem: Problem, simulation: Simulation) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Minimum(Reached[Linearised]):
+class Minimum(IterationEnd[LinearisedErrors]):
     """Where the iterations ended, with the last answer of the cone problem."""
 
     solution: ConeSolution
@@ -438,7 +438,7 @@ def minimise_position_error(
     unknowns: Unknowns,
     free: Admitted,
     x: Array,
-    here: Linearised,
+    here: LinearisedErrors,
     progress: Progress,
     earlier: int = 0,
 ) -> Minimum:
@@ -449,7 +449,7 @@ def minimise_position_error(
     unit = unknowns.unit
     inner = Under(free, unit)
 
-    def local(at: Linearised, z: Array) -> Local[Linearised]:
+    def local(at: LinearisedErrors, z: Array) -> Local[LinearisedErrors]:
         """The problem of a step, of scaled unknowns."""
         sigma = at.sigma()
         believed = np.column_stack([free.rows, free.target - free.rows @ (z * unit)])
@@ -527,7 +527,7 @@ def finish_drives_estimate(
     R = np.linalg.qr(A @ faces, mode="r")
     inverse = np.linalg.pinv(R, rcond=1e-9)
     gain = unknowns.unit[:, None] * (faces @ (inverse @ inverse.T) @ faces.T) * unknowns.unit
-    spread = estimate_covariance(Scores(rows, x, weights, sigma, errors), gain, bars)
+    spread = estimate_covariance(EstimateScores(rows, x, weights, sigma, errors), gain, bars)
     believed = gain @ free.rows.T
     matrix = spread.matrix + believed @ believed.T
     theta = unknowns.theta(x)
@@ -543,7 +543,7 @@ def finish_drives_estimate(
     often = "" if step == 1 else f", one sample in {step}"
     steps = len(found.history) - 1
     tuned, asked = unknowns.tuned(x, simulation), unknowns.asked
-    fitted = Fitted(
+    fitted = DrivesEstimate(
         unknowns.names[:asked],
         unknowns.units,
         x[:asked],
@@ -554,7 +554,7 @@ def finish_drives_estimate(
         find_uneven_joints(problem, simulation, unknowns, x),
         doubts,
     )
-    shape = Shape(unknowns.names[a:b], x[a:b], fitted.std[a:b])
+    shape = ShapeEstimate(unknowns.names[a:b], x[a:b], fitted.std[a:b])
     warnings = simulation.warnings
     if fitted.uneven:
         warnings += (

@@ -20,7 +20,7 @@ INSTANTS_HZ = 200.0
 
 
 @dataclass(frozen=True, eq=False)
-class Linearised:
+class LinearisedErrors:
     """Simulated positions about x: per joint the factor of ``[Psi | e]``, and the errors' size.
 
     So many errors are worth one, `memory`: ``(1 + r) / (1 - r)``, r being the mean correlation of
@@ -48,7 +48,7 @@ class Linearised:
         return np.vstack([g.factor / s for g, s in zip(self.factors, sigma, strict=True)])
 
 
-def choose_step_sizes(here: Linearised, free: Admitted) -> Array:
+def choose_step_sizes(here: LinearisedErrors, free: Admitted) -> Array:
     """Steps that move positions by about their errors, or as far as is believed."""
     A = np.vstack([here.system(here.sigma())[:, :-1], free.rows])
     norms = np.linalg.norm(A, axis=0)
@@ -97,7 +97,7 @@ def apply_friction_shapes(problem: Problem, unknowns: Unknowns, x: Array) -> Bas
 
 def linearise_encoder_errors(
     problem: Problem, simulation: Simulation, unknowns: Unknowns, x: Array
-) -> Linearised:
+) -> LinearisedErrors:
     """One rollout of all logs with its sensitivities."""
     n, count = problem.robot.n, len(x) + 1
     errors: list[Array] = []
@@ -111,4 +111,4 @@ def linearise_encoder_errors(
     e = np.vstack(errors)
     r = np.sum(e[1:] * e[:-1], axis=0) / np.maximum(np.sum(e**2, axis=0), 1e-300)
     mean = min(max(float(np.mean(r)), 0.0), 0.999)
-    return Linearised(factors, (1.0 + mean) / (1.0 - mean))
+    return LinearisedErrors(factors, (1.0 + mean) / (1.0 - mean))

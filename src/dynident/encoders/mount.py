@@ -12,7 +12,7 @@ from dynident.consistency.constraints import Bounds
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, RolloutError
 from dynident.dynamics.whole import average_inertia
-from dynident.encoders.errors import Linearised, linearise_encoder_errors
+from dynident.encoders.errors import LinearisedErrors, linearise_encoder_errors
 from dynident.encoders.unknowns import Unknowns
 from dynident.estimators.closed_loop import Simulation
 from dynident.regression.problem import Problem
@@ -73,7 +73,9 @@ def add_mount_unknowns(
     return wider, bounds, best
 
 
-def list_mount_doubts(rigid: Linearised, soft: Linearised, axes: Sequence[str]) -> tuple[str, ...]:
+def list_mount_doubts(
+    rigid: LinearisedErrors, soft: LinearisedErrors, axes: Sequence[str]
+) -> tuple[str, ...]:
     """What speaks against a mount: errors that fall no further than by chance.
 
     The likelihood ratio of errors that count as many as are independent.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dynident.dynamics.whole import Model
-from dynident.engines.drive import Drive, EngineMotion
+from dynident.dynamics.whole import WholeModel
+from dynident.engines.drive import EngineDrive, EngineMotion
 from dynident.engines.mujoco import simulate_in_mujoco
 from dynident.engines.pinocchio import simulate_in_pinocchio
 
-ENGINES: dict[str, Callable[[Model, Drive, Model], EngineMotion]] = {
+ENGINES: dict[str, Callable[[WholeModel, EngineDrive, WholeModel], EngineMotion]] = {
     "mujoco": simulate_in_mujoco,
     "pinocchio": simulate_in_pinocchio,
 }

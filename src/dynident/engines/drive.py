@@ -10,7 +10,7 @@ from dynident.control.controller import DQ, INPUTS, QREF, Controller, Q
 from dynident.control.reference import average_held_signals
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, RolloutError
-from dynident.dynamics.whole import Model
+from dynident.dynamics.whole import WholeModel
 from dynident.export.resistance import Resistance, make_resistance
 from dynident.export.terms import sort_joint_terms
 from dynident.simulation.loop import Loop
@@ -43,7 +43,7 @@ class EngineMotion:
 
 
 @dataclass(frozen=True, eq=False)
-class Drive:
+class EngineDrive:
     """A law on the clock of an engine: ``sat(push + kq q + kd dq)``, or that of position servos.
 
     Attributes
@@ -98,7 +98,7 @@ class Drive:
         return np.asarray(np.maximum(np.minimum(u, self.limit), -self.limit))
 
 
-def build_drive(loop: Loop) -> Drive:
+def build_drive(loop: Loop) -> EngineDrive:
     """The law of a loop as other engines can have it."""
     control, robot = loop.controller, loop.idim.robot
     beyond = control.states or control.rate is not None or np.any(control.backlash)
@@ -124,7 +124,7 @@ def build_drive(loop: Loop) -> Drive:
     assert loop.q0 is not None
     assert loop.dq0 is not None
     assert loop.width is not None
-    return Drive(
+    return EngineDrive(
         1.0 / (loop.rate * substeps),
         substeps,
         control.gain * push,
@@ -140,7 +140,7 @@ def build_drive(loop: Loop) -> Drive:
     )
 
 
-def refuse_diverged_motion(drive: Drive, k: int, dq: Array, names: tuple[str, ...]) -> None:
+def refuse_diverged_motion(drive: EngineDrive, k: int, dq: Array, names: tuple[str, ...]) -> None:
     """Refuse a simulation that has diverged."""
     if not np.all(np.abs(dq) < HUGE):
         joint = names[int(np.argmax(~(np.abs(dq) < HUGE)))]
@@ -149,7 +149,7 @@ def refuse_diverged_motion(drive: Drive, k: int, dq: Array, names: tuple[str, ..
         )
 
 
-def make_plugged_resistance(whole: Model, drive: Drive) -> Resistance | None:
+def make_plugged_resistance(whole: WholeModel, drive: EngineDrive) -> Resistance | None:
     """All friction of a model where engines have no place for some of it, or None."""
     left = sort_joint_terms(whole).left
     if not left or whole.idim.has_states or whole.idim.needs:

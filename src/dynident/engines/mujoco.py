@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.dynamics.whole import Model
+from dynident.dynamics.whole import WholeModel
 from dynident.engines.drive import (
     PLUGGED,
-    Drive,
+    EngineDrive,
     EngineMotion,
     make_plugged_resistance,
     refuse_diverged_motion,
@@ -25,7 +25,7 @@ IMMOVABLE = 1e12
 """Armature that holds what is no joint of the robot: a free joint, or one that is locked."""
 
 
-def simulate_in_mujoco(model: Model, drive: Drive, whole: Model) -> EngineMotion:
+def simulate_in_mujoco(model: WholeModel, drive: EngineDrive, whole: WholeModel) -> EngineMotion:
     """The motion of a model under a law by MuJoCo's ``implicitfast`` steps.
 
     Contacts, limits of joints, equalities and actuators of the file are off, for the identified
@@ -33,16 +33,16 @@ def simulate_in_mujoco(model: Model, drive: Drive, whole: Model) -> EngineMotion
 
     Parameters
     ----------
-    model : Model
+    model : WholeModel
         As engines are given it.
-    whole : Model
+    whole : WholeModel
         As it was identified: friction that MuJoCo has no place for is applied as a torque.
     """
     mujoco = import_mujoco()
     names = model.idim.robot.joint_names
     taken = np.where(np.isinf(drive.limit), drive.kd, 0.0)  # implicit there
 
-    def made(model: Model) -> Any:
+    def made(model: WholeModel) -> Any:
         other = mujoco_model(model, meshes=False)
         for name in ("CONTACT", "LIMIT", "EQUALITY", "ACTUATION", "AUTORESET"):
             other.opt.disableflags |= int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{name}"))
@@ -97,10 +97,10 @@ def simulate_in_mujoco(model: Model, drive: Drive, whole: Model) -> EngineMotion
     return EngineMotion(soft, notes, tuple(otherwise))
 
 
-def remove_friction(model: Model) -> Model:
+def remove_friction(model: WholeModel) -> WholeModel:
     """Bodies and rotors alone."""
     theta = model.theta.copy()
     for k, parameter in enumerate(model.idim.parameters):
         if k >= model.idim.inertial and parameter.symbol not in ("Ia", "Iam"):
             theta[k] = 0.0
-    return Model(model.idim, theta)
+    return WholeModel(model.idim, theta)

@@ -6,10 +6,10 @@ import numpy as np
 import pinocchio as pin
 
 from dynident.core.arrays import Array
-from dynident.dynamics.whole import Model
+from dynident.dynamics.whole import WholeModel
 from dynident.engines.drive import (
     PLUGGED,
-    Drive,
+    EngineDrive,
     EngineMotion,
     make_plugged_resistance,
     refuse_diverged_motion,
@@ -18,7 +18,7 @@ from dynident.export.pinocchio import build_pinocchio_model
 from dynident.export.resistance import Resistance
 
 
-def simulate_in_pinocchio(model: Model, drive: Drive, whole: Model) -> EngineMotion:
+def simulate_in_pinocchio(model: WholeModel, drive: EngineDrive, whole: WholeModel) -> EngineMotion:
     """The motion of a model under a law by ``pin.aba``.
 
     Semi-implicit Euler steps whose damping and friction are linearly implicit: their slopes times
@@ -26,9 +26,9 @@ def simulate_in_pinocchio(model: Model, drive: Drive, whole: Model) -> EngineMot
 
     Parameters
     ----------
-    model : Model
+    model : WholeModel
         As engines are given it.
-    whole : Model
+    whole : WholeModel
         As it was identified.
     """
     there = build_pinocchio_model(model)

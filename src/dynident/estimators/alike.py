@@ -17,7 +17,7 @@ from dynident.core.arrays import Array, Integers
 from dynident.core.jit import jit
 from dynident.regression.blocks import RUNS, SOLE, STATES, label_blocks, label_states
 from dynident.regression.covariance import (
-    Part,
+    CovariancePart,
     ScoreRows,
     compute_freedom_factor,
     fit_innovations,
@@ -51,7 +51,7 @@ class Sums:
         self.scores = np.zeros((self.count, len(self.L)))
         self.information = np.zeros((self.count, len(self.L), len(self.L)))
 
-    def add(self, labels: Integers, part: Part) -> None:
+    def add(self, labels: Integers, part: CovariancePart) -> None:
         """Add rows to their clusters."""
         add_to_clusters(labels, part.Z, part.error[:, 0], self.scores, self.information)
 

@@ -40,7 +40,7 @@ from dynident.simulation.loop import (
 )
 from dynident.simulation.mount import Mount, find_mount
 from dynident.simulation.rollout import (
-    Stretch,
+    SensitiveStretch,
     refuse_chosen_steps,
     rollout,
     sensitive_rollout,
@@ -379,7 +379,7 @@ class Auxiliary:
             motions.append((q, dq, ddq))
         return self.problem.along(motions)
 
-    def sensitive(self, beta: Array, wanted: str) -> Iterator[tuple[int, int, Stretch]]:
+    def sensitive(self, beta: Array, wanted: str) -> Iterator[tuple[int, int, SensitiveStretch]]:
         """Stretches of all runs with sensitivities: log, first sample of the run, stretch."""
         theta, kept = self.problem.base.standard(beta), self.problem.base.kept
         for index, loops in enumerate(self.loops):
@@ -391,7 +391,7 @@ class Auxiliary:
 
     def differenced(
         self, beta: Array, wanted: str, steps: Array
-    ) -> Iterator[tuple[int, int, Stretch]]:
+    ) -> Iterator[tuple[int, int, SensitiveStretch]]:
         """What `sensitive` gives, by forward differences of a further rollout a parameter."""
         standard, n = self.problem.base.standard, self.problem.robot.n
         refuse_chosen_steps(self.simulation.integrator)

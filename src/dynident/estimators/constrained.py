@@ -38,7 +38,7 @@ from dynident.estimators.covariance import (
     BLOCKS,
     CLUSTERED,
     ErrorBars,
-    Scores,
+    EstimateScores,
     Spread,
     choose_covariance,
     estimate_covariance,
@@ -64,7 +64,7 @@ from dynident.estimators.iteration import (
 )
 from dynident.estimators.output_error import (
     TORQUE,
-    Descent,
+    OutputDescent,
     measure_error_sigma,
     minimise_output_error,
 )
@@ -84,7 +84,7 @@ VISIBLE = 1e-2
 
 
 @dataclass(frozen=True)
-class Setting:
+class ConstrainedSetting:
     """What a constrained method works with.
 
     Attributes
@@ -132,7 +132,7 @@ def build_constrained_setting(
     start: Array | None = None,
     reweighting: Reweighting = Reweighting(),
     engine: Engine = HERE,
-) -> Setting:
+) -> ConstrainedSetting:
     """The admissible set of a problem, scaled by its rows.
 
     kappa^2, the prior's variance in units of the rows, is the `inflation` of least squares:
@@ -151,7 +151,7 @@ def build_constrained_setting(
     if known is not None:
         sigma = known
     system = factors.weighted(sigma)
-    scores = Scores(problem, free, sigma, sigma, compute_residuals(problem, free))
+    scores = EstimateScores(problem, free, sigma, sigma, compute_residuals(problem, free))
     # rows and their factors give the same answer where both count errors alike, and of factors
     # alone nothing is better than what was asked for; what a model lacks besides noise is no
     # reason to believe the file more
@@ -167,7 +167,7 @@ def build_constrained_setting(
         admitted, near, gyrations = lower_gyrations(admit, system, gyrations)
     else:
         admitted, near = admit(gyrations), None
-    return Setting(
+    return ConstrainedSetting(
         problem,
         knowledge,
         admitted,
@@ -182,7 +182,7 @@ def build_constrained_setting(
     )
 
 
-def measure_variance_inflation(scores: Scores, system: System, bars: ErrorBars) -> float:
+def measure_variance_inflation(scores: EstimateScores, system: System, bars: ErrorBars) -> float:
     """By how much the variance of least squares exceeds that of as many white rows, at least 1.
 
     The mean over the directions of beta that the rows see, ``tr(A C A^T) / p``, with the
@@ -322,7 +322,7 @@ def pc_ref_iv(
 
 
 def finish_constrained_iv(
-    given: Setting,
+    given: ConstrainedSetting,
     point: FeasiblePoint,
     last: Stepped,
     message: str,
@@ -372,7 +372,7 @@ def pc_clie(
     bootstrap: Bootstrap = Bootstrap(),
     bars: ErrorBars = ErrorBars(),
     progress: Progress = ignore_progress,
-    descent: Descent = Descent(),
+    descent: OutputDescent = OutputDescent(),
     engine: Engine = HERE,
 ) -> Estimate:
     """Constrained closed-loop input error, each step a cone problem.
@@ -397,7 +397,7 @@ def pc_clie(
     return add_iteration_history(estimate, auxiliary, history, factors.singular_values())
 
 
-def choose_constrained_start(given: Setting, auxiliary: Auxiliary) -> Array:
+def choose_constrained_start(given: ConstrainedSetting, auxiliary: Auxiliary) -> Array:
     """Where iterations start: the admitted least-squares estimate, or what was asked for."""
     if auxiliary.simulation.start == "least-squares":
         return given.solve().beta
@@ -441,9 +441,9 @@ class ConstrainedFit:
 
 
 def compute_covariance_on_faces(
-    given: Setting,
+    given: ConstrainedSetting,
     point: FeasiblePoint,
-    scores: Scores,
+    scores: EstimateScores,
     Pi: Array | None,
     faces: Sequence[np.ndarray],
 ) -> Spread:
@@ -462,7 +462,7 @@ def compute_covariance_on_faces(
 
 
 def bootstrap_spread(
-    given: Setting, point: FeasiblePoint, found: ConstrainedFit, scores: Scores
+    given: ConstrainedSetting, point: FeasiblePoint, found: ConstrainedFit, scores: EstimateScores
 ) -> Spread:
     """The covariance of the scaled unknowns over replicates of the cone problem."""
     redraw, words = make_score_redraw(scores, given.bars, found.Pi)
@@ -476,7 +476,7 @@ def bootstrap_spread(
 
 
 def finish_constrained_estimate(
-    given: Setting, point: FeasiblePoint, found: ConstrainedFit
+    given: ConstrainedSetting, point: FeasiblePoint, found: ConstrainedFit
 ) -> Estimate:
     """Residuals, covariance, certificate and restriction of a constrained answer."""
     problem, admitted, system = given.problem, given.admitted, found.system
@@ -486,7 +486,7 @@ def finish_constrained_estimate(
     faces = point.solution.visible(admitted.cones, VISIBLE)
     active = list_active_constraints(admitted.cones, faces)
     weights = found.sigma if found.weights is None else found.weights
-    scores = Scores(found.rows, point.beta, weights, found.sigma, errors)
+    scores = EstimateScores(found.rows, point.beta, weights, found.sigma, errors)
     kind = "constrained" if admitted.prior.empty else "posterior"
     if active and given.bootstrap.bootstrap:
         kind += (

@@ -34,7 +34,7 @@ from dynident.regression.covariance import (
 )
 from dynident.regression.problem import Regression
 from dynident.regression.scatter import (
-    Scatter,
+    PeriodScatter,
     factorise_scatter_sum,
     measure_scatter,
     run_lack_of_fit_test,
@@ -48,7 +48,7 @@ from dynident.regression.statistics import (
 
 
 @dataclass(frozen=True)
-class Scores:
+class EstimateScores:
     """What the error of an estimate is a sum of.
 
     Attributes
@@ -79,7 +79,7 @@ class Scores:
         return sum_clustered_scores(self.stream)
 
     @cached_property
-    def scatter(self) -> Scatter | None:
+    def scatter(self) -> PeriodScatter | None:
         """What the errors differ by from period to period, where all logs were averaged."""
         return measure_scatter(self.rows, self.beta)
 
@@ -104,7 +104,7 @@ FACTORED = ("sandwich", BLOCKS)
 WHITE = "white errors, a sigma per group"
 
 
-def sandwich(scores: Scores, gain: Array) -> Spread:
+def sandwich(scores: EstimateScores, gain: Array) -> Spread:
     """Errors that are white, with a sigma per group: ``S = sum_g (sigma_g / w_g^2)^2 Z_g^T Z_g``.
 
     Weighted by these very sigmas it is ``(X^T Omega^-1 X)^-1`` of ardiani2024, eq. (9), and
@@ -114,7 +114,7 @@ def sandwich(scores: Scores, gain: Array) -> Spread:
     return Spread(WHITE, half @ half.T)
 
 
-def factorise_white_sum(scores: Scores, sigma: Array) -> Array:
+def factorise_white_sum(scores: EstimateScores, sigma: Array) -> Array:
     """F of ``S = F^T F`` where errors are white with a sigma per group."""
     rows = scores.rows
     factors = rows.instrument_factors if rows.instrumented else rows.factors
@@ -128,7 +128,7 @@ def factorise_white_sum(scores: Scores, sigma: Array) -> Array:
 FILTERED = "white errors before the filters, a sigma per group"
 
 
-def filtered(scores: Scores, gain: Array) -> Spread:
+def filtered(scores: EstimateScores, gain: Array) -> Spread:
     """Errors that were white before the rows' filters, with a sigma per group.
 
     The filter leaves them a density that is level over its passband, where the regressor's
@@ -141,25 +141,25 @@ def filtered(scores: Scores, gain: Array) -> Spread:
     return Spread(FILTERED, half @ half.T)
 
 
-def estimate_passband_sigma(scores: Scores) -> Array:
+def estimate_passband_sigma(scores: EstimateScores) -> Array:
     """Standard deviations of white rows that are as dense as the errors in the passband."""
     ratio = 1.0 + 2.0 * np.sum(correlate_filtered_noise(scores.rows), axis=1)
     return np.asarray(scores.sigma * np.sqrt(np.maximum(ratio, 0.0)))
 
 
-def is_coloured_by_filters(scores: Scores) -> bool:
+def is_coloured_by_filters(scores: EstimateScores) -> bool:
     """Whether the residuals are as coloured as the filters alone leave them."""
     expected = correlate_filtered_noise(scores.rows)[:, :LAGS]
     return not is_whiteness_rejected(scores.residuals.error, expected)
 
 
-def robust(scores: Scores, gain: Array) -> Spread:
+def robust(scores: EstimateScores, gain: Array) -> Spread:
     """Errors that are independent in time and of any variance (White 1980)."""
     total = sum_bartlett_scores(scores.stream, 0)
     return Spread("errors independent in time", gain @ total @ gain.T)
 
 
-def bartlett(scores: Scores, gain: Array) -> Spread:
+def bartlett(scores: EstimateScores, gain: Array) -> Spread:
     """Errors that are correlated in time: Newey and West (1987), lag by Andrews (1991)."""
     lag = choose_bartlett_lag(scores.residuals.error)
     return Spread(
@@ -167,25 +167,25 @@ def bartlett(scores: Scores, gain: Array) -> Spread:
     )
 
 
-def hac(scores: Scores, gain: Array) -> Spread:
+def hac(scores: EstimateScores, gain: Array) -> Spread:
     """Errors that are correlated in time, whitened by autoregressions: `sum_prewhitened_scores`."""
     total, words = sum_prewhitened_scores(scores.stream)
     return Spread(f"hac, prewhitened by {words}", gain @ total[0] @ gain.T)
 
 
-def clustered(scores: Scores, gain: Array) -> Spread:
+def clustered(scores: EstimateScores, gain: Array) -> Spread:
     """Errors that are correlated in time, and repeat in like states: `sum_clustered_scores`."""
     return Spread(scores.alike.words, gain @ scores.alike.total @ gain.T)
 
 
-def scatter(scores: Scores, gain: Array) -> Spread:
+def scatter(scores: EstimateScores, gain: Array) -> Spread:
     """Errors as the periods of a log that repeats have them: `factorise_scatter_sum`."""
     root, words = factorise_scatter(scores)
     half = gain @ root.T
     return Spread(words, half @ half.T)
 
 
-def factorise_scatter(scores: Scores) -> tuple[Array, str]:
+def factorise_scatter(scores: EstimateScores) -> tuple[Array, str]:
     """F of ``S = F^T F`` by the scatter between periods, and that in words."""
     found = scores.scatter
     if found is None:
@@ -198,14 +198,14 @@ def factorise_scatter(scores: Scores) -> tuple[Array, str]:
     return root, f"scatter between {periods} periods"
 
 
-def blocks(scores: Scores, gain: Array) -> Spread:
+def blocks(scores: EstimateScores, gain: Array) -> Spread:
     """Errors that are alike in runs of time: `factorise_run_sum`, of factors alone."""
     root, words = factorise_blocks(scores)
     half = gain @ root.T
     return Spread(words, half @ half.T)
 
 
-def factorise_blocks(scores: Scores) -> tuple[Array, str]:
+def factorise_blocks(scores: EstimateScores) -> tuple[Array, str]:
     """F of ``S = F^T F`` by the scatter between runs of time, and that in words."""
     if scores.rows.instrumented or scores.influence is not leave_unchanged:
         raise InputError(
@@ -215,7 +215,7 @@ def factorise_blocks(scores: Scores) -> tuple[Array, str]:
     return factorise_run_sum(scores.rows, scores.weights)
 
 
-COVARIANCES: dict[str, Callable[[Scores, Array], Spread]] = {
+COVARIANCES: dict[str, Callable[[EstimateScores, Array], Spread]] = {
     "sandwich": sandwich,
     "filtered": filtered,
     "robust": robust,
@@ -244,7 +244,11 @@ class ErrorBars(Options):
 
 
 def estimate_covariance(
-    scores: Scores, gain: Array, bars: ErrorBars, white: str = "filtered", coloured: str = CLUSTERED
+    scores: EstimateScores,
+    gain: Array,
+    bars: ErrorBars,
+    white: str = "filtered",
+    coloured: str = CLUSTERED,
 ) -> Spread:
     """The covariance of an estimate.
 
@@ -267,7 +271,7 @@ def estimate_covariance(
 
 
 def choose_covariance(
-    scores: Scores, bars: ErrorBars, white: str = "filtered", coloured: str = CLUSTERED
+    scores: EstimateScores, bars: ErrorBars, white: str = "filtered", coloured: str = CLUSTERED
 ) -> str:
     """Name of what was asked for, else of what the periods' scatter and the residuals say.
 
@@ -297,7 +301,9 @@ def choose_covariance(
     return white if is_white and np.max(scores.alike.times) < REPEATED else CLUSTERED
 
 
-def make_score_redraw(scores: Scores, bars: ErrorBars, Pi: Array | None) -> tuple[Redraw, str]:
+def make_score_redraw(
+    scores: EstimateScores, bars: ErrorBars, Pi: Array | None
+) -> tuple[Redraw, str]:
     """Sums of scores anew, as the covariance takes their errors to be, and that in words.
 
     Of white errors, and of those whose scatter between periods is known, the sum is that of all

@@ -40,7 +40,7 @@ class Local(Generic[T]):
 
 
 @dataclass(frozen=True)
-class Pace:
+class StepPace:
     """How an iteration begins and ends.
 
     Attributes
@@ -71,7 +71,7 @@ class Pace:
 
 
 @dataclass(frozen=True)
-class Reached(Generic[T]):
+class IterationEnd(Generic[T]):
     """Where an iteration ended.
 
     Attributes
@@ -91,12 +91,12 @@ def run_levenberg_marquardt(
     inner: Inner,
     x: Array,
     here: T,
-    pace: Pace,
+    pace: StepPace,
     *,
     penalty: float | None = None,
     progress: Progress = ignore_progress,
     earlier: int = 0,
-) -> Reached[T]:
+) -> IterationEnd[T]:
     """The minimum of an output error with weights that are renewed each step.
 
     Parameters
@@ -140,7 +140,7 @@ def run_levenberg_marquardt(
         x, here, penalty = new, trial, inner.penalty
         history.append(x)
         if last or decrease < least:
-            return Reached(x, here, np.array(history), rollouts)
+            return IterationEnd(x, here, np.array(history), rollouts)
     raise ComputationError(
         f"the output error did not settle in {pace.limit} steps; {pace.unsettled}"
     )

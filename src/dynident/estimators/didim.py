@@ -15,8 +15,8 @@ from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.inner import Free, Inner
 from dynident.estimators.iteration import (
+    MethodStep,
     Search,
-    Step,
     Stepped,
     Weighting,
     choose_start_values,
@@ -60,7 +60,7 @@ def didim(
     )
 
 
-def make_didim_step(inner: Inner, weighting: Weighting = Weighting()) -> Step:
+def make_didim_step(inner: Inner, weighting: Weighting = Weighting()) -> MethodStep:
     """The step behind DIDIM and PC-DIDIM."""
 
     def solve(simulated: Regression, sigma: Array) -> Stepped:
@@ -70,4 +70,4 @@ def make_didim_step(inner: Inner, weighting: Weighting = Weighting()) -> Step:
         beta = inner(factors.weighted(weights))
         return Stepped(simulated, beta, sigma, std, weights=weights)
 
-    return Step(solve)
+    return MethodStep(solve)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from dynident.estimators.covariance import ErrorBars, Scores, estimate_covariance, name_covariance
+from dynident.estimators.covariance import (
+    ErrorBars,
+    EstimateScores,
+    estimate_covariance,
+    name_covariance,
+)
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.least_squares import solve_unweighted
 from dynident.regression.energy import build_energy_rows
@@ -34,7 +39,7 @@ def energy(problem: Problem, bars: ErrorBars = ErrorBars()) -> Estimate:
     found = solve_unweighted(rows.factors)
     inverse = rows.factors.weighted(found.weights).inverse()
     errors = compute_residuals(rows, found.beta)
-    scores = Scores(rows, found.beta, found.weights, found.sigma, errors)
+    scores = EstimateScores(rows, found.beta, found.weights, found.sigma, errors)
     # the noise of a power grows with the speeds
     spread = estimate_covariance(scores, inverse @ inverse.T, bars, white="robust")
     literature = compute_literature_std(rows.factors.weighted(found.sigma))

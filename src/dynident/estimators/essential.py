@@ -32,7 +32,7 @@ GIVEN = "given"
 
 
 @dataclass(frozen=True)
-class Step:
+class EliminationStage:
     """One stage of the elimination.
 
     Attributes
@@ -79,7 +79,11 @@ class Essential:
 
 
 def stop_at_ratio(
-    full: Step, now: Step, next_step: Step, factors: Factors, limits: Elimination
+    full: EliminationStage,
+    now: EliminationStage,
+    next_step: EliminationStage,
+    factors: Factors,
+    limits: Elimination,
 ) -> bool:
     """Stop once the relative standard deviations lie within a ratio."""
     del full, next_step, factors
@@ -87,7 +91,11 @@ def stop_at_ratio(
 
 
 def stop_at_f_test(
-    full: Step, now: Step, next_step: Step, factors: Factors, limits: Elimination
+    full: EliminationStage,
+    now: EliminationStage,
+    next_step: EliminationStage,
+    factors: Factors,
+    limits: Elimination,
 ) -> bool:
     """Stop before the parameters left out would be significantly different from zero."""
     del now
@@ -95,7 +103,11 @@ def stop_at_f_test(
 
 
 def stop_at_torque_range(
-    full: Step, now: Step, next_step: Step, factors: Factors, limits: Elimination
+    full: EliminationStage,
+    now: EliminationStage,
+    next_step: EliminationStage,
+    factors: Factors,
+    limits: Elimination,
 ) -> bool:
     """Stop before any joint's torque error rises noticeably against its torque range."""
     del now
@@ -106,7 +118,10 @@ def stop_at_torque_range(
     return bool(100.0 * rise.max() > limits.essential_percent)
 
 
-RULES: dict[str, Callable[[Step, Step, Step, Factors, Elimination], bool]] = {
+RULES: dict[
+    str,
+    Callable[[EliminationStage, EliminationStage, EliminationStage, Factors, Elimination], bool],
+] = {
     "ratio": stop_at_ratio,
     "f-test": stop_at_f_test,
     "torque-range": stop_at_torque_range,
@@ -144,14 +159,18 @@ class Elimination(Options):
         return self.essential is not None or self.only is not None
 
 
-def compare_models(full: Step, reduced: Step, factors: Factors) -> TestResult:
+def compare_models(
+    full: EliminationStage, reduced: EliminationStage, factors: Factors
+) -> TestResult:
     """F-test of a reduced model against the full one."""
     dropped = len(full.kept) - len(reduced.kept)
     freedom = max(1, factors.rows - len(full.kept))
     return run_f_test(reduced.squared_error, full.squared_error, dropped, freedom)
 
 
-def estimate_reduced_model(factors: Factors, sigma: Array, kept: tuple[int, ...]) -> Step:
+def estimate_reduced_model(
+    factors: Factors, sigma: Array, kept: tuple[int, ...]
+) -> EliminationStage:
     """Estimate with some of the base parameters only."""
     chosen = factors.select(kept)
     system = chosen.weighted(sigma)
@@ -159,7 +178,9 @@ def estimate_reduced_model(factors: Factors, sigma: Array, kept: tuple[int, ...]
     std = np.sqrt(np.sum(system.inverse() ** 2, axis=1))
     relative = 100.0 * std / np.maximum(np.abs(beta), np.finfo(float).tiny)
     rows = np.maximum(factors.counts, 1.0)
-    return Step(kept, relative, system.rest, np.sqrt(chosen.squared_residuals(beta) / rows))
+    return EliminationStage(
+        kept, relative, system.rest, np.sqrt(chosen.squared_residuals(beta) / rows)
+    )
 
 
 def select_essential_parameters(

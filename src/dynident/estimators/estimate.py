@@ -17,13 +17,13 @@ from dynident.consistency.standard_errors import StandardErrors
 from dynident.core.arrays import Array
 from dynident.estimators.closed_loop import Hindered, Simulation
 from dynident.estimators.essential import Essential
-from dynident.estimators.hindered import Scatter
+from dynident.estimators.hindered import WindowScatter
 from dynident.regression.covariance import Covariance
 from dynident.regression.statistics import Residuals, TestResult
 
 
 @dataclass(frozen=True)
-class Shape:
+class ShapeEstimate:
     """Parameters that the torque is not linear in.
 
     Attributes
@@ -55,7 +55,7 @@ class Track:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class DrivesEstimate:
     """What was fitted of drives and loop where the links are fixed.
 
     Attributes
@@ -73,7 +73,7 @@ class Fitted:
         Joints whose errors friction that changes along a turn would take away.
     doubts : tuple of str
         What speaks against the mount, and what was left out.
-    scatter : Scatter or None
+    scatter : WindowScatter or None
         Of free simulations' errors, where stretches that are far beyond were looked for.
     hindered : tuple of tuple of Hindered
         These, which were left out, of each log.
@@ -88,7 +88,7 @@ class Fitted:
     cones: tuple[Cone, ...]
     uneven: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
-    scatter: Scatter | None = None
+    scatter: WindowScatter | None = None
     hindered: tuple[tuple[Hindered, ...], ...] = ()
 
 
@@ -176,11 +176,11 @@ class Estimate:
         The least radius of gyration of each link, of constrained methods.
     standard_errors : StandardErrors or None
         Error bars of links and drives, of constrained methods.
-    shape : Shape or None
+    shape : ShapeEstimate or None
         Parameters that the torque is not linear in, where the method estimates any.
     track : Track or None
         The estimate over time, of methods that follow it.
-    fitted : Fitted or None
+    fitted : DrivesEstimate or None
         Drives and loop, where the links are fixed.
     instruments : Instruments or None
         Of methods that have any.
@@ -209,9 +209,9 @@ class Estimate:
     disbelieved: tuple[Disbelief, ...] = ()
     gyrations: tuple[Gyration, ...] = ()
     standard_errors: StandardErrors | None = None
-    shape: Shape | None = None
+    shape: ShapeEstimate | None = None
     track: Track | None = None
-    fitted: Fitted | None = None
+    fitted: DrivesEstimate | None = None
     instruments: Instruments | None = None
     knowledge: Knowledge | None = None
 

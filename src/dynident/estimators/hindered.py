@@ -44,7 +44,7 @@ MAD = 0.6745
 
 
 @dataclass(frozen=True)
-class Scatter:
+class WindowScatter:
     """What errors of free windows usually are.
 
     Attributes
@@ -113,17 +113,17 @@ def find_usual_errors(windows: Sequence[Windows]) -> tuple[Array, list[Array]]:
     return usual, larger
 
 
-def estimate_scatter(windows: Sequence[Windows]) -> Scatter | None:
+def estimate_scatter(windows: Sequence[Windows]) -> WindowScatter | None:
     """What is usual in some logs; None where fewer than two joints move often enough to tell."""
     usual, larger = find_usual_errors(windows)
     if len(larger) < 2:
         return None
-    return Scatter(usual, float(np.median(np.log(np.concatenate(larger)))) / MAD)
+    return WindowScatter(usual, float(np.median(np.log(np.concatenate(larger)))) / MAD)
 
 
 def examine_free_motion(
-    problem: Problem, simulation: Simulation, theta: Array, scatter: Scatter | None = None
-) -> tuple[Scatter | None, tuple[tuple[Hindered, ...], ...]]:
+    problem: Problem, simulation: Simulation, theta: Array, scatter: WindowScatter | None = None
+) -> tuple[WindowScatter | None, tuple[tuple[Hindered, ...], ...]]:
     """The scatter of some logs, unless it is known, and each log's stretches beyond it.
 
     A log that moves otherwise than those of the scatter, and errs more throughout, is held against
@@ -143,7 +143,7 @@ def examine_free_motion(
 
 
 def find_hindered(
-    log: Samples, windows: Windows, scatter: Scatter, joints: Sequence[str]
+    log: Samples, windows: Windows, scatter: WindowScatter, joints: Sequence[str]
 ) -> tuple[Hindered, ...]:
     """Stretches of a log in which two joints or more err far beyond what is usual, together.
 

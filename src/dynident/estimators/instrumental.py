@@ -17,7 +17,12 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.options import Options
 from dynident.estimators.closed_loop import Auxiliary, Simulation, build_auxiliary_model
-from dynident.estimators.covariance import ErrorBars, Scores, estimate_covariance, name_covariance
+from dynident.estimators.covariance import (
+    ErrorBars,
+    EstimateScores,
+    estimate_covariance,
+    name_covariance,
+)
 from dynident.estimators.estimate import Estimate, Instruments
 from dynident.estimators.inner import Free, Inner
 from dynident.estimators.instrument_tests import (
@@ -33,8 +38,8 @@ from dynident.estimators.instrument_tests import (
     run_overidentification_test,
 )
 from dynident.estimators.iteration import (
+    MethodStep,
     Search,
-    Step,
     Stepped,
     Weighting,
     choose_start_values,
@@ -224,7 +229,7 @@ def make_iv_step(
     inner: Inner,
     weighting: Weighting = Weighting(),
     curves: Curves = Curves(),
-) -> Step:
+) -> MethodStep:
     """The step behind IDIM-IV, 2SLS and PC-IDIM-IV (ardiani2024, section III-I).
 
     Parameters
@@ -245,7 +250,7 @@ def make_iv_step(
     def solve(instrumented: Regression, sigma: Array) -> Stepped:
         return solve_with_instruments(instrumented, sigma, inner, weighting, alike=not extra)
 
-    return Step(solve, rows)
+    return MethodStep(solve, rows)
 
 
 def solve_with_instruments(
@@ -294,7 +299,7 @@ def finish_iv_estimate(found: Stepped, origin: str, bars: ErrorBars, *, alike: b
     system = rows.instrument_factors.weighted(sigma)
     gain = rows.instrument_factors.weighted(found.used).gain
     errors = compute_residuals(rows, beta)
-    spread = estimate_covariance(Scores(rows, beta, found.used, sigma, errors), gain, bars)
+    spread = estimate_covariance(EstimateScores(rows, beta, found.used, sigma, errors), gain, bars)
     covariance = name_covariance(
         "instruments", spread, compute_iv_literature_std(system, alike=alike)
     )

@@ -111,7 +111,7 @@ def take_simulated_rows(simulated: Regression) -> Regression:
 
 
 @dataclass(frozen=True)
-class Step:
+class MethodStep:
     """A method: from one simulation to the next estimate.
 
     Attributes
@@ -145,8 +145,8 @@ class Settled(Stepped):
 
 
 def simulate_and_step(
-    auxiliary: Auxiliary, start: Array, scale: Scale, step: Step
-) -> Iterator[Moved]:
+    auxiliary: Auxiliary, start: Array, scale: Scale, step: MethodStep
+) -> Iterator[IterationRound]:
     """Simulate an estimate and step on from it, for ever.
 
     An estimate that cannot be simulated is approached from the last one that could: mass
@@ -166,12 +166,12 @@ def simulate_and_step(
         simulatable = simulatable + 0.5**halvings * (beta - simulatable)
         missed = compress_simulated_rows(rows).squared_residuals(simulatable)
         stepped = step.solve(rows, sigma)
-        yield Moved(stepped, beta, simulatable, whole=halvings == 0)
+        yield IterationRound(stepped, beta, simulatable, whole=halvings == 0)
         beta, sigma = stepped.beta, stepped.sigma
 
 
 @dataclass(frozen=True)
-class Moved:
+class IterationRound:
     """One round of `simulate_and_step`.
 
     Attributes
@@ -191,7 +191,7 @@ class Moved:
 
 
 def iterate_until_settled(
-    auxiliary: Auxiliary, start: Array, search: Search, step: Step, advice: str
+    auxiliary: Auxiliary, start: Array, search: Search, step: MethodStep, advice: str
 ) -> Settled:
     """Simulate and step until eq. (46) of ardiani2024 holds.
 
@@ -287,7 +287,7 @@ def simulate_towards_estimate(
     missed : ndarray, shape (groups,), optional
         Squared misses of the torques at the old one, by which a new one's are judged.
     rows : callable
-        That of a `Step`.
+        That of a `MethodStep`.
 
     Returns
     -------

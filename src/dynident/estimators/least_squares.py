@@ -12,7 +12,12 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.options import Options
 from dynident.core.schema import Name, make_choice_validator
-from dynident.estimators.covariance import ErrorBars, Scores, estimate_covariance, name_covariance
+from dynident.estimators.covariance import (
+    ErrorBars,
+    EstimateScores,
+    estimate_covariance,
+    name_covariance,
+)
 from dynident.estimators.estimate import Estimate, Rough
 from dynident.regression.factors import Factors
 from dynident.regression.problem import Problem, Regression
@@ -211,7 +216,7 @@ def irls(
             slope[g] = np.mean(LOSSES[loss].slope(error / scale))
             size[g] = np.sqrt(np.mean(psi(error / scale) ** 2))
     half = problem.factors.weighted(sigma / np.sqrt(np.maximum(slope, 0.1))).inverse()
-    scores = Scores(problem, beta, sigma, sigma * size, found, psi)
+    scores = EstimateScores(problem, beta, sigma, sigma * size, found, psi)
     spread = estimate_covariance(scores, half @ half.T, bars, white="robust")
     return Estimate(
         beta,
@@ -263,7 +268,7 @@ def finish_ls_estimate(rows: Regression, found: Weighted, bars: ErrorBars) -> Es
     literature = compute_literature_std(factors.weighted(found.sigma))
     inverse = factors.weighted(found.weights).inverse()
     errors = compute_residuals(rows, found.beta)
-    scores = Scores(rows, found.beta, found.weights, found.sigma, errors)
+    scores = EstimateScores(rows, found.beta, found.weights, found.sigma, errors)
     spread = estimate_covariance(scores, inverse @ inverse.T, bars)
     covariance = name_covariance("least squares", spread, literature)
     return Estimate(

@@ -24,7 +24,7 @@ from dynident.estimators.closed_loop import (
     build_auxiliary_model,
 )
 from dynident.estimators.covariance import ErrorBars
-from dynident.estimators.damped import Local, Pace, run_levenberg_marquardt
+from dynident.estimators.damped import Local, StepPace, run_levenberg_marquardt
 from dynident.estimators.didim import make_didim_step
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.inner import Free, Inner
@@ -45,7 +45,7 @@ from dynident.regression.factors import measure_columns
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import Rows, list_position_groups, list_torque_groups, split_rows
 from dynident.regression.weighted import compute_literature_std
-from dynident.simulation.rollout import Stretch
+from dynident.simulation.rollout import SensitiveStretch
 
 APPROACH = 3
 """Pseudo-linear steps from a start that has not seen the log."""
@@ -58,7 +58,7 @@ FINEST = 1e-11
 STEP = 1e-6
 """Of a difference: a parameter over the value at which it makes torques as large as all of them."""
 
-Output = tuple[str, Callable[[Stretch], Array], Callable[[Stretch], Array]]
+Output = tuple[str, Callable[[SensitiveStretch], Array], Callable[[SensitiveStretch], Array]]
 
 POSITION: Output = ("q", lambda part: part.motion.q, lambda part: part.by_q)
 TORQUE: Output = ("tau", lambda part: part.motion.tau, lambda part: part.by_tau)
@@ -76,7 +76,7 @@ class Slopes(Options):
 
 
 @dataclass(frozen=True)
-class Descent(Options):
+class OutputDescent(Options):
     """Where steps towards a simulated output end."""
 
     tolerance: Settles = CONVERGED
@@ -90,7 +90,7 @@ def clie(
     progress: Progress = ignore_progress,
     weighting: Weighting = Weighting(),
     slopes: Slopes = Slopes(),
-    descent: Descent = Descent(),
+    descent: OutputDescent = OutputDescent(),
 ) -> Estimate:
     """Closed-loop input error: the simulated torques fitted to the measured ones.
 
@@ -109,7 +109,7 @@ def estimate_by_output_error(
     bars: ErrorBars,
     weighting: Weighting,
     slopes: Slopes,
-    descent: Descent,
+    descent: OutputDescent,
     progress: Progress,
 ) -> Estimate:
     """CLOE and CLIE without constraints."""
@@ -135,7 +135,7 @@ def minimise_output_error(
     progress: Progress = ignore_progress,
     weighting: Weighting = Weighting(),
     slopes: Slopes = Slopes(),
-    descent: Descent = Descent(),
+    descent: OutputDescent = OutputDescent(),
 ) -> tuple[Regression, Weighted, Array]:
     """The least ``sum_j ||e_j||^2 / sigma_j^2`` of a simulated output from a start.
 
@@ -153,7 +153,7 @@ def minimise_output_error(
     except RolloutError as error:
         raise explain_failed_rollout(error, 1, given) from error
     finest = FINEST * measure_output_size(auxiliary.problem, output)
-    pace = Pace(
+    pace = StepPace(
         *(DAMPING, LARGEST_DAMPING, STALLED),
         f"no step from the start {given!r} lowers the error; try another start, or idim-iv first",
         "try another start",
@@ -181,7 +181,7 @@ def minimise_output_error(
 
 
 def build_local_problem(
-    linear: Regression, beta: Array, finest: float, weighting: Weighting, descent: Descent
+    linear: Regression, beta: Array, finest: float, weighting: Weighting, descent: OutputDescent
 ) -> Local[Regression]:
     """The problem of a step from beta, where errors below the finest are none."""
     sigma = np.maximum(measure_error_sigma(linear, beta), finest)

@@ -10,7 +10,7 @@ import numpy as np
 from dynident.consistency.constraints import CONSTRAINTS, Constraint, serialise_constraint
 from dynident.core.arrays import freeze_array
 from dynident.core.errors import InputError
-from dynident.core.plain import NOT_FINITE, Form, Forms, from_plain, to_plain
+from dynident.core.plain import NOT_FINITE, Forms, PlainForm, from_plain, to_plain
 from dynident.core.text import suggest_nearest
 from dynident.estimators.closed_loop import Simulation
 from dynident.regression.covariance import Covariance
@@ -77,9 +77,9 @@ def make_simulation(data: Any) -> Simulation:
 
 
 FORMS: Forms = {
-    Covariance: Form(put_covariance, make_covariance),
-    Constraint: Form(put_constraint, make_constraint),
-    Simulation: Form(put_simulation, make_simulation),
-    Residuals: Form(lambda _: None, lambda _: NO_RESIDUALS),
+    Covariance: PlainForm(put_covariance, make_covariance),
+    Constraint: PlainForm(put_constraint, make_constraint),
+    Simulation: PlainForm(put_simulation, make_simulation),
+    Residuals: PlainForm(lambda _: None, lambda _: NO_RESIDUALS),
 }
 """Residuals, row by row, are not kept."""

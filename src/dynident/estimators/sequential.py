@@ -14,7 +14,12 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.dynamics.base import BaseParameters
-from dynident.estimators.covariance import ErrorBars, Scores, estimate_covariance, name_covariance
+from dynident.estimators.covariance import (
+    ErrorBars,
+    EstimateScores,
+    estimate_covariance,
+    name_covariance,
+)
 from dynident.estimators.estimate import Estimate
 from dynident.regression.factors import UNEXCITED, Factors, measure_columns
 from dynident.regression.problem import Problem, Regression, refuse_combinations
@@ -45,7 +50,7 @@ def sequential(problem: Problem, bars: ErrorBars = ErrorBars()) -> Estimate:
         problem.base, problem.samples, RowsApart(problem.source, found.alone - found.beta)
     )
     noise = compute_residuals(rows, found.beta)
-    scores = Scores(rows, found.beta, factors.ones, found.sigma, noise)
+    scores = EstimateScores(rows, found.beta, factors.ones, found.sigma, noise)
     spread = estimate_covariance(scores, np.hstack(found.gains), bars)
     steps = ", ".join(f"{count} of {name}" for name, count in found.counts if count)
     return Estimate(

@@ -30,7 +30,7 @@ WORDS = ("position", "speed", "acceleration", "jerk")
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptLimit:
     """One limit and what the trajectory makes of it.
 
     Attributes
@@ -71,14 +71,14 @@ class Proof:
 
     Attributes
     ----------
-    kept : tuple of Kept
+    kept : tuple of KeptLimit
     points : int
         At which torques were computed, most at one joint.
     step : float
         Of the grid [s].
     """
 
-    kept: tuple[Kept, ...]
+    kept: tuple[KeptLimit, ...]
     points: int
     step: float
 
@@ -88,7 +88,7 @@ class Proof:
         return all(each.ok for each in self.kept)
 
     @property
-    def worst(self) -> Kept | None:
+    def worst(self) -> KeptLimit | None:
         """The limit that is used most."""
         return max(self.kept, key=lambda each: each.share, default=None)
 
@@ -124,7 +124,7 @@ def certify_trajectory(
             raise InputError("nothing is proved of how passive joints follow")
         return _certify_closed(trajectory, limits, nominal, clearance, names, times, fine, end)
     except InputError:  # a chain that ends, or may end, on the way
-        return Proof((Kept("loop", "", 0.0, np.inf, np.inf, 0.0, np.inf),), len(times), fine)
+        return Proof((KeptLimit("loop", "", 0.0, np.inf, np.inf, 0.0, np.inf),), len(times), fine)
 
 
 def _certify_closed(
@@ -163,7 +163,7 @@ def _certify_derivative(
     times: Array,
     values: Array,
     step: float,
-) -> list[Kept]:
+) -> list[KeptLimit]:
     low, high = limits.of_order(order)
     bound = trajectory.bound(order)
     if order == 3:  # steps between pieces: the grid proves nothing
@@ -181,7 +181,7 @@ def _certify_derivative(
         up = above >= below
         nearest = int(np.argmax(values[:, j]) if up else np.argmin(values[:, j]))
         found.append(
-            Kept(
+            KeptLimit(
                 WORDS[order],
                 name,
                 float(high[j] if up else low[j]),
@@ -201,7 +201,7 @@ def _certify_torques(
     times: Array,
     orders: list[Array],
     end: float,
-) -> tuple[list[Kept], int]:
+) -> tuple[list[KeptLimit], int]:
     """Torques, on a grid that is halved where it has to be."""
     steady = nominal.steady
     bounds = np.array([trajectory.bound(order) for order in range(1, 6)])
@@ -251,7 +251,7 @@ def _certify_torques(
         reached = np.maximum(reached, proved[open_].max(axis=0))
     where = times[np.argmax(tau, axis=0)]
     return [
-        Kept(
+        KeptLimit(
             "torque", name, float(most), float(value), float(own), float(time), float(value / most)
         )
         for name, most, value, own, time in zip(
@@ -274,7 +274,7 @@ def _certify_distances(
     times: Array,
     orders: list[Array],
     end: float,
-) -> list[Kept]:
+) -> list[KeptLimit]:
     """Distances, on a grid that is halved where it has to be."""
     reach = np.array([pair.reach for pair in clearance.pairs])
     bend = trajectory.bound(2)
@@ -308,7 +308,7 @@ def _certify_distances(
         low = np.minimum(low, sure[open_].min(axis=0))
     when = times[np.argmin(d, axis=0)]
     return [
-        Kept(
+        KeptLimit(
             "clearance",
             pair.name,
             least,

@@ -20,7 +20,7 @@ from dynident.core.text import suggest_nearest
 from dynident.excitation.obstacles import FLOOR, Obstacle
 from dynident.excitation.reach import bound_reach, bound_relative_reach, bound_tilts
 from dynident.robot.closure import Closure
-from dynident.robot.drawing import Drawing, build_drawing, find_unwatched_pairs
+from dynident.robot.drawing import RobotDrawing, build_drawing, find_unwatched_pairs
 from dynident.robot.geometry import build_locked_configuration
 from dynident.robot.model import Robot
 
@@ -64,7 +64,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Seen:
+class NearDistances:
     """Distances of the near pairs as they were last measured, shape (samples, near).
 
     And where the robot was then, shape (samples, near, n).
@@ -111,10 +111,12 @@ class Clearance:
         """Without Pinocchio's workspaces, which cannot go to other processes."""
         return Clearance, tuple(getattr(self, each.name) for each in fields(self) if each.init)
 
-    def unseen(self, samples: int) -> Seen:
+    def unseen(self, samples: int) -> NearDistances:
         """Nothing measured yet."""
         n = len(self.columns)
-        return Seen(np.zeros((samples, self.near, n)), np.full((samples, self.near), -np.inf))
+        return NearDistances(
+            np.zeros((samples, self.near, n)), np.full((samples, self.near), -np.inf)
+        )
 
     def configuration(self, q: Array) -> Array:
         """The model's configuration at positions of the joints, shape (n,)."""
@@ -133,7 +135,7 @@ class Clearance:
             found[t] = [result.min_distance for result in self.geometry_data.distanceResults]
         return found
 
-    def smooth(self, q: Array, seen: Seen) -> tuple[Array, Array]:
+    def smooth(self, q: Array, seen: NearDistances) -> tuple[Array, Array]:
         """A smooth minimum of the near pairs' distances, and its gradient.
 
         Never larger than the smallest of them:
@@ -194,7 +196,7 @@ def build_clearance(
     self_collision: bool = True,
     srdf: Path | None = None,
     least: float = 0.0,
-    drawing: Drawing | None = None,
+    drawing: RobotDrawing | None = None,
 ) -> Clearance | None:
     """What a robot has to keep clear of; None where that is nothing.
 
@@ -259,7 +261,7 @@ def describe_inside(link: str, obstacle: str) -> str:
 
 
 def find_own_pairs(
-    robot: Robot, drawing: Drawing, ignored: Collection[frozenset[str]]
+    robot: Robot, drawing: RobotDrawing, ignored: Collection[frozenset[str]]
 ) -> list[Pair]:
     """Shapes of a robot that may meet each other: not those of neighbours."""
     names, owner = drawing.names, drawing.owner
@@ -281,7 +283,7 @@ def find_own_pairs(
 
 
 def add_obstacle(
-    robot: Robot, drawing: Drawing, obstacle: Obstacle, ignored: Collection[frozenset[str]]
+    robot: Robot, drawing: RobotDrawing, obstacle: Obstacle, ignored: Collection[frozenset[str]]
 ) -> list[Pair]:
     """Shapes of a robot that may meet an obstacle, which is added to the geometry."""
     names, geometry, found = drawing.names, drawing.geometry, []
@@ -301,7 +303,7 @@ def add_obstacle(
 
 def watch_pairs(
     robot: Robot,
-    drawing: Drawing,
+    drawing: RobotDrawing,
     pairs: Sequence[Pair],
     touching: tuple[Pair, ...] = (),
     near: int = 0,

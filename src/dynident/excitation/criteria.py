@@ -1,7 +1,7 @@
 """Criteria: what is asked of the information, each a function of M with its gradient.
 
 Smaller is better. All see M in the units of a motion that is usual for the robot
-(`Asked.scale`), except the condition number, which depends on units and says which. A new
+(`CriterionNeeds.scale`), except the condition number, which depends on units and says which. A new
 criterion is a function and one entry in `CRITERIA`: options, help, documentation, search and
 reports follow from it.
 """
@@ -28,7 +28,7 @@ STRETCH = 1000
 
 
 @dataclass(frozen=True)
-class Asked:
+class CriterionNeeds:
     """What criteria may need beside the information.
 
     Attributes
@@ -48,7 +48,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Given:
+class CriterionInputs:
     """What a criterion can be made of.
 
     Attributes
@@ -75,9 +75,9 @@ class Given:
     task: Reference | None = None
 
 
-def choose_typical_units(given: Given) -> Asked:
+def choose_typical_units(given: CriterionInputs) -> CriterionNeeds:
     """Each parameter in units of what a random motion of the robot would tell of it."""
-    return Asked(given.typical)
+    return CriterionNeeds(given.typical)
 
 
 @dataclass(frozen=True)
@@ -99,19 +99,19 @@ class Criterion:
     """
 
     words: str
-    evaluate: Callable[[Array, Asked], tuple[float, Array]]
-    ask: Callable[[Given], Asked] = choose_typical_units
+    evaluate: Callable[[Array, CriterionNeeds], tuple[float, Array]]
+    ask: Callable[[CriterionInputs], CriterionNeeds] = choose_typical_units
     task: bool = False
     meaning: str = ""
 
 
-def scale_information(M: Array, asked: Asked) -> Array:
+def scale_information(M: Array, asked: CriterionNeeds) -> Array:
     """``S M S`` plus the ridge of its own size."""
     found = M * np.outer(asked.scale, asked.scale)
     return np.asarray(found + RIDGE * max(np.trace(found) / len(M), 1e-300) * np.eye(len(M)))
 
 
-def unscale_gradient(slope: Array, asked: Asked) -> Array:
+def unscale_gradient(slope: Array, asked: CriterionNeeds) -> Array:
     """A gradient by ``S M S`` as one by M."""
     return np.asarray(slope * np.outer(asked.scale, asked.scale))
 
@@ -126,20 +126,20 @@ def invert_information(M: Array) -> tuple[Array, float]:
     return cho_solve(factor, np.eye(len(M))), logdet
 
 
-def evaluate_determinant(M: Array, asked: Asked) -> tuple[float, Array]:
+def evaluate_determinant(M: Array, asked: CriterionNeeds) -> tuple[float, Array]:
     """D: ``-log det M / p``, the logarithm of the mean variance of the parameters' ellipsoid."""
     P, logdet = invert_information(scale_information(M, asked))
     return -logdet / len(M), unscale_gradient(-P / len(M), asked)
 
 
-def evaluate_mean_variance(M: Array, asked: Asked) -> tuple[float, Array]:
+def evaluate_mean_variance(M: Array, asked: CriterionNeeds) -> tuple[float, Array]:
     """A: ``log tr M^-1``, of the mean variance."""
     P, _ = invert_information(scale_information(M, asked))
     total = float(np.trace(P))
     return float(np.log(total)), unscale_gradient(-P @ P / total, asked)
 
 
-def evaluate_worst_variance(M: Array, asked: Asked) -> tuple[float, Array]:
+def evaluate_worst_variance(M: Array, asked: CriterionNeeds) -> tuple[float, Array]:
     """E: ``-log`` of the smallest eigenvalue, of the worst combination's variance."""
     values, vectors = np.linalg.eigh(scale_information(M, asked))
     v = vectors[:, 0]
@@ -156,7 +156,7 @@ def differentiate_log_condition(M: Array) -> tuple[float, Array]:
     return 0.5 * float(np.log(high / low)), slope
 
 
-def condition(M: Array, asked: Asked) -> tuple[float, Array]:
+def condition(M: Array, asked: CriterionNeeds) -> tuple[float, Array]:
     """Half the logarithm of the condition number of M: that of the weighted regressor's.
 
     zhang2018, eq. (26), with each column over its size; unscaled with scales of one.
@@ -165,7 +165,7 @@ def condition(M: Array, asked: Asked) -> tuple[float, Array]:
     return value, unscale_gradient(slope, asked)
 
 
-def column_condition(M: Array, asked: Asked) -> tuple[float, Array]:
+def column_condition(M: Array, asked: CriterionNeeds) -> tuple[float, Array]:
     """The same with each column of the motion's own regressor over its norm."""
     bare = scale_information(M, asked)
     norms = np.sqrt(np.diag(bare))
@@ -177,7 +177,7 @@ def column_condition(M: Array, asked: Asked) -> tuple[float, Array]:
     return value, unscale_gradient(slope, asked)
 
 
-def evaluate_chosen_variance(M: Array, asked: Asked) -> tuple[float, Array]:
+def evaluate_chosen_variance(M: Array, asked: CriterionNeeds) -> tuple[float, Array]:
     """``log tr(C M^-1 C')``: of the variances of chosen combinations, or of a task's torques."""
     if asked.wanted is None:
         raise ComputationError("the criterion needs to know which parameters, or which task")
@@ -188,7 +188,7 @@ def evaluate_chosen_variance(M: Array, asked: Asked) -> tuple[float, Array]:
     return float(np.log(total)), unscale_gradient(-CP.T @ CP / total, asked)
 
 
-def evaluate_information_gain(M: Array, asked: Asked) -> tuple[float, Array]:
+def evaluate_information_gain(M: Array, asked: CriterionNeeds) -> tuple[float, Array]:
     """``-log det(I + M M_0^-1) / p``: what is learned beyond what the robot file tells."""
     if asked.known is None:
         raise ComputationError("the criterion needs what is known beforehand")
@@ -200,40 +200,42 @@ def evaluate_information_gain(M: Array, asked: Asked) -> tuple[float, Array]:
 # ------------------------------------------------------------------ what they ask for
 
 
-def choose_si_units(given: Given) -> Asked:
+def choose_si_units(given: CriterionInputs) -> CriterionNeeds:
     """Parameters in SI units."""
-    return Asked(np.ones(len(given.names)))
+    return CriterionNeeds(np.ones(len(given.names)))
 
 
-def choose_nominal_units(given: Given) -> Asked:
+def choose_nominal_units(given: CriterionInputs) -> CriterionNeeds:
     """Each parameter in units of its nominal value, where it has one."""
     values = [base.matrix @ join_nominal_parameters(base.idim) for base in given.bases]
     nominal = np.abs(np.concatenate(values))
-    return Asked(np.where(nominal > 0.0, nominal, given.typical))
+    return CriterionNeeds(np.where(nominal > 0.0, nominal, given.typical))
 
 
-def choose_wanted_rows(given: Given) -> Asked:
+def choose_wanted_rows(given: CriterionInputs) -> CriterionNeeds:
     """Chosen parameters."""
     if not given.wanted:
         raise InputError("criterion 'std' needs the base parameters that are wanted")
     rows = np.eye(len(given.names))[[given.names.index(name) for name in given.wanted]]
-    return Asked(given.typical, rows / given.typical)
+    return CriterionNeeds(given.typical, rows / given.typical)
 
 
-def choose_task_rows(given: Given) -> Asked:
+def choose_task_rows(given: CriterionInputs) -> CriterionNeeds:
     """The torques of a task."""
     if given.task is None:
         raise InputError("criterion 'torque' needs the task whose torques are to be predicted")
     base = given.bases[0]
     rows = compress_task_rows(base, given.task)
-    return Asked(given.typical, np.pad(rows, ((0, 0), (0, len(given.names) - base.count))))
+    return CriterionNeeds(given.typical, np.pad(rows, ((0, 0), (0, len(given.names) - base.count))))
 
 
-def choose_belief(given: Given) -> Asked:
+def choose_belief(given: CriterionInputs) -> CriterionNeeds:
     """What the robot's file and the logs tell already."""
     sizes = np.split(given.typical, [given.bases[0].count])
     belief = np.asarray(block_diag(*map(compute_prior_information, given.bases, sizes)))
-    return Asked(given.typical, known=belief if given.known is None else belief + given.known)
+    return CriterionNeeds(
+        given.typical, known=belief if given.known is None else belief + given.known
+    )
 
 
 def compress_task_rows(base: BaseParameters, task: Reference) -> Array:

@@ -21,8 +21,8 @@ from dynident.core.side_by_side import HERE, Engine, Lost, run_side_by_side
 from dynident.core.threads import limit_to_one_thread
 from dynident.excitation.certificate import FINER, Proof, certify_trajectory
 from dynident.excitation.clearance import Clearance
-from dynident.excitation.criteria import CRITERIA, Asked
-from dynident.excitation.drawn import Drawn
+from dynident.excitation.criteria import CRITERIA, CriterionNeeds
+from dynident.excitation.drawn import MotionDraw
 from dynident.excitation.information import (
     Experiment,
     WeightedMotion,
@@ -31,9 +31,9 @@ from dynident.excitation.information import (
 )
 from dynident.excitation.interior import Program, minimise_program
 from dynident.excitation.limits import Limits, Nominal
-from dynident.excitation.linkage import Linkage
-from dynident.excitation.options import Shape
-from dynident.excitation.trajectories import Family, Trajectory
+from dynident.excitation.linkage import PassiveJoints
+from dynident.excitation.options import TrajectoryShape
+from dynident.excitation.trajectories import Trajectory, TrajectoryFamily
 from dynident.robot.closure import Closure
 
 PLACE = 1e-4
@@ -60,7 +60,7 @@ MOST_ENTRIES = 20_000_000
 
 
 @dataclass(frozen=True)
-class Task:
+class DesignTask:
     """What is asked of a trajectory.
 
     Attributes
@@ -73,20 +73,20 @@ class Task:
         Position at the first instant [rad or m].
     redraw : callable, optional
         Gives each start but the first a shape of its own, from its random numbers.
-    drawn : Drawn, optional
+    drawn : MotionDraw, optional
         What draws random motions that are taken as they are, instead of searching from one.
     """
 
     experiment: Experiment
-    family: Family
+    family: TrajectoryFamily
     limits: Limits
     nominal: Nominal | None
     clearance: Clearance | None
     criterion: str
-    asked: Asked
+    asked: CriterionNeeds
     start: Array | None = None
-    redraw: Callable[[np.random.Generator], Shape] | None = None
-    drawn: Drawn | None = None
+    redraw: Callable[[np.random.Generator], TrajectoryShape] | None = None
+    drawn: MotionDraw | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -135,7 +135,7 @@ class Design:
 
     Attributes
     ----------
-    task : Task
+    task : DesignTask
     trajectory : Trajectory
     value : float
         Of the criterion.
@@ -146,7 +146,7 @@ class Design:
         Why the search ended.
     """
 
-    task: Task
+    task: DesignTask
     trajectory: Trajectory
     value: float
     certificate: Proof
@@ -155,7 +155,7 @@ class Design:
 
 
 @dataclass(frozen=True)
-class Clock:
+class SearchClock:
     """How long may be searched and proved, begun at a reading of the monotonic clock [s]."""
 
     begun: float = 0.0
@@ -183,12 +183,12 @@ class Start(NamedTuple):
     Of other processes, whose beginning takes its time, each start has a clock of its own.
     """
 
-    task: Task
+    task: DesignTask
     seed: int
     number: int
     iterations: int
     seconds: float
-    clock: Clock | None
+    clock: SearchClock | None
 
 
 Found = tuple[float, Trajectory, Proof]
@@ -197,7 +197,7 @@ LATE, NOTHING = "the time ran out", ""
 """Why a start has none; else it met no place to move about, and says why."""
 
 
-def refuse_size(family: Family, n: int) -> None:
+def refuse_size(family: TrajectoryFamily, n: int) -> None:
     """Refuse more coefficients than can be searched."""
     coefficients = family.count * n
     instants = round((family.stop - family.start) / (GRID * family.quickest))
@@ -210,7 +210,7 @@ def refuse_size(family: Family, n: int) -> None:
 
 @limit_to_one_thread
 def design_trajectory(
-    task: Task,
+    task: DesignTask,
     starts: int = 4,
     seed: int = 0,
     seconds: float = 30.0,
@@ -238,7 +238,7 @@ def design_trajectory(
         What runs the starts.
     """
     refuse_size(task.family, len(task.names))
-    clock = Clock(time.monotonic(), seconds)
+    clock = SearchClock(time.monotonic(), seconds)
     tasks = [
         Start(task, seed, k, iterations, seconds, clock if engine == HERE else None)
         for k in range(starts)
@@ -279,7 +279,7 @@ def search_from_start(start: Start) -> Found | str:
     """The trajectory of one start, or why there is none."""
     task = start.task
     compile_kernels(task)
-    clock = start.clock or Clock(time.monotonic(), start.seconds)
+    clock = start.clock or SearchClock(time.monotonic(), start.seconds)
     if start.number and clock.left < 0.0:
         return LATE
     rng = np.random.default_rng([start.seed, 0, start.number])
@@ -292,7 +292,7 @@ def search_from_start(start: Start) -> Found | str:
     return NOTHING if found is None else (task.value(found[0]), *found)
 
 
-def choose_best_start(ended: dict[int, Found | str], clock: Clock) -> Found:
+def choose_best_start(ended: dict[int, Found | str], clock: SearchClock) -> Found:
     """The best of what starts led to, of equal ones the first, whichever was ready first."""
     found, reasons = [], []
     for _, own in sorted(ended.items(), key=lambda each: each[0]):
@@ -313,7 +313,7 @@ def choose_best_start(ended: dict[int, Found | str], clock: Clock) -> Found:
     )
 
 
-def polish_trajectory(task: Task, best: Found, seed: int, seconds: float) -> Found:
+def polish_trajectory(task: DesignTask, best: Found, seed: int, seconds: float) -> Found:
     """What CMA-ES makes of a trajectory (Hansen 2016): no worse, and proved likewise.
 
     Limits are penalties on the search's grid, a little narrower than they are.
@@ -333,7 +333,7 @@ def polish_trajectory(task: Task, best: Found, seed: int, seconds: float) -> Fou
         over = max(0.0, measure_violation(program, C))
         return task.value(task.along(C)) + PENALTY * over * (1.0 + over)
 
-    clock = Clock(time.monotonic(), seconds)
+    clock = SearchClock(time.monotonic(), seconds)
     settings = {"seed": seed + 1, "verbose": -9, "verb_log": 0}
     search = CMAEvolutionStrategy(np.zeros(trajectory.C.size), 0.003, settings)
     while not search.stop() and clock.left > 0.0:
@@ -347,7 +347,7 @@ def polish_trajectory(task: Task, best: Found, seed: int, seconds: float) -> Fou
     return (task.value(found), found, kept) if kept.ok else (value, trajectory, certificate)
 
 
-def compile_kernels(task: Task) -> None:
+def compile_kernels(task: DesignTask) -> None:
     """Have all kernels compiled, which on their first use takes longer than a search."""
     family = task.family
     C = np.ones((family.count, len(task.names))) * family.scale[:, None]
@@ -356,7 +356,7 @@ def compile_kernels(task: Task) -> None:
 
 
 def search_trajectory(
-    task: Task, rng: np.random.Generator, iterations: int, clock: Clock
+    task: DesignTask, rng: np.random.Generator, iterations: int, clock: SearchClock
 ) -> tuple[Trajectory, Proof] | None:
     """From one random start to a trajectory that is proved to keep the limits, or None."""
     if task.drawn is not None:
@@ -395,7 +395,7 @@ def search_trajectory(
 
 
 def draw_motion(
-    task: Task, drawn: Drawn, rng: np.random.Generator, clock: Clock
+    task: DesignTask, drawn: MotionDraw, rng: np.random.Generator, clock: SearchClock
 ) -> tuple[Trajectory, Proof] | None:
     """A random motion, as wide as it is proved to keep the limits, or None."""
     program = build_program(task, task.limits, task.family.grid(task.step))
@@ -417,7 +417,7 @@ def draw_motion(
 
 
 def shrink_slightly(
-    task: Task, trajectory: Trajectory, certificate: Proof, clock: Clock
+    task: DesignTask, trajectory: Trajectory, certificate: Proof, clock: SearchClock
 ) -> tuple[Trajectory, Proof] | None:
     """The trajectory a little smaller, where that is all that is missing."""
     worst = max(each.share for each in certificate.kept)
@@ -428,7 +428,7 @@ def shrink_slightly(
     )
 
 
-def find_worst_instants(task: Task, trajectory: Trajectory) -> Array:
+def find_worst_instants(task: DesignTask, trajectory: Trajectory) -> Array:
     """Instants between those of the search at which torques or distances are the worst."""
     times = task.family.grid(task.step / FINER)
     orders = trajectory.follow(times)
@@ -467,7 +467,7 @@ def measure_violation(program: Program, C: Array) -> float:
     return float(np.max(np.maximum(program.low - c, c - program.high) / program.unit))
 
 
-def prove_trajectory(task: Task, trajectory: Trajectory, clock: Clock) -> Proof:
+def prove_trajectory(task: DesignTask, trajectory: Trajectory, clock: SearchClock) -> Proof:
     """The certificate of a trajectory under the task's own limits."""
     return certify_trajectory(
         trajectory, task.limits, task.nominal, task.clearance, task.names, task.step, clock.end
@@ -475,9 +475,9 @@ def prove_trajectory(task: Task, trajectory: Trajectory, clock: Clock) -> Proof:
 
 
 def shrink_trajectory(
-    task: Task,
+    task: DesignTask,
     trajectory: Trajectory,
-    clock: Clock,
+    clock: SearchClock,
     shares: Sequence[float] = (0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1),
 ) -> tuple[Trajectory, Proof] | None:
     """The trajectory about its first position, small enough to keep the limits, or None."""
@@ -493,7 +493,7 @@ def shrink_trajectory(
     return None
 
 
-def fit_standstill(task: Task, C: Array) -> Array:
+def fit_standstill(task: DesignTask, C: Array) -> Array:
     """Coefficients of standing where a trajectory begins."""
     family = task.family
     values = family.values(family.grid(task.step))
@@ -502,7 +502,7 @@ def fit_standstill(task: Task, C: Array) -> Array:
 
 
 def draw_random_start(
-    task: Task, program: Program, rng: np.random.Generator, clock: Clock = Clock()
+    task: DesignTask, program: Program, rng: np.random.Generator, clock: SearchClock = SearchClock()
 ) -> Array:
     """Coefficients of a random motion about a random place, shrunk into the limits."""
     family, limits = task.family, task.limits
@@ -541,7 +541,7 @@ def draw_random_start(
     )
 
 
-def draw_places(task: Task, rng: np.random.Generator) -> Iterator[Array]:
+def draw_places(task: DesignTask, rng: np.random.Generator) -> Iterator[Array]:
     """Positions to move about: the middle first, then anywhere, closer and closer to the ends."""
     lower, upper = task.limits.lower, task.limits.upper
     if task.closure is not None:
@@ -557,7 +557,9 @@ def draw_places(task: Task, rng: np.random.Generator) -> Iterator[Array]:
         )
 
 
-def draw_closed_places(task: Task, closure: Closure, rng: np.random.Generator) -> Iterator[Array]:
+def draw_closed_places(
+    task: DesignTask, closure: Closure, rng: np.random.Generator
+) -> Iterator[Array]:
     """The same of a closed chain: where it is assembled first, and as far as it can be closed."""
     if task.start is not None:
         start = np.where(closure.robot.passive, closure.start, task.start)
@@ -567,7 +569,7 @@ def draw_closed_places(task: Task, closure: Closure, rng: np.random.Generator) -
     yield from closure.draw(PLACES, rng)
 
 
-def can_stand(task: Task, place: Array) -> bool:
+def can_stand(task: DesignTask, place: Array) -> bool:
     """Whether standing at a place keeps what the search asks for."""
     limits = task.limits
     if np.any(place <= limits.lower) or np.any(place >= limits.upper):
@@ -580,7 +582,7 @@ def can_stand(task: Task, place: Array) -> bool:
     return bool(least[0] > limits.clearance + 0.5 * PROVABLE)
 
 
-def compute_standing_torque(task: Task, place: Array) -> Array:
+def compute_standing_torque(task: DesignTask, place: Array) -> Array:
     """What standing at a place takes at most, zero where nothing is known of the torques."""
     if task.nominal is None:
         return np.zeros(len(task.limits.torque))
@@ -589,7 +591,7 @@ def compute_standing_torque(task: Task, place: Array) -> Array:
     return np.asarray(tau + task.nominal.steady)
 
 
-def describe_broken_limits(task: Task, place: Array) -> str:
+def describe_broken_limits(task: DesignTask, place: Array) -> str:
     """What standing at a place breaks, in words."""
     words = []
     if task.nominal is not None:
@@ -610,7 +612,7 @@ def describe_broken_limits(task: Task, place: Array) -> str:
     return "; ".join(words) or "the limits leave no room to move"
 
 
-def bound_coefficients(task: Task, limits: Limits) -> tuple[Array, Array, Array, Array]:
+def bound_coefficients(task: DesignTask, limits: Limits) -> tuple[Array, Array, Array, Array]:
     """Limits that are linear in the coefficients: rows, what they are from and to, their sizes."""
     family, n, driven = task.family, len(task.names), task.driven
     times = family.grid(task.step)
@@ -631,7 +633,7 @@ def bound_coefficients(task: Task, limits: Limits) -> tuple[Array, Array, Array,
     return np.vstack(linear), np.concatenate(low), np.concatenate(high), np.concatenate(unit)
 
 
-def build_program(task: Task, limits: Limits, hard: Array) -> Program:
+def build_program(task: DesignTask, limits: Limits, hard: Array) -> Program:
     """The search as a smooth program in the coefficients, row by row of C.
 
     Torques and distances are looked at at the instants `hard` [s].
@@ -649,7 +651,7 @@ def build_program(task: Task, limits: Limits, hard: Array) -> Program:
     middles, duration = build_quadrature(family, task.step)
     Psi = [family.values(middles, order) for order in range(3)]
     criterion = CRITERIA[task.criterion].evaluate
-    linkage = None if task.closure is None else Linkage(task.closure, limits, len(hard))
+    linkage = None if task.closure is None else PassiveJoints(task.closure, limits, len(hard))
 
     def evaluate(z: Array) -> tuple[float, Array, Array, Array]:
         C = z.reshape(family.count, n)

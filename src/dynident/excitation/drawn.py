@@ -13,7 +13,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.excitation.limits import Limits
-from dynident.excitation.trajectories import CRUISE, HOLD, Family
+from dynident.excitation.trajectories import CRUISE, HOLD, TrajectoryFamily
 
 INSIDE = 0.95
 """Share of the joints' ranges in which points are drawn."""
@@ -21,7 +21,7 @@ SLOWEST = 0.03
 """Way of the shortest sweep over that of the longest: so are their speeds."""
 
 
-class Drawn(NamedTuple):
+class MotionDraw(NamedTuple):
     """What draws points about a place, and leads a motion through them.
 
     Attributes
@@ -45,14 +45,18 @@ def draw_ways(rng: np.random.Generator, points: int, place: Array, limits: Limit
     return away
 
 
-def draw_poses(family: Family, rng: np.random.Generator, place: Array, limits: Limits) -> Array:
+def draw_poses(
+    family: TrajectoryFamily, rng: np.random.Generator, place: Array, limits: Limits
+) -> Array:
     """Random poses of `rests`."""
     return keep_speeds(
         draw_ways(rng, family.count, place, limits), family, 0.5 - 0.5 * HOLD, limits
     )
 
 
-def draw_ladder(family: Family, rng: np.random.Generator, place: Array, limits: Limits) -> Array:
+def draw_ladder(
+    family: TrajectoryFamily, rng: np.random.Generator, place: Array, limits: Limits
+) -> Array:
     """Points of `sweeps` on both sides of a place in turn, farther and farther.
 
     Every other joint comes nearer and nearer instead, so that not all are slow at once.
@@ -65,7 +69,7 @@ def draw_ladder(family: Family, rng: np.random.Generator, place: Array, limits: 
     return keep_speeds(away, family, 0.5 + 0.5 * CRUISE, limits)
 
 
-def keep_speeds(away: Array, family: Family, share: float, limits: Limits) -> Array:
+def keep_speeds(away: Array, family: TrajectoryFamily, share: float, limits: Limits) -> Array:
     """Ways made shorter where they are too fast: a move at top speed takes a share of its time."""
     move = (family.stop - family.start) / (family.count - 1)
     speed = np.abs(np.diff(away, axis=0)).max(axis=0) / (share * move)

@@ -23,15 +23,15 @@ from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.dynamics.parameters import Attached
 from dynident.dynamics.tree import Tree
-from dynident.excitation.criteria import CRITERIA, Asked, Given
-from dynident.excitation.design import Design, Task, design_trajectory, refuse_size
-from dynident.excitation.drawn import Drawn, draw_ladder, draw_poses
+from dynident.excitation.criteria import CRITERIA, CriterionInputs, CriterionNeeds
+from dynident.excitation.design import Design, DesignTask, design_trajectory, refuse_size
+from dynident.excitation.drawn import MotionDraw, draw_ladder, draw_poses
 from dynident.excitation.hand import Hand
 from dynident.excitation.information import Experiment, WeightedMotion, sample_motion
 from dynident.excitation.keywords import ExciteOptions
 from dynident.excitation.limits import Limits, Nominal, add_point_mass, build_limits
 from dynident.excitation.obstacles import Obstacle
-from dynident.excitation.options import FAMILIES, Aim, Bounds, Shape
+from dynident.excitation.options import FAMILIES, Aim, TrajectoryLimits, TrajectoryShape
 from dynident.excitation.prediction import (
     WEAK,
     Prediction,
@@ -40,7 +40,7 @@ from dynident.excitation.prediction import (
 )
 from dynident.excitation.sensor import build_sensor
 from dynident.excitation.surroundings import Lowest, choose_surroundings, find_lowest_point
-from dynident.excitation.trajectories import Family, Trajectory
+from dynident.excitation.trajectories import Trajectory, TrajectoryFamily
 from dynident.friction import DEFAULT_FRICTION
 from dynident.robot.model import Robot
 
@@ -65,7 +65,7 @@ class Excitation:
         With its load.
     design : Design
     prediction : Prediction
-    shape : Shape
+    shape : TrajectoryShape
         As it was asked for.
     periods : int
     rate : float
@@ -84,7 +84,7 @@ class Excitation:
     robot: Robot
     design: Design
     prediction: Prediction
-    shape: Shape
+    shape: TrajectoryShape
     periods: int
     rate: float
     warnings: tuple[str, ...] = ()
@@ -182,7 +182,7 @@ def excite(
     smooth = replace(experiment, drop_below=None)
     typical = estimate_typical_scale(smooth, family, limits, budget.seed)
     asked, smooth = prepare_criterion(smooth, typical, aim, task)
-    wanted = Task(
+    wanted = DesignTask(
         smooth,
         family,
         limits,
@@ -246,7 +246,7 @@ def build_experiment(
 
 
 def choose_nominal(
-    idim: Idim, limits: Limits, bounds: Bounds, warnings: list[str]
+    idim: Idim, limits: Limits, bounds: TrajectoryLimits, warnings: list[str]
 ) -> Nominal | None:
     """The file's model, by which torques are limited where it says enough for that."""
     if not (idim.robot.has_nominal and np.any(np.isfinite(limits.torque))):
@@ -264,7 +264,7 @@ def choose_nominal(
     return Nominal(idim, join_nominal_parameters(idim), bounds.base_wrench is not None)
 
 
-def adopt_knots(shape: Shape, trajectory: Trajectory) -> Shape:
+def adopt_knots(shape: TrajectoryShape, trajectory: Trajectory) -> TrajectoryShape:
     """The shape of a trajectory that was found, with its knots where these were free."""
     if not shape.free_knots:
         return shape
@@ -272,7 +272,7 @@ def adopt_knots(shape: Shape, trajectory: Trajectory) -> Shape:
 
 
 def refuse_contradictions(
-    robot: Robot, family: Family, aim: Aim, polish: bool, task: Reference | None
+    robot: Robot, family: TrajectoryFamily, aim: Aim, polish: bool, task: Reference | None
 ) -> None:
     """Refuse options that do not go together, or with the robot."""
     if task is not None and not CRITERIA[aim.criterion].task:
@@ -303,16 +303,16 @@ def refuse_contradictions(
         )
 
 
-def choose_drawn(tree: Tree, family: Family) -> Drawn | None:
+def choose_drawn(tree: Tree, family: TrajectoryFamily) -> MotionDraw | None:
     """What draws the motions of families that are not searched."""
     if family.kind == "cartesian":
         hand = Hand(tree, family)
-        return Drawn(hand.draw, hand.follow)
+        return MotionDraw(hand.draw, hand.follow)
     draw = {"sweeps": draw_ladder, "rests": draw_poses}.get(family.kind)
-    return None if draw is None else Drawn(partial(draw, family))
+    return None if draw is None else MotionDraw(partial(draw, family))
 
 
-def refuse_length(family: Family, aim: Aim) -> None:
+def refuse_length(family: TrajectoryFamily, aim: Aim) -> None:
     """Refuse trajectories of more samples than can be held."""
     length = family.stop - family.start + (aim.periods - 1) * (family.period or 0.0)
     if not length * aim.rate <= LONGEST:
@@ -358,7 +358,9 @@ def describe_untold_parameters(prediction: Prediction, where: str) -> list[str]:
     ]
 
 
-def add_wanted_sensor(experiment: Experiment, bare: Robot, bounds: Bounds, aim: Aim) -> Experiment:
+def add_wanted_sensor(
+    experiment: Experiment, bare: Robot, bounds: TrajectoryLimits, aim: Aim
+) -> Experiment:
     """An experiment with the sensor that is asked for."""
     if aim.sensor is None or aim.sensor_sigma is None:
         raise InputError(f"sensor {aim.sensor}: give its noise (sensor_sigma), forces and moments")
@@ -398,18 +400,20 @@ def sample_fine_motion(trajectory: Trajectory) -> WeightedMotion:
 
 def prepare_criterion(
     experiment: Experiment, typical: Array, aim: Aim, task: Reference | None
-) -> tuple[Asked, Experiment]:
+) -> tuple[CriterionNeeds, Experiment]:
     """What the criterion sees beside the information, and the experiment with what is believed."""
     parts = [part for part in (experiment, experiment.beyond) if part is not None]
     bases = tuple(part.base for part in parts)
-    given = Given(bases, experiment.names, typical, experiment.known, aim.wanted or (), task)
+    given = CriterionInputs(
+        bases, experiment.names, typical, experiment.known, aim.wanted or (), task
+    )
     asked = CRITERIA[aim.criterion].ask(given)
     known = experiment.known if asked.known is None else asked.known
     return asked, replace(experiment, known=known)
 
 
 def estimate_typical_scale(
-    experiment: Experiment, family: Family, limits: Limits, seed: int
+    experiment: Experiment, family: TrajectoryFamily, limits: Limits, seed: int
 ) -> Array:
     """Values of the parameters that a random motion would tell from zero by one sigma."""
     rng = np.random.default_rng([seed, 1])

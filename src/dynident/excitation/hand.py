@@ -16,7 +16,7 @@ from dynident.dynamics.contacts import follow_frame
 from dynident.dynamics.tree import Tree
 from dynident.excitation.drawn import draw_ways
 from dynident.excitation.limits import Limits
-from dynident.excitation.trajectories import PER_MOVE, Family
+from dynident.excitation.trajectories import PER_MOVE, TrajectoryFamily
 
 FOLLOWED = 1e-3
 """How far the hand may be from its curve [m]."""
@@ -34,7 +34,7 @@ class Hand:
     """
 
     tree: Tree
-    family: Family
+    family: TrajectoryFamily
 
     @property
     def points(self) -> int:

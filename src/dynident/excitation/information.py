@@ -23,10 +23,10 @@ from dynident.core.errors import InputError
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.contraction import differentiate_regressor_sum
 from dynident.dynamics.parameters import Packing
-from dynident.excitation.sensor import Sensor
-from dynident.excitation.trajectories import Family, Trajectory
+from dynident.excitation.sensor import SensorRows
+from dynident.excitation.trajectories import Trajectory, TrajectoryFamily
 from dynident.friction.kernel import BY_POSITION, BY_SPEED
-from dynident.friction.model import Signals
+from dynident.friction.model import DriveSignals
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def sample_motion(trajectory: Trajectory, step: float) -> WeightedMotion:
     return WeightedMotion(q, dq, ddq, duration * np.any(dq != 0.0, axis=1))
 
 
-def build_quadrature(family: Family, step: float) -> tuple[Array, Array]:
+def build_quadrature(family: TrajectoryFamily, step: float) -> tuple[Array, Array]:
     """Middles of equal stretches of the main part, and how long these are [s]."""
     part = family.parts[family.main]
     length = part.stop - part.start
@@ -79,7 +79,7 @@ class Experiment:
         Speeds below which a joint's rows are not fitted [rad/s or m/s].
     known : ndarray, shape (count, count), optional
         Information there is beforehand: of logs already taken, and of what is believed.
-    sensor : Sensor, optional
+    sensor : SensorRows, optional
         Whose wrench is measured, too. What it holds has parameters of its own behind the robot's:
         they are identified by themselves, as ``[robot] beyond`` does.
     """
@@ -91,7 +91,7 @@ class Experiment:
     width: Array | None = None
     drop_below: Array | None = None
     known: Array | None = None
-    sensor: Sensor | None = None
+    sensor: SensorRows | None = None
 
     def __post_init__(self) -> None:
         idim = self.base.idim
@@ -122,7 +122,7 @@ class Experiment:
 
     @cached_property
     def beyond(self) -> Experiment | None:
-        """What the sensor's rows tell of what it holds, along its `Sensor.spread` motions."""
+        """What the sensor's rows tell of what it holds, along its `SensorRows.spread` motions."""
         sensor = self.sensor
         if sensor is None:
             return None
@@ -231,7 +231,7 @@ class Experiment:
     ) -> None:
         """Add the share of rotors and friction."""
         idim = self.base.idim
-        seen: dict[int, Signals] = {}
+        seen: dict[int, DriveSignals] = {}
         tables: dict[int, Array] = {}
         for column, joint, slot in packing.drive:
             turns = column.turns

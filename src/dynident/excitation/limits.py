@@ -18,7 +18,7 @@ from dynident.dynamics import (
     evaluate_inverse_dynamics,
 )
 from dynident.dynamics.idim import Idim
-from dynident.excitation.options import Bounds
+from dynident.excitation.options import TrajectoryLimits
 from dynident.robot.model import Robot
 
 WRENCH = tuple(f"base {what} {axis}" for what in ("force", "moment") for axis in "xyz")
@@ -73,7 +73,7 @@ class Limits:
         )
 
 
-def build_limits(robot: Robot, bounds: Bounds) -> Limits:
+def build_limits(robot: Robot, bounds: TrajectoryLimits) -> Limits:
     """The limits of a robot's file, or those given instead.
 
     What the margin of the torques leaves bears bodies heavier by ``margin / (1 - margin)``.

@@ -15,7 +15,7 @@ AWAY = 0.1
 NO_LIMIT = np.inf
 
 
-class Linkage:
+class PassiveJoints:
     """Passive joints along a motion, as constraints of a search, instant by instant.
 
     Their positions, speeds and accelerations where these are limited, then how far from singular

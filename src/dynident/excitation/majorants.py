@@ -19,7 +19,7 @@ from dynident.core.errors import InputError
 from dynident.dynamics.idim import Idim
 from dynident.robot.closure import Closure
 from dynident.robot.linkage import COUPLING, KINDS
-from dynident.robot.model import Loop
+from dynident.robot.model import KinematicLoop
 
 ORDERS = 3
 """Derivatives 0, 1 and 2 of the torque."""
@@ -230,7 +230,7 @@ def bound_loops(closure: Closure, speeds: Array, far: Array) -> Array:
     return found
 
 
-def bound_coupling(closure: Closure, loop: Loop, speeds: Array, far: Array) -> Array:
+def bound_coupling(closure: Closure, loop: KinematicLoop, speeds: Array, far: Array) -> Array:
     """The same of a joint that follows another."""
     found, (follows, leads) = np.zeros((5, closure.robot.n)), (k - 1 for k in loop.bodies)
     unit = closure.length if closure.robot.joints[follows].kind == "revolute" else 1.0

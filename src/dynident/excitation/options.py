@@ -24,7 +24,7 @@ from dynident.core.options import (
 from dynident.core.schema import File, Flag, Name, Number, make_choice_validator
 from dynident.excitation.criteria import CRITERIA
 from dynident.excitation.obstacles import FARTHEST
-from dynident.excitation.trajectories import TRAJECTORIES, Family
+from dynident.excitation.trajectories import TRAJECTORIES, TrajectoryFamily
 
 Usual = AfterValidator(refuse_extreme)
 Positive = Annotated[Number, Usual, AfterValidator(refuse_nonpositive)]
@@ -46,7 +46,7 @@ Height = Annotated[
 
 
 @dataclass(frozen=True)
-class Shape(Options):
+class TrajectoryShape(Options):
     """Which family a trajectory is of."""
 
     trajectory: Annotated[
@@ -82,13 +82,13 @@ class Shape(Options):
     ] = None
     smoothing: Annotated[Share | None, "share of bang-bang's ramps of acceleration; 0.5"] = None
 
-    def family(self) -> Family:
+    def family(self) -> TrajectoryFamily:
         """The family."""
         maker = TRAJECTORIES[self.trajectory]
         known = list_arguments(maker)
         given = {
             option.name: getattr(self, option.name)
-            for option in list_options(Shape)
+            for option in list_options(TrajectoryShape)
             if option.name != "trajectory" and getattr(self, option.name) is not None
         }
         if self.trajectory == "spline":
@@ -98,22 +98,22 @@ class Shape(Options):
                 raise InputError(
                     f"trajectory {self.trajectory!r} has no {name!r}; it takes {', '.join(known)}"
                 )
-        found: Family = maker(**given)
+        found: TrajectoryFamily = maker(**given)
         return found
 
-    def redrawn(self, rng: np.random.Generator) -> Shape:
+    def redrawn(self, rng: np.random.Generator) -> TrajectoryShape:
         """With other knots: equidistant ones, each moved by up to a third of their distance."""
         knots = self.family().parts[0].knots
         moved = knots[1:-1] + rng.uniform(-1.0, 1.0, len(knots) - 2) * np.diff(knots)[0] / 3.0
         return self.at_knots(moved)
 
-    def at_knots(self, inner: Array) -> Shape:
+    def at_knots(self, inner: Array) -> TrajectoryShape:
         """The spline with such knots between its ends."""
         return replace(self, knots=tuple(inner.tolist()), intervals=None)
 
 
 @dataclass(frozen=True)
-class Bounds(Options):
+class TrajectoryLimits(Options):
     """What the trajectory has to keep."""
 
     speed: Annotated[Positives | None, "largest speeds, instead of the file's [rad/s or m/s]"] = (
@@ -210,5 +210,5 @@ class Budget(Options):
     ] = False
 
 
-FAMILIES: tuple[type[Options], ...] = (Shape, Bounds, Aim, Budget)
+FAMILIES: tuple[type[Options], ...] = (TrajectoryShape, TrajectoryLimits, Aim, Budget)
 """All that `excite` can be told."""

@@ -21,7 +21,7 @@ from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
 from dynident.friction import DEFAULT_FRICTION
 from dynident.friction.names import split_friction_names
-from dynident.robot.cut import Cut, locate_cut, place_behind
+from dynident.robot.cut import SensorCut, locate_cut, place_behind
 from dynident.robot.drives import Drives
 from dynident.robot.geometry import freeze_placement
 from dynident.robot.model import Joint, Robot
@@ -30,7 +30,7 @@ AXES = ("fx", "fy", "fz", "mx", "my", "mz")
 
 
 @dataclass(frozen=True)
-class Sensor:
+class SensorRows:
     """A force/torque sensor of a robot, with the rows that it adds.
 
     Attributes
@@ -70,7 +70,7 @@ def build_sensor(
     rotor: bool | None = None,
     elements: Sequence[Attached] = (),
     load: tuple[float, Array] = (0.0, np.zeros(3)),
-) -> Sensor:
+) -> SensorRows:
     """A sensor between a link and what carries it.
 
     Its rows are the wrench and the torques of the joints beyond it, which is what
@@ -126,11 +126,11 @@ def build_sensor(
         f"{each.symbol}{each.number - first - 6}{'R' * bool(r)}"
         for each, r in zip(own, regrouped, strict=True)
     ]
-    return Sensor(link, base, tuple(called), freeze_array(rows), place)
+    return SensorRows(link, base, tuple(called), freeze_array(rows), place)
 
 
 def insert_sensor_joints(
-    robot: Robot, found: Cut, load: tuple[float, Array] = (0.0, np.zeros(3))
+    robot: Robot, found: SensorCut, load: tuple[float, Array] = (0.0, np.zeros(3))
 ) -> tuple[Robot, Integers]:
     """A robot with six joints at a cut, behind those before it; and where its joints are in it."""
     seat, beyond = found.seat, found.numbers

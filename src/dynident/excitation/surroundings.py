@@ -11,9 +11,9 @@ import numpy as np
 from dynident.core.errors import InputError
 from dynident.excitation.clearance import Clearance, add_obstacle, build_clearance, watch_pairs
 from dynident.excitation.obstacles import FLOOR, Obstacle, build_floor
-from dynident.excitation.options import Bounds
+from dynident.excitation.options import TrajectoryLimits
 from dynident.excitation.trajectories import Trajectory
-from dynident.robot.drawing import Drawing, build_drawing
+from dynident.robot.drawing import RobotDrawing, build_drawing
 from dynident.robot.model import Robot
 
 
@@ -27,7 +27,7 @@ class Lowest:
 
 
 def find_lowest_point(
-    robot: Robot, drawing: Drawing, trajectory: Trajectory, step: float
+    robot: Robot, drawing: RobotDrawing, trajectory: Trajectory, step: float
 ) -> Lowest | None:
     """The lowest point that moves, on a grid; None where nothing moves that is drawn."""
     whole = replace(drawing, geometry=drawing.geometry.copy())
@@ -46,19 +46,19 @@ class Surroundings:
 
     Attributes
     ----------
-    drawing : Drawing or None
+    drawing : RobotDrawing or None
         None where nothing is known of the robot's shape.
     clearance : Clearance or None
         None where it keeps clear of nothing.
     """
 
     obstacles: tuple[Obstacle, ...] = ()
-    drawing: Drawing | None = None
+    drawing: RobotDrawing | None = None
     clearance: Clearance | None = None
 
 
 def choose_surroundings(
-    robot: Robot, bounds: Bounds, obstacles: Sequence[Obstacle], warnings: list[str]
+    robot: Robot, bounds: TrajectoryLimits, obstacles: Sequence[Obstacle], warnings: list[str]
 ) -> Surroundings:
     """What stands around the robot, what it keeps clear of, and what has to be said of it.
 

@@ -39,7 +39,7 @@ STEEPEST, GRID = 5, 0.03
 """Derivatives of positions up to this order are bounded; a grid over what is quickest."""
 
 
-class Part(ABC):
+class TrajectoryPart(ABC):
     """Functions of time between two instants."""
 
     @property
@@ -67,7 +67,7 @@ class Part(ABC):
 
 
 @dataclass(frozen=True)
-class Harmonics(Part):
+class Harmonics(TrajectoryPart):
     """An offset, then sine and cosine of each frequency; of one period.
 
     Attributes
@@ -90,7 +90,7 @@ class Harmonics(Part):
         return np.array([0.0, self.period])
 
     def values(self, times: Array, order: int) -> Array:
-        """See `Part`; a derivative turns the phase by a quarter."""
+        """See `TrajectoryPart`; a derivative turns the phase by a quarter."""
         phase = np.outer(times, self.omega)
         turn = 0.5 * np.pi * order
         scale = self.omega**order
@@ -107,7 +107,7 @@ class Harmonics(Part):
 
 
 @dataclass(frozen=True)
-class Pieces(Part):
+class Pieces(TrajectoryPart):
     """Polynomials between knots, of coefficients of shape (degree + 1, pieces, functions)."""
 
     polynomial: PPoly
@@ -122,7 +122,7 @@ class Pieces(Part):
         return tuple(self.polynomial.derivative(k) for k in range(STEEPEST + 1))
 
     def values(self, times: Array, order: int) -> Array:
-        """See `Part`."""
+        """See `TrajectoryPart`."""
         return np.asarray(self._derivatives[order](times))
 
     @cached_property
@@ -137,14 +137,14 @@ class Pieces(Part):
 
 
 @dataclass(frozen=True)
-class Family:
+class TrajectoryFamily:
     """What a trajectory is a combination of.
 
     Attributes
     ----------
     kind : str
         Name in `TRAJECTORIES`.
-    parts : tuple of Part
+    parts : tuple of TrajectoryPart
         One after another, without a gap.
     period : float, optional
         Time after which the main part repeats; none of a motion that is made once [s].
@@ -155,7 +155,7 @@ class Family:
     """
 
     kind: str
-    parts: tuple[Part, ...]
+    parts: tuple[TrajectoryPart, ...]
     scale: Array
     period: float | None = None
     main: int = 0
@@ -208,7 +208,7 @@ def fourier(
     harmonics: int = 5,
     avoid: tuple[tuple[float, float], ...] = (),
     ramp: float = 0.0,
-) -> Family:
+) -> TrajectoryFamily:
     """Periodic Fourier series with offset (Swevers et al. 1997; zhang2018, eq. 27).
 
     A period, of which the fundamental is the inverse, starts and ends at rest; or, with a ramp [s],
@@ -240,14 +240,16 @@ def fourier(
         unit = ends / np.linalg.norm(ends, axis=1, keepdims=True)
         mix = size[:, None] * null_space(unit, rcond=1e-9)
         family = Harmonics(duration, omega, mix)
-        return Family("fourier", (family,), np.ones(mix.shape[1]), duration)
+        return TrajectoryFamily("fourier", (family,), np.ones(mix.shape[1]), duration)
     main = Harmonics(duration, omega, np.diag(size))
     way_in = build_ramp(main, 0.0, -ramp, 0.0)
     way_out = build_ramp(main, duration, duration, duration + ramp)
-    return Family("fourier", (way_in, main, way_out), np.ones(len(size)), duration, main=1)
+    return TrajectoryFamily(
+        "fourier", (way_in, main, way_out), np.ones(len(size)), duration, main=1
+    )
 
 
-def build_ramp(main: Part, at: float, start: float, stop: float) -> Pieces:
+def build_ramp(main: TrajectoryPart, at: float, start: float, stop: float) -> Pieces:
     """Quintic polynomial between rest and the state of another part at an instant [s].
 
     The instant is `start` or `stop`; the rest is where a steady change of speed over the time of
@@ -272,7 +274,9 @@ def build_quintic_pieces(x: Array, states: Array) -> PPoly:
     return PPoly.from_bernstein_basis(BPoly.from_derivatives(x, states))
 
 
-def spline(duration: float = 10.0, intervals: int = 12, knots: Vector | None = None) -> Family:
+def spline(
+    duration: float = 10.0, intervals: int = 12, knots: Vector | None = None
+) -> TrajectoryFamily:
     """Quintic B-splines from rest to rest.
 
     Between equidistant knots, or at increasing instants inside of the duration [s].
@@ -299,10 +303,10 @@ def spline(duration: float = 10.0, intervals: int = 12, knots: Vector | None = N
     taylor = [functions.derivative(k)(x[:-1]) / factorial(k) for k in range(6)]
     polynomial = PPoly(np.array(taylor[::-1]), x)
     scale = np.full(count - 4, duration / (len(inner) + 1))
-    return Family("spline", (Pieces(polynomial),), scale)
+    return TrajectoryFamily("spline", (Pieces(polynomial),), scale)
 
 
-def bang_bang(duration: float = 10.0, points: int = 8, smoothing: float = 0.5) -> Family:
+def bang_bang(duration: float = 10.0, points: int = 8, smoothing: float = 0.5) -> TrajectoryFamily:
     """Smoothed bang-bang motions from point to point, equally long (ardiani2024, IV-A).
 
     The acceleration of a move is a trapezoid up and one down, `smoothing` of them ramps, from just
@@ -316,10 +320,10 @@ def bang_bang(duration: float = 10.0, points: int = 8, smoothing: float = 0.5) -
     if not 0.0 < smoothing <= 1.0:
         raise InputError("excitation: bang-bang needs smoothing in (0, 1]")
     pieces, move = build_moves("bang-bang", duration, points, smoothing)
-    return Family("bang-bang", (pieces,), np.full(points, move))
+    return TrajectoryFamily("bang-bang", (pieces,), np.full(points, move))
 
 
-def sweeps(duration: float = 30.0, points: int = 13) -> Family:
+def sweeps(duration: float = 30.0, points: int = 13) -> TrajectoryFamily:
     """Moves there and back, each for the most part at a constant speed: see `excitation.drawn`.
 
     Parameters
@@ -330,10 +334,10 @@ def sweeps(duration: float = 30.0, points: int = 13) -> Family:
         Two or more at which they turn, the first and the last among them.
     """
     pieces, move = build_moves("sweeps", duration, points, cruise=CRUISE)
-    return Family("sweeps", (pieces,), np.full(points, move))
+    return TrajectoryFamily("sweeps", (pieces,), np.full(points, move))
 
 
-def rests(duration: float = 40.0, points: int = 11) -> Family:
+def rests(duration: float = 40.0, points: int = 11) -> TrajectoryFamily:
     """Moves from pose to pose, each followed by a rest as long: see `excitation.drawn`.
 
     Parameters
@@ -344,7 +348,7 @@ def rests(duration: float = 40.0, points: int = 11) -> Family:
         Two or more poses, the first among them.
     """
     pieces, move = build_moves("rests", duration, points, hold=HOLD)
-    return Family("rests", (pieces,), np.full(points, move))
+    return TrajectoryFamily("rests", (pieces,), np.full(points, move))
 
 
 def build_moves(
@@ -394,7 +398,7 @@ def build_moves(
     return Pieces(PPoly(c.reshape(4, -1, points), np.concatenate([[0.0], x]))), move
 
 
-def quintic(duration: float = 10.0, points: int = 8) -> Family:
+def quintic(duration: float = 10.0, points: int = 8) -> TrajectoryFamily:
     """Polynomials of fifth order from point to point, with free speeds at the points.
 
     At the points they have no acceleration. They are equidistant in time, the first and the last
@@ -413,10 +417,10 @@ def quintic(duration: float = 10.0, points: int = 8) -> Family:
     states[1:-1, 1, points:] = np.eye(points - 2)
     polynomial = build_quintic_pieces(np.linspace(0.0, duration, points), states)
     scale = np.concatenate([np.full(points, h), np.ones(points - 2)])
-    return Family("quintic", (Pieces(polynomial),), scale)
+    return TrajectoryFamily("quintic", (Pieces(polynomial),), scale)
 
 
-def cartesian(duration: float = 10.0, points: int = 8) -> Family:
+def cartesian(duration: float = 10.0, points: int = 8) -> TrajectoryFamily:
     """Splines for random motions of the hand through points in space: see `excitation.hand`.
 
     These are equidistant in time, the first and the last among them, where it is at rest.
@@ -426,7 +430,7 @@ def cartesian(duration: float = 10.0, points: int = 8) -> Family:
     return replace(spline(duration, PER_MOVE * (points - 1)), kind="cartesian")
 
 
-TRAJECTORIES: dict[str, Callable[..., Family]] = {
+TRAJECTORIES: dict[str, Callable[..., TrajectoryFamily]] = {
     "fourier": fourier,
     "spline": spline,
     "bang-bang": bang_bang,
@@ -444,14 +448,14 @@ class Trajectory:
 
     Attributes
     ----------
-    family : Family
+    family : TrajectoryFamily
     C : ndarray, shape (functions, n)
         [rad or m], times the scale of the functions.
     closure : Closure, optional
         What gives the motion of passive joints, whose coefficients say nothing then.
     """
 
-    family: Family
+    family: TrajectoryFamily
     C: Array
     closure: Closure | None = None
 

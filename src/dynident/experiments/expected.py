@@ -33,7 +33,7 @@ ROUNDING = 1e-10
 BODY = 10
 
 
-class Rows(NamedTuple):
+class ExpectedRows(NamedTuple):
     """Rows of some instants: blocks of columns, and the inverse variances of the rows.
 
     A block is None where the rows do not depend on its unknowns.
@@ -45,7 +45,7 @@ class Rows(NamedTuple):
     """Shape (instants, n)."""
 
 
-def sum_information(widths: Sequence[int], runs: Sequence[Rows]) -> Array:
+def sum_information(widths: Sequence[int], runs: Sequence[ExpectedRows]) -> Array:
     """``X' W X`` of runs, shape (sum of widths,) * 2."""
     total = np.zeros((sum(widths),) * 2)
     for blocks, weights in runs:
@@ -177,10 +177,10 @@ def compare_loads(runs: Sequence[FutureLog]) -> Array:
     columns = np.array([run.loaded for run in runs])
     apart = columns - columns.mean(axis=0)
     n = apart.shape[-1]
-    return sum_information([n], [Rows((each,), runs[0].weights) for each in apart])
+    return sum_information([n], [ExpectedRows((each,), runs[0].weights) for each in apart])
 
 
-def stand(run: FutureLog) -> Rows:
+def stand(run: FutureLog) -> ExpectedRows:
     """Rows of the poses that a run holds: base parameters, ten of a load, holding friction.
 
     Each rest has the sign of the speed by which the joint came; what holds it there is unknown
@@ -194,10 +194,10 @@ def stand(run: FutureLog) -> Rows:
     columns = run.base.idim.regressor(q, 0.0 * q, 0.0 * q)
     weights = SETTLED * duration[~run.moves, None] * run.excitation.rate / run.sigma**2
     held = run.turns.T[None] * came[:, None, :]
-    return Rows((columns[:, :, run.base.kept], columns[:, :, run.last], held), weights)
+    return ExpectedRows((columns[:, :, run.base.kept], columns[:, :, run.last], held), weights)
 
 
-def control(run: FutureLog, damping: float) -> Rows:
+def control(run: FutureLog, damping: float) -> ExpectedRows:
     """Rows of a controller along a periodic run: relative kp and kd of each joint, its delay.
 
     What it gives is what the motion takes, ``kp (e + damping de/dt)`` of the error e.
@@ -216,4 +216,4 @@ def control(run: FutureLog, damping: float) -> Rows:
     sprung = np.fft.irfft(waves / (1.0 + 1j * omega * damping), len(slope), axis=0)
     damped = np.fft.irfft(waves, len(slope), axis=0) - sprung
     blocks = [each[:, :, None] * np.eye(n) for each in (sprung, damped, -slope)]
-    return Rows(tuple(blocks), run.weights)
+    return ExpectedRows(tuple(blocks), run.weights)

@@ -10,7 +10,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.plain import replace_nonfinite, to_json
 from dynident.core.words import format_number
-from dynident.excitation.certificate import Kept
+from dynident.excitation.certificate import KeptLimit
 from dynident.excitation.excite import Excitation
 from dynident.excitation.obstacles import FLOOR
 from dynident.excitation.prediction import Prediction
@@ -41,10 +41,10 @@ from dynident.plots.charts import (
     name_places,
 )
 from dynident.plots.document import (
-    Part,
-    Row,
-    Statement,
-    Table,
+    PagePart,
+    PageRow,
+    PageTable,
+    VerdictSentence,
     build_column_table,
     render_document,
     render_macro,
@@ -96,10 +96,10 @@ def render_excitation_page(found: Excitation, replay: str) -> str:
         f"excitation by {family.kind}, {family.stop - family.start:g} s{describe_periods(found)}",
         [
             *list_excitation_statements(found),
-            *(Statement("note", "Note", words) for words in found.warnings),
+            *(VerdictSentence("note", "Note", words) for words in found.warnings),
         ],
         [
-            Part(key, title, render_macro(__package__ or "", "sections.html.j2", key, **filled))
+            PagePart(key, title, render_macro(__package__ or "", "sections.html.j2", key, **filled))
             for key, title, filled in (
                 ("limits", "Limits", fill_limits(found)),
                 ("motion", "Motion", fill_motion(found, replay)),
@@ -143,18 +143,18 @@ def fill_precision(found: Excitation) -> dict[str, object]:
     }
 
 
-def build_prediction_table(stub: str, prediction: Prediction) -> Table:
+def build_prediction_table(stub: str, prediction: Prediction) -> PageTable:
     """Predicted standard deviations as a table."""
     return build_column_table(stub, prediction.names, format_parameter_columns(prediction))
 
 
-def list_excitation_statements(found: Excitation) -> list[Statement]:
+def list_excitation_statements(found: Excitation) -> list[VerdictSentence]:
     """What is said first."""
     certificate, prediction = found.design.certificate, found.prediction
     worst = certificate.worst
     assert worst is not None
     said = [
-        Statement(
+        VerdictSentence(
             "good" if certificate.ok else "bad",
             "Limits kept" if certificate.ok else "Limits not kept",
             f"proved between the points of a grid of {1e3 * certificate.step:.1f} ms, torques at "
@@ -166,7 +166,7 @@ def list_excitation_statements(found: Excitation) -> list[Statement]:
     if apart:
         clear = all(each.ok for each in apart)
         said.append(
-            Statement(
+            VerdictSentence(
                 "good" if clear else "bad",
                 "No collision" if clear else "Too near",
                 f"{len(apart)} pairs of shapes, of which {1e3 * apart[0].limit:.0f} mm are asked "
@@ -174,12 +174,16 @@ def list_excitation_statements(found: Excitation) -> list[Statement]:
             )
         )
     else:
-        said.append(Statement("note", "Collisions not checked", "only the joints' limits are."))
+        said.append(
+            VerdictSentence("note", "Collisions not checked", "only the joints' limits are.")
+        )
     watched = any(each.name == FLOOR for each in found.obstacles)
-    said.append(Statement("good" if watched else "note", "Floor", f"{describe_floor(found)}."))
+    said.append(
+        VerdictSentence("good" if watched else "note", "Floor", f"{describe_floor(found)}.")
+    )
     known = int(np.sum(np.abs(prediction.nominal) > 0.0))
     said.append(
-        Statement(
+        VerdictSentence(
             "good" if not prediction.weak else "note",
             "Predicted error bars",
             f"condition number {format_number(prediction.unscaled, 3)} in SI units, "
@@ -268,24 +272,24 @@ def plot_clearance(found: Excitation) -> str:
     return render_chart(Chart((panel,)), "Smallest distance over time")
 
 
-def build_nearest_table(found: Excitation) -> Table | None:
+def build_nearest_table(found: Excitation) -> PageTable | None:
     """The pairs that come nearest, each two links once."""
     apart = list_distances(found)
     if not apart:
         return None
-    nearest: dict[str, Kept] = {}
+    nearest: dict[str, KeptLimit] = {}
     proved: dict[str, float] = {}
     for each in apart:
         nearest.setdefault(each.where, each)
         proved[each.where] = min(each.reached, proved.get(each.where, np.inf))
     rows = tuple(
-        Row((
+        PageRow((
             where, f"{1e3 * each.seen:.1f}", f"{each.time:.2f}", f"{1e3 * proved[where]:.1f}",
         ))
         for where, each in list(nearest.items())[:10]
     )  # fmt: skip
     columns = ("pair", "measured [mm]", "at [s]", "proved, never nearer than [mm]")
-    return Table(columns, rows, ("pair",))
+    return PageTable(columns, rows, ("pair",))
 
 
 def plot_predicted_precision(found: Excitation) -> str:

@@ -15,10 +15,10 @@ from dynident.core.words import format_entry, format_number, format_table
 from dynident.excitation.excite import Excitation
 from dynident.experiments.page import render_excitation_files
 from dynident.experiments.planning import Planning
-from dynident.experiments.steps import QUESTIONS, Step, Told
+from dynident.experiments.steps import QUESTIONS, ProtocolStep, ToldParameters
 from dynident.plots.document import (
-    Part,
-    Statement,
+    PagePart,
+    VerdictSentence,
     build_column_table,
     render_document,
     render_facts,
@@ -41,7 +41,7 @@ class PlannedRun:
     ----------
     name : str
         In `STEPS`.
-    step : Step
+    step : ProtocolStep
     excitation : Excitation
         The motion, designed with the mass at its far length where any run has it.
     seconds : float
@@ -50,17 +50,17 @@ class PlannedRun:
         What the robot carries.
     kept : bool
         Whether it is proved to keep the limits with what the robot carries.
-    told : tuple of Told
+    told : tuple of ToldParameters
         What to expect of it.
     """
 
     name: str
-    step: Step
+    step: ProtocolStep
     excitation: Excitation
     seconds: float
     setup: str
     kept: bool
-    told: tuple[Told, ...]
+    told: tuple[ToldParameters, ...]
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class Protocol:
         }
 
 
-def list_columns(told: Told) -> list[tuple[str, list[str]]]:
+def list_columns(told: ToldParameters) -> list[tuple[str, list[str]]]:
     """Values, half intervals, these over the values, and units, where there are any."""
     values = np.array([each.value for each in told.entries])
     half = NORMAL * np.array([each.std for each in told.entries])
@@ -236,22 +236,22 @@ def render_protocol_page(found: Protocol) -> str:
     """The page."""
     proved = all(run.kept for run in found.runs)
     statements = [
-        Statement("good", "Time", f"{describe_length(found)}."),
-        Statement(
+        VerdictSentence("good", "Time", f"{describe_length(found)}."),
+        VerdictSentence(
             "good" if proved else "bad",
             "Limits kept" if proved else "Limits not proved",
             "by every run with what the robot carries in it: proved of the robot file's bodies.",
         ),
-        Statement("note", "Assumed", f"{describe_noise(found)}."),
-        *(Statement("note", "Note", words) for words in found.warnings),
+        VerdictSentence("note", "Assumed", f"{describe_noise(found)}."),
+        *(VerdictSentence("note", "Note", words) for words in found.warnings),
     ]
     asked = [
         (key, f"{QUESTIONS[key].words}: runs {', '.join(number_runs(found, key))}")
         for key in found.planning.questions
     ]
-    parts = [Part("questions", "Questions", render_facts(asked))]
+    parts = [PagePart("questions", "Questions", render_facts(asked))]
     for k, run in enumerate(found.runs, 1):
-        parts.append(Part(run.name, f"{k}. {run.step.title}", "".join(list_parts(found, run))))
+        parts.append(PagePart(run.name, f"{k}. {run.step.title}", "".join(list_parts(found, run))))
     return render_document(found.robot.name, "What to record for what question", statements, parts)
 
 

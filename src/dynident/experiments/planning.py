@@ -9,7 +9,7 @@ from pydantic import Field
 
 from dynident.core.options import Options, Positives, collect_options
 from dynident.core.schema import Name, Number, make_choice_validator
-from dynident.excitation.options import Bounds, Budget, Count, Positive, Usual
+from dynident.excitation.options import Budget, Count, Positive, TrajectoryLimits, Usual
 from dynident.experiments.steps import QUESTIONS
 
 Length = Annotated[Number, Field(ge=0.0, le=100.0), Usual]
@@ -48,10 +48,10 @@ class Planning(Options):
     ] = 0.05
 
 
-FAMILIES: tuple[type[Options], ...] = (Planning, Bounds, Budget)
+FAMILIES: tuple[type[Options], ...] = (Planning, TrajectoryLimits, Budget)
 OWN = ("load", "load_centre", "initial", "polish")
 """Options of `excite` that a protocol decides."""
-SHARED = {*collect_options((Bounds, Budget)), "sigma", "rate"} - {*OWN}
+SHARED = {*collect_options((TrajectoryLimits, Budget)), "sigma", "rate"} - {*OWN}
 """Keys of ``[excitation]`` that count for a protocol, too."""
 PLANNING = {name: option for name, option in collect_options(FAMILIES).items() if name not in OWN}
 """Options of `dynident protocol`."""

@@ -32,7 +32,7 @@ from dynident.experiments.expected import BODY, FutureLog
 from dynident.experiments.keywords import ProtocolOptions
 from dynident.experiments.plan import PlannedRun, Protocol
 from dynident.experiments.planning import FAMILIES, OWN, Planning
-from dynident.experiments.steps import QUESTIONS, STEPS, Step
+from dynident.experiments.steps import QUESTIONS, STEPS, ProtocolStep
 from dynident.friction import DEFAULT_FRICTION
 from dynident.robot.model import Robot
 
@@ -223,7 +223,7 @@ def measure_length(plan: Excitation) -> float:
     return float(family.stop - family.start + (plan.periods - 1) * (family.period or 0.0))
 
 
-def describe_setup(step: Step, mass: float, lengths: Sequence[float]) -> str:
+def describe_setup(step: ProtocolStep, mass: float, lengths: Sequence[float]) -> str:
     """What the robot carries, in words."""
     if step.carries is None:
         return "nothing in the hand"

@@ -8,7 +8,7 @@ from dynident.core.arrays import Array
 from dynident.core.text import format_count
 from dynident.excitation.excite import Excitation
 from dynident.experiments.trajectory import describe_distances, list_distances
-from dynident.scenes.page import FINE, Motion, Words, render_scene_page
+from dynident.scenes.page import FINE, PlayedMotion, Words, render_scene_page
 from dynident.scenes.scene import Nearest, build_scene, find_nearest_pairs
 
 FRAMES_PER_SECOND = 50.0
@@ -37,7 +37,7 @@ def render_replay_page(excitation: Excitation) -> str:
     return render_scene_page(
         robot,
         drawn,
-        Motion(float(times[0]), step, q, dq, trajectory.at(fine)),
+        PlayedMotion(float(times[0]), step, q, dq, trajectory.at(fine)),
         Words(
             trajectory.family.kind,
             (*drawn.said, *excitation.warnings),

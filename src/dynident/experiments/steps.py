@@ -12,8 +12,8 @@ from dynident.core.arrays import Array
 from dynident.dynamics.units import find_parameter_unit
 from dynident.experiments.expected import (
     BODY,
+    ExpectedRows,
     FutureLog,
-    Rows,
     compare_loads,
     control,
     predict_std,
@@ -34,7 +34,7 @@ class Expected(NamedTuple):
     std: float
 
 
-class Told(NamedTuple):
+class ToldParameters(NamedTuple):
     """Parameters, and how they are told."""
 
     title: str
@@ -48,7 +48,7 @@ class Question(NamedTuple):
     steps: tuple[str, ...]
 
 
-class Step(NamedTuple):
+class ProtocolStep(NamedTuple):
     """A run: what it is, and what follows from it.
 
     Attributes
@@ -73,7 +73,7 @@ class Step(NamedTuple):
     motion: str
     carries: int | None
     gains: str
-    expect: Callable[[Mapping[str, FutureLog], float], Sequence[Told]]
+    expect: Callable[[Mapping[str, FutureLog], float], Sequence[ToldParameters]]
     untold: tuple[str, ...]
     then: tuple[str, ...]
     prepare: Mapping[str, Any] = {}
@@ -98,7 +98,7 @@ def list_base(run: FutureLog, std: Array, only: Array | None = None) -> tuple[Ex
 def inform(runs: Sequence[FutureLog]) -> Array:
     """What runs without an unknown load tell of the base parameters."""
     return sum_information(
-        [runs[0].base.count], [Rows((each.known,), each.weights) for each in runs]
+        [runs[0].base.count], [ExpectedRows((each.known,), each.weights) for each in runs]
     )
 
 
@@ -107,46 +107,50 @@ def find_empty(runs: Mapping[str, FutureLog]) -> list[FutureLog]:
     return [runs[name] for name in ("sweeps", "series")]
 
 
-def expect_drives(runs: Mapping[str, FutureLog], damping: float) -> list[Told]:
+def expect_drives(runs: Mapping[str, FutureLog], damping: float) -> list[ToldParameters]:
     """Friction and offsets, by the sweeps alone."""
     run = runs["sweeps"]
     rubs = np.flatnonzero(run.base.kept >= run.base.idim.inertial)
     rotors = [name.startswith("Ia") for name in run.base.names]
     chosen = rubs[~np.array(rotors)[rubs]]
-    return [Told("by this run alone", list_base(run, predict_std(inform([run])), chosen))]
+    return [ToldParameters("by this run alone", list_base(run, predict_std(inform([run])), chosen))]
 
 
-def expect_bodies(runs: Mapping[str, FutureLog], damping: float) -> list[Told]:
+def expect_bodies(runs: Mapping[str, FutureLog], damping: float) -> list[ToldParameters]:
     """All base parameters, rotors among them."""
     every = find_empty(runs)
-    return [Told("by this run and the sweeps", list_base(every[0], predict_std(inform(every))))]
+    return [
+        ToldParameters(
+            "by this run and the sweeps", list_base(every[0], predict_std(inform(every)))
+        )
+    ]
 
 
-def expect_other_gains(runs: Mapping[str, FutureLog], damping: float) -> list[Told]:
+def expect_other_gains(runs: Mapping[str, FutureLog], damping: float) -> list[ToldParameters]:
     """The differences of two fits that noise alone makes."""
     run = runs["series"]
     std = np.sqrt(2.0) * predict_std(inform([run]))
-    return [Told("difference of both fits that noise alone makes", list_base(run, std))]
+    return [ToldParameters("difference of both fits that noise alone makes", list_base(run, std))]
 
 
-def expect_delay(runs: Mapping[str, FutureLog], damping: float) -> list[Told]:
+def expect_delay(runs: Mapping[str, FutureLog], damping: float) -> list[ToldParameters]:
     """Delays of the log, then gains and delay of the loop."""
     run, robot = runs["quick"], runs["quick"].base.idim.robot
     names, n = robot.joint_names, robot.n
     widths = [run.base.count, n]
     lag = -run.slope[:, :, None] * np.eye(n)
-    parts = [Rows((each.known, None), each.weights) for each in find_empty(runs)]
-    M = sum_information(widths, [*parts, Rows((run.known, lag), run.weights)])
+    parts = [ExpectedRows((each.known, None), each.weights) for each in find_empty(runs)]
+    M = sum_information(widths, [*parts, ExpectedRows((run.known, lag), run.weights)])
     late = 1e3 * predict_std(M)[-n:]
     loop = predict_std(sum_information([n, n, n], [control(run, damping)])).reshape(3, n)
     loop *= np.array([[100.0], [100.0], [1e3]])
     kinds = (("kp", "%"), ("kd", "%"), ("loop delay", "ms"))
     return [
-        Told(
+        ToldParameters(
             "delay between torques and positions of the log",
             tuple(Expected(f"delay {names[k]}", "ms", np.nan, late[k]) for k in robot.driven),
         ),
-        Told(
+        ToldParameters(
             f"gains of the controller, by kd / kp = {damping:g} s",
             tuple(
                 Expected(f"{kind} {names[k]}", unit, np.nan, stds[k])
@@ -157,16 +161,18 @@ def expect_delay(runs: Mapping[str, FutureLog], damping: float) -> list[Told]:
     ]
 
 
-def list_load_friction(M: Array, robot: Robot, title: str) -> Told:
+def list_load_friction(M: Array, robot: Robot, title: str) -> ToldParameters:
     """Friction under load of each drive, the last unknowns."""
     std = predict_std(M)[-robot.n :]
-    return Told(title, tuple(Expected(f"fl{k + 1}", "", np.nan, std[k]) for k in robot.driven))
+    return ToldParameters(
+        title, tuple(Expected(f"fl{k + 1}", "", np.nan, std[k]) for k in robot.driven)
+    )
 
 
-def expect_near(runs: Mapping[str, FutureLog], damping: float) -> list[Told]:
+def expect_near(runs: Mapping[str, FutureLog], damping: float) -> list[ToldParameters]:
     """Friction under load by one mass at one length, twice: with other friction free and not."""
     near, robot = runs["near"], runs["near"].base.idim.robot
-    rows = Rows((near.known, near.loaded), near.weights)
+    rows = ExpectedRows((near.known, near.loaded), near.weights)
     steady = sum_information([near.base.count, robot.n], [rows])
     return [
         list_load_friction(compare_loads([near]), robot, "by this one length alone"),
@@ -176,7 +182,7 @@ def expect_near(runs: Mapping[str, FutureLog], damping: float) -> list[Told]:
     ]
 
 
-def expect_far(runs: Mapping[str, FutureLog], damping: float) -> list[Told]:
+def expect_far(runs: Mapping[str, FutureLog], damping: float) -> list[ToldParameters]:
     """Friction under load by both lengths, and without the mass; and by which load they differ."""
     both, robot = [runs["near"], runs["far"]], runs["far"].base.idim.robot
     more = np.subtract(*(np.abs(each.loads).mean(axis=0) for each in both[::-1]))
@@ -186,7 +192,7 @@ def expect_far(runs: Mapping[str, FutureLog], damping: float) -> list[Told]:
         list_load_friction(
             compare_loads([runs["sweeps"], *both]), robot, "by both lengths and without the mass"
         ),
-        Told(
+        ToldParameters(
             "of the mean load, more at the far length: what fc gains, over it, is about fl",
             tuple(Expected(robot.joint_names[k], units[k], more[k], np.nan) for k in robot.driven),
         ),
@@ -194,8 +200,11 @@ def expect_far(runs: Mapping[str, FutureLog], damping: float) -> list[Told]:
 
 
 def expect_load(
-    runs: Mapping[str, FutureLog], carried: Sequence[Rows], chosen: Sequence[int], title: str
-) -> list[Told]:
+    runs: Mapping[str, FutureLog],
+    carried: Sequence[ExpectedRows],
+    chosen: Sequence[int],
+    title: str,
+) -> list[ToldParameters]:
     """Parameters of a load, and the drives' gain where its mass is known.
 
     `carried`: of base parameters, ten of the load, holding friction.
@@ -203,7 +212,7 @@ def expect_load(
     empty = find_empty(runs)
     body = runs["rests"].body
     n = empty[0].base.idim.robot.n
-    parts = [Rows((each.known, None, None), each.weights) for each in empty]
+    parts = [ExpectedRows((each.known, None, None), each.weights) for each in empty]
     p = empty[0].base.count
     M = sum_information([p, BODY, n], [*parts, *carried])
     std = predict_std(M)[p : p + BODY]
@@ -214,23 +223,23 @@ def expect_load(
     by_body = predict_std(whole.T @ M @ whole)[p]
     gains = (("by the mass", std[0] / body[0]), ("by the mass and its place", by_body))
     return [
-        Told(title, found),
-        Told(
+        ToldParameters(title, found),
+        ToldParameters(
             "gain, of torques over logged ones, where these are known",
             tuple(Expected(name, "%", np.nan, 100.0 * share) for name, share in gains),
         ),
     ]
 
 
-def expect_rests(runs: Mapping[str, FutureLog], damping: float) -> list[Told]:
+def expect_rests(runs: Mapping[str, FutureLog], damping: float) -> list[ToldParameters]:
     """Mass and first moments of a load."""
     return expect_load(runs, [stand(runs["rests"])], range(4), "of the load, by these poses")
 
 
-def expect_loaded(runs: Mapping[str, FutureLog], damping: float) -> list[Told]:
+def expect_loaded(runs: Mapping[str, FutureLog], damping: float) -> list[ToldParameters]:
     """All ten of a load."""
     run = runs["loaded"]
-    moving = Rows((run.known, run.carried, None), run.weights)
+    moving = ExpectedRows((run.known, run.carried, None), run.weights)
     parts = [stand(runs["rests"]), moving]
     return expect_load(runs, parts, range(BODY), "of the load, by this run and the poses")
 
@@ -247,8 +256,8 @@ QUESTIONS: dict[str, Question] = {
 """What can be asked, and by which runs it is answered."""
 IDENTIFY = "dynident identify {%s}/study.toml -o {%s}/out"
 
-STEPS: dict[str, Step] = {
-    "sweeps": Step(
+STEPS: dict[str, ProtocolStep] = {
+    "sweeps": ProtocolStep(
         "Sweeps at constant speeds",
         "sweeps",
         None,
@@ -262,7 +271,7 @@ STEPS: dict[str, Step] = {
         ),
         (IDENTIFY % ("sweeps", "sweeps"),),
     ),
-    "series": Step(
+    "series": ProtocolStep(
         "Fourier series",
         "series",
         None,
@@ -275,7 +284,7 @@ STEPS: dict[str, Step] = {
         ),
         (IDENTIFY % ("series", "series"),),
     ),
-    "gains": Step(
+    "gains": ProtocolStep(
         "The same series under other gains",
         "series",
         None,
@@ -290,7 +299,7 @@ STEPS: dict[str, Step] = {
             "dynident diff {series}/out/result.json {gains}/out/result.json",
         ),
     ),
-    "quick": Step(
+    "quick": ProtocolStep(
         "A quick series, with references in the log",
         "quick",
         None,
@@ -303,7 +312,7 @@ STEPS: dict[str, Step] = {
         ),
         ("dynident doctor {quick}/study.toml",),
     ),
-    "near": Step(
+    "near": ProtocolStep(
         "Sweeps with the mass at the near length",
         "sweeps",
         0,
@@ -315,7 +324,7 @@ STEPS: dict[str, Step] = {
         ),
         (IDENTIFY % ("near", "near"),),
     ),
-    "far": Step(
+    "far": ProtocolStep(
         "The same sweeps with the mass at the far length",
         "sweeps",
         1,
@@ -331,7 +340,7 @@ STEPS: dict[str, Step] = {
             "dynident diff {near}/out/result.json {far}/out/result.json",
         ),
     ),
-    "rests": Step(
+    "rests": ProtocolStep(
         "Poses that are held, with the load",
         "rests",
         0,
@@ -348,7 +357,7 @@ STEPS: dict[str, Step] = {
         ),
         {"rests": 1.0},
     ),
-    "loaded": Step(
+    "loaded": ProtocolStep(
         "The series with the load",
         "series",
         0,

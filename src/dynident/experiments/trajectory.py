@@ -18,7 +18,7 @@ from dynident.core.words import (
     format_percent,
     format_table,
 )
-from dynident.excitation.certificate import Kept
+from dynident.excitation.certificate import KeptLimit
 from dynident.excitation.criteria import CRITERIA
 from dynident.excitation.design import Design
 from dynident.excitation.excite import Excitation
@@ -247,13 +247,13 @@ def describe_periods(found: Excitation) -> str:
     return f", {format_count(found.periods, 'period')}" if found.periods > 1 else ""
 
 
-def list_distances(found: Excitation) -> list[Kept]:
+def list_distances(found: Excitation) -> list[KeptLimit]:
     """What is proved of the distances that are checked, the pair that was nearest first."""
     kept = [each for each in found.design.certificate.kept if each.what == "clearance"]
     return sorted(kept, key=lambda each: each.seen)
 
 
-def describe_distances(apart: list[Kept]) -> str:
+def describe_distances(apart: list[KeptLimit]) -> str:
     """What is proved of distances, and the least one that was measured: see `list_distances`."""
     nearest, bound = apart[0], min(each.reached for each in apart)
     return (
@@ -275,7 +275,7 @@ def describe_limits(found: Excitation) -> str:
     return f"{said}; {near}; {describe_distances(apart)}"
 
 
-def describe_share(kept: Kept) -> str:
+def describe_share(kept: KeptLimit) -> str:
     """How much of a limit is used, which is proved and not measured."""
     return f"at most {100.0 * kept.share:.1f} % of what is allowed"
 

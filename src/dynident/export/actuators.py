@@ -15,7 +15,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics.idim import Idim
-from dynident.export.drives import Drive, describe_left_drives, list_drives
+from dynident.export.drives import JointDrive, describe_left_drives, list_drives
 from dynident.export.servo import Servo
 
 DELAYED = """DELAY = {delay!r}
@@ -112,7 +112,7 @@ def render_isaac_lab(
     return text.encode(), describe_left_drives(idim, "Isaac Lab module")
 
 
-def select_known(drives: Sequence[Drive], values: Sequence[float | None]) -> dict[str, float]:
+def select_known(drives: Sequence[JointDrive], values: Sequence[float | None]) -> dict[str, float]:
     """Values by joint, of joints that have one."""
     pairs = zip(drives, values, strict=True)
     return {re.escape(drive.joint.name): value for drive, value in pairs if value is not None}

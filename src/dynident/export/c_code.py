@@ -19,7 +19,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.inertia import transform_body
 from dynident.dynamics.tree import FREE_FLYER, PRISMATIC, REVOLUTE, Tree
-from dynident.dynamics.whole import Model
+from dynident.dynamics.whole import WholeModel
 from dynident.export.c_loops import render_loops
 from dynident.friction.bristles import (
     SPECTRUM,
@@ -193,22 +193,22 @@ def make_constant_vector(values: Sequence[float] | Array) -> Vector:
     return x, y, z
 
 
-def c_code(model: Model, name: str | None = None, width: npt.ArrayLike | None = None) -> str:
+def c_code(model: WholeModel, name: str | None = None, width: npt.ArrayLike | None = None) -> str:
     """The inverse dynamics of a model as a C99 file.
 
     It defines ``void NAME_inverse_dynamics(const double q[nq], const double dq[nv], const double
-    ddq[nv], double tau[nv])`` with what `Model.inverse_dynamics` has: gravity, rotors, coupled ones
+    ddq[nv], double tau[nv])`` with what `WholeModel.inverse_dynamics` has: gravity, rotors, coupled ones
     too, friction, offsets and other elements. It needs ``math.h`` alone, allocates nothing and
     keeps nothing between calls. Of a closed chain q has to be closed, as ``int NAME_close(double
     q[nq])`` does it from nearby; entries of passive joints of dq and ddq are not read.
 
     Parameters
     ----------
-    model : Model
+    model : WholeModel
     name : str, optional
         The robot's by default, as far as it is an identifier.
     width : array_like, shape () or (n,), optional
-        Of the smoothed sign of Coulomb friction, as in `Model.inverse_dynamics`.
+        Of the smoothed sign of Coulomb friction, as in `WholeModel.inverse_dynamics`.
 
     Raises
     ------
@@ -246,7 +246,7 @@ def c_code(model: Model, name: str | None = None, width: npt.ArrayLike | None = 
     return "\n".join(parts)
 
 
-def render_c_comment(model: Model, called: str) -> str:
+def render_c_comment(model: WholeModel, called: str) -> str:
     """What stands at the top of the file."""
     robot = model.idim.robot
     joints = "\n".join(
@@ -306,7 +306,7 @@ class Placed(NamedTuple):
         return code.turned(self.outer, turned)
 
 
-class Moved(NamedTuple):
+class MovedBody(NamedTuple):
     """Angular velocity and acceleration of a body, its acceleration, and what moves levers."""
 
     w: Vector
@@ -315,13 +315,13 @@ class Moved(NamedTuple):
     U: tuple[Vector, Vector, Vector]
 
 
-def unroll_newton_euler(code: Arithmetic, model: Model) -> list[Value]:
+def unroll_newton_euler(code: Arithmetic, model: WholeModel) -> list[Value]:
     """Torques of the rigid bodies, outward and inward (Luh, Walker and Paul, 1980)."""
     tree, phi = model.idim.tree, model.phi
     frames = [np.eye(3) if kind == FREE_FLYER else turn_axis_to_z(axis)
               for kind, axis in zip(tree.kind, tree.axis, strict=True)]  # fmt: skip
     placed: list[Placed] = []
-    moved: list[Moved] = []
+    moved: list[MovedBody] = []
     f: list[Vector] = []
     n: list[Vector] = []
     for b in range(tree.bodies):
@@ -364,13 +364,15 @@ def place_body(code: Arithmetic, tree: Tree, frames: Sequence[Array], b: int) ->
     return Placed(outer, (x, y, z), ZERO, ONE)
 
 
-def move_body(code: Arithmetic, tree: Tree, b: int, placed: Placed, carrier: Moved | None) -> Moved:
+def move_body(
+    code: Arithmetic, tree: Tree, b: int, placed: Placed, carrier: MovedBody | None
+) -> MovedBody:
     """The motion of a body by that of its carrier and of its joint."""
     row = int(tree.row[b])
     rate, acceleration = (1.0, f"dq[{row}]"), (1.0, f"ddq[{row}]")
     if tree.kind[b] == FREE_FLYER:
         w, alpha, a = express_base_motion(code, tree.gravity)
-        return Moved(w, alpha, a, express_lever_matrix(code, w, alpha))
+        return MovedBody(w, alpha, a, express_lever_matrix(code, w, alpha))
     if carrier is None:
         w, alpha = STILL, STILL
         a = placed.inward(code, make_constant_vector(-tree.gravity))
@@ -394,7 +396,7 @@ def move_body(code: Arithmetic, tree: Tree, b: int, placed: Placed, carrier: Mov
             code.sum((a[1],), ((-2.0, ""), w[0], rate)),
             code.sum((a[2],), (acceleration,)),
         )
-    return Moved(w, alpha, a, express_lever_matrix(code, w, alpha))
+    return MovedBody(w, alpha, a, express_lever_matrix(code, w, alpha))
 
 
 def turn_axis_to_z(axis: Array) -> Array:
@@ -482,7 +484,7 @@ def express_body_wrench(
 
 def express_drive_friction(
     code: Arithmetic,
-    model: Model,
+    model: WholeModel,
     widths: Array | None,
     tau: list[Value],
     side: tuple[bool, ...] = (False, True),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynident.dynamics.whole import Model
+from dynident.dynamics.whole import WholeModel
 from dynident.export.c_code import (
     ZERO,
     Arithmetic,
@@ -19,7 +19,7 @@ from dynident.export.c_code import (
 from dynident.export.springs import JointSpring
 
 
-def render_elastic_function(model: Model, joints: Sequence[JointSpring]) -> str:
+def render_elastic_function(model: WholeModel, joints: Sequence[JointSpring]) -> str:
     """A function behind that of the stiff robot; nothing where no joint has a spring.
 
     ``NAME_elastic_inverse_dynamics(q, dq, ddq, delta, ddelta, dddelta, tau, left)``: of links, and

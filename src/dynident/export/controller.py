@@ -13,7 +13,7 @@ from dynident.core.errors import ComputationError
 from dynident.core.jit import entry
 from dynident.dynamics.spatial import Bodies, build_bodies
 from dynident.dynamics.tree import Tree
-from dynident.dynamics.whole import Model
+from dynident.dynamics.whole import WholeModel
 from dynident.friction.kernel import BY_STATE
 from dynident.friction.model import LASTING
 from dynident.plant.plant import Plant, build_plant
@@ -39,7 +39,7 @@ STEEP = 1e-200
 """Width of the exact sign: less than any speed but zero."""
 
 
-class Instant(NamedTuple):
+class ModelInstant(NamedTuple):
     """A model, one state of it, and room for what its response takes.
 
     As of a simulation's scratch, `dynident.simulation.ports.Scratch`: mass matrix M, torques tau,
@@ -124,7 +124,7 @@ class ControllerModel:
 
     __slots__ = ("_held", "_name", "_passive", "_state")
 
-    def __init__(self, model: Model, width: npt.ArrayLike | None = None) -> None:
+    def __init__(self, model: WholeModel, width: npt.ArrayLike | None = None) -> None:
         model.refuse_more_than_motion("a controller's model", ("load",))
         robot, idim = model.idim.robot, model.idim
         steep = np.full(robot.n, STEEP)
@@ -144,7 +144,9 @@ class ControllerModel:
         room = {name: np.zeros(shape) for name, shape in shapes.items()}
         bodies = build_bodies(idim.tree.bodies, dof)
         chain = build_linkage(robot) if robot.loops else None
-        self._state = Instant(idim.tree, plant, bodies, chain, steep=np.full(drives, STEEP), **room)
+        self._state = ModelInstant(
+            idim.tree, plant, bodies, chain, steep=np.full(drives, STEEP), **room
+        )
         self._held = Bundle(self._state)
         self._name, self._passive = robot.name, np.flatnonzero(robot.passive)
 
@@ -153,7 +155,7 @@ class ControllerModel:
         return f"<ControllerModel of {self._name}: inverse_dynamics, gravity, mass_matrix ...>"
 
     def inverse_dynamics(self, q: npt.ArrayLike, dq: npt.ArrayLike, ddq: npt.ArrayLike) -> Array:
-        """Torque for one state and its acceleration, shape (dof,); see `Model.inverse_dynamics`."""
+        """Torque for one state and its acceleration, shape (dof,); see `WholeModel.inverse_dynamics`."""
         s = self._state
         s.q[:], s.dq[:], s.ddq[:] = q, dq, ddq
         respond_with_torque(self._held)

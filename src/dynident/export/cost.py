@@ -11,7 +11,7 @@ from dynident.core.errors import ComputationError
 from dynident.core.words import format_number
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import Idim
-from dynident.dynamics.whole import Model
+from dynident.dynamics.whole import WholeModel
 from dynident.estimators.closed_loop import Simulation, measure_free_errors
 from dynident.export.formats import Format
 from dynident.regression.generalised import GeneralisedSamples
@@ -24,8 +24,8 @@ MOST = 4000
 def describe_export_cost(
     logs: Sequence[GeneralisedSamples],
     loop: Simulation,
-    whole: Model,
-    near: Model,
+    whole: WholeModel,
+    near: WholeModel,
     form: Format,
     law: Sequence[str] = (),
 ) -> tuple[str, ...]:
@@ -37,7 +37,7 @@ def describe_export_cost(
         Without torque, that were fitted.
     loop : Simulation
         As it was fitted.
-    near : Model
+    near : WholeModel
         As simulators are given it.
     form : Format
         One that holds links.
@@ -58,7 +58,7 @@ def describe_export_cost(
         "logs by"
     )
     try:
-        theirs = simulate_overall_error(logs, loop, Model(near.idim, theta))
+        theirs = simulate_overall_error(logs, loop, WholeModel(near.idim, theta))
     except ComputationError as error:
         return (f"{words} more than can be computed: {error}",)
     return (
@@ -67,7 +67,7 @@ def describe_export_cost(
     )
 
 
-def keep_held(near: Model, form: Format, law: Sequence[str] = ()) -> Array:
+def keep_held(near: WholeModel, form: Format, law: Sequence[str] = ()) -> Array:
     """Parameters with zeros for those of the drives that a format has no place for."""
     theta, held = near.theta.copy(), (*(form.holds or ()), *law)
     for k, parameter in enumerate(near.idim.parameters):
@@ -77,7 +77,10 @@ def keep_held(near: Model, form: Format, law: Sequence[str] = ()) -> Array:
 
 
 def describe_torque_cost(
-    logs: Callable[[], Sequence[GeneralisedSamples]], whole: Model, near: Model, form: Format
+    logs: Callable[[], Sequence[GeneralisedSamples]],
+    whole: WholeModel,
+    near: WholeModel,
+    form: Format,
 ) -> tuple[str, ...]:
     """The note on the torques of the fitted motion that are not in a file.
 
@@ -85,7 +88,7 @@ def describe_torque_cost(
     ----------
     logs : callable
         Gives the logs, which are not read where nothing is left out.
-    near : Model
+    near : WholeModel
         As simulators are given it.
     form : Format
         One that holds links.
@@ -100,7 +103,7 @@ def describe_torque_cost(
     same = near is whole and np.array_equal(theta, whole.theta)
     if same or idim.needs - {"load"}:
         return ()
-    held = Model(near.idim, theta)
+    held = WholeModel(near.idim, theta)
     left, all_of_it, count = np.zeros(idim.robot.n), 0.0, 0
     first = idim.tree.dof - idim.robot.n
     for log in logs():
@@ -144,7 +147,7 @@ def describe_loop_omissions(
 
 
 def simulate_overall_error(
-    logs: Sequence[GeneralisedSamples], loop: Simulation, model: Model
+    logs: Sequence[GeneralisedSamples], loop: Simulation, model: WholeModel
 ) -> float:
     """Of all joints' positions in all logs, simulated freely from the first samples [mrad]."""
     problem = Problem.of(base_parameters(model.idim), tuple(logs))

@@ -18,7 +18,7 @@ HELD = ("Ia", "fv", "fc")
 
 
 @dataclass(frozen=True)
-class Drive:
+class JointDrive:
     """A joint's drive.
 
     Attributes
@@ -40,7 +40,7 @@ class Drive:
     servo: Servo | None
 
 
-def list_drives(idim: Idim, theta: Array, servos: Sequence[Servo]) -> tuple[Drive, ...]:
+def list_drives(idim: Idim, theta: Array, servos: Sequence[Servo]) -> tuple[JointDrive, ...]:
     """The drives of all joints, in order."""
     joints = idim.robot.joints
     columns = [
@@ -51,7 +51,7 @@ def list_drives(idim: Idim, theta: Array, servos: Sequence[Servo]) -> tuple[Driv
     for j, (joint, armature, viscous, dry) in enumerate(zip(joints, *columns, strict=True)):
         servo = servos[j] if servos else None
         limit = np.inf if servo is None else servo.limit
-        found.append(Drive(joint, armature, viscous, dry, min(joint.effort, limit), servo))
+        found.append(JointDrive(joint, armature, viscous, dry, min(joint.effort, limit), servo))
     return tuple(found)
 
 

@@ -13,7 +13,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import Idim
-from dynident.dynamics.whole import Model
+from dynident.dynamics.whole import WholeModel
 from dynident.export.actuators import render_isaac_lab, render_mjlab
 from dynident.export.bam import render_bam
 from dynident.export.c_code import c_code
@@ -91,7 +91,7 @@ def render_urdf_file(idim: Idim, theta: Array, *_: object) -> Rendered:
 
 def render_c_file(idim: Idim, theta: Array, *_: object) -> Rendered:
     """C99 with the exact sign of Coulomb friction; springs in a function of their own."""
-    model = Model(idim, theta)
+    model = WholeModel(idim, theta)
     elastic = render_elastic_function(model, list_joint_springs(idim, theta))
     return (c_code(model) + elastic).encode(), ()
 

@@ -41,7 +41,7 @@ from dynident.friction.gap import ONSET, SETTLING, STIFFNESS
 from dynident.robot.load import find_carrying_joints
 from dynident.robot.mjcf import (
     Body,
-    Model,
+    MjcfTree,
     Placed,
     assemble_joints,
     is_mjcf,
@@ -49,7 +49,7 @@ from dynident.robot.mjcf import (
     read_gravity,
     read_model,
 )
-from dynident.robot.mjcf_document import Attributes, Compiler, Document, Element
+from dynident.robot.mjcf_document import Attributes, Compiler, MjcfDocument, MjcfElement
 from dynident.robot.model import Joint, Robot
 
 ADJUSTING = ("settotalmass", "boundmass", "boundinertia", "balanceinertia")
@@ -205,16 +205,16 @@ def patch_mjcf(
 class Patch:
     """Changes to an MJCF and the files that it includes."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: MjcfDocument) -> None:
         self.document = document
         files = dict.fromkeys((document.path, *document.includes.values()))
         self.texts = {path: Text(path) for path in files}
 
-    def text(self, element: Element) -> Text:
+    def text(self, element: MjcfElement) -> Text:
         """The text that an element stands in."""
         return self.texts[element.file]
 
-    def set(self, element: Element, values: dict[str, str], drop: Sequence[str] = ()) -> None:
+    def set(self, element: MjcfElement, values: dict[str, str], drop: Sequence[str] = ()) -> None:
         """Give an element attributes, and take some away."""
         self.text(element).set(element.index, values, drop)
 
@@ -250,7 +250,7 @@ def _place_in_frame(frames: Sequence[Placed], placed: Placed) -> Placed:
     return number, at * placed[1]
 
 
-def _find_axis(model: Model, name: str) -> Element:
+def _find_axis(model: MjcfTree, name: str) -> MjcfElement:
     return next(a.own.element for body in model.bodies for a in body.axes if a.name == name)
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.dynamics.whole import Model
+from dynident.dynamics.whole import WholeModel
 from dynident.export.mjcf import name_motor, render_identified_mjcf
 from dynident.export.softness import derive_softness
 from dynident.export.terms import sort_joint_terms
@@ -29,12 +29,12 @@ def import_mujoco() -> Any:
     return mujoco
 
 
-def mujoco_model(model: Model, width: npt.ArrayLike | None = None, meshes: bool = True) -> Any:
+def mujoco_model(model: WholeModel, width: npt.ArrayLike | None = None, meshes: bool = True) -> Any:
     """A compiled model of MuJoCo from the identified MJCF and the identified drives.
 
     Parameters
     ----------
-    model : Model
+    model : WholeModel
         Whose links can exist.
     width : array_like, shape () or (n,), optional
         Of the smoothed sign that friction was identified with; MuJoCo's own softness without.
@@ -95,7 +95,7 @@ def find_velocity_rows(found: Any, names: tuple[str, ...]) -> list[int]:
     return [int(found.joint(name).dofadr[0]) for name in names]
 
 
-def soften_friction(found: Any, model: Model, width: npt.ArrayLike) -> None:
+def soften_friction(found: Any, model: WholeModel, width: npt.ArrayLike) -> None:
     """Give the friction loss of joints and tendons the rise of ``fc tanh(v / width)``.
 
     Parameters

@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 
 from dynident.core.arrays import Array
-from dynident.dynamics.whole import Model
+from dynident.dynamics.whole import WholeModel
 from dynident.export.exported import describe_omissions
 from dynident.export.terms import sort_joint_terms
 from dynident.export.urdf import render_standard_urdf
@@ -22,7 +22,7 @@ class PinocchioModel:
 
     Attributes
     ----------
-    model : pin.Model
+    model : pin.WholeModel
         Joints and frames of the robot's URDF, or of one that is made where there is none; locked
         joints at their values; a free-flyer in front where the base floats; joints without limits
         have a cosine and a sine in ``q``. In it are
@@ -50,12 +50,12 @@ class PinocchioModel:
     notes: tuple[str, ...]
 
 
-def build_pinocchio_model(model: Model, said: tuple[str, ...] = ()) -> PinocchioModel:
+def build_pinocchio_model(model: WholeModel, said: tuple[str, ...] = ()) -> PinocchioModel:
     """A model of Pinocchio from the identified URDF and the identified drives.
 
     Parameters
     ----------
-    model : Model
+    model : WholeModel
         Whose links can exist.
     said : tuple of str
         Notes on the model itself.

@@ -17,7 +17,7 @@ from lxml import etree
 from dynident.core.arrays import Array
 from dynident.core.inertia import to_com
 from dynident.dynamics.idim import Idim
-from dynident.export.drives import Drive, describe_left_drives, list_drives
+from dynident.export.drives import JointDrive, describe_left_drives, list_drives
 from dynident.export.exported import (
     check_bodies,
     describe_gravity,
@@ -93,7 +93,7 @@ def name_links(robot: Robot) -> tuple[str, ...]:
     return tuple(found)
 
 
-def build_joint(drive: Drive, parent: str, child: str) -> etree._Element:
+def build_joint(drive: JointDrive, parent: str, child: str) -> etree._Element:
     """A joint with its limits, friction and rotor."""
     joint = drive.joint
     endless = joint.kind == "revolute" and np.isinf(joint.lower) and np.isinf(joint.upper)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dynident.core.arrays import Array
 from dynident.dynamics.idim import build_idim
-from dynident.dynamics.whole import Model
+from dynident.dynamics.whole import WholeModel
 
 PLACES = {"Ia": "armature", "fv": "damping", "fc": "friction", "off": "offset"}
 """Symbols of a drive's parameters and what simulators call them."""
@@ -43,8 +43,10 @@ class JointTerms:
 
 
 def make_simulable(
-    model: Model, motion: Sequence[tuple[Array, Array, Array]], width: npt.ArrayLike | None = None
-) -> tuple[Model, tuple[str, ...]]:
+    model: WholeModel,
+    motion: Sequence[tuple[Array, Array, Array]],
+    width: npt.ArrayLike | None = None,
+) -> tuple[WholeModel, tuple[str, ...]]:
     """The model as simulators can have it: viscous and Coulomb friction and offsets alone.
 
     Where a joint has other friction, or a spring, its fv, fc and off become those that are nearest
@@ -59,7 +61,7 @@ def make_simulable(
 
     Returns
     -------
-    Model
+    WholeModel
         With friction "coulomb-viscous"; the model itself where nothing is left, or where friction
         depends on more than the motion.
     notes : tuple of str
@@ -71,7 +73,7 @@ def make_simulable(
     first = idim.tree.dof - idim.robot.n
     without = model.theta.copy()
     without[[idim.names.index(name) for name in terms.left]] = 0.0
-    plain = Model(idim, without)
+    plain = WholeModel(idim, without)
     q, dq, ddq = (np.vstack(each) for each in zip(*motion, strict=True))
     rest = model.inverse_dynamics(q, dq, ddq, width) - plain.inverse_dynamics(q, dq, ddq, width)
     widths = model.widths(width)
@@ -107,7 +109,7 @@ def fit_nearest_friction(columns: Array, y: Array) -> Array:
     return best
 
 
-def replace_friction(model: Model, values: Mapping[str, Array]) -> Model:
+def replace_friction(model: WholeModel, values: Mapping[str, Array]) -> WholeModel:
     """The same bodies and rotors under friction of other values, the motors' own as it is."""
     idim = model.idim
     plain = build_idim(idim.robot, "coulomb-viscous", idim.rotor)
@@ -116,10 +118,10 @@ def replace_friction(model: Model, values: Mapping[str, Array]) -> Model:
         float(values[p.symbol][p.number - 1]) if p.symbol in values else known.get(p.name, 0.0)
         for p in plain.drives
     ]
-    return Model(plain, plain.join(model.phi, np.array(drives)))
+    return WholeModel(plain, plain.join(model.phi, np.array(drives)))
 
 
-def sort_joint_terms(model: Model) -> JointTerms:
+def sort_joint_terms(model: WholeModel) -> JointTerms:
     """Sort the drives of a model into what simulators have at a joint, and the rest."""
     idim = model.idim
     found = {place: np.zeros(idim.robot.n) for place in PLACES.values()}

@@ -83,7 +83,7 @@ def patch_urdf(
 
     `attributes`: of each joint's ``<dynamics>``.
     """
-    document = Document(robot)
+    document = UrdfDocument(robot)
     notes = []
     bodies = dict(zip(robot.links, phi, strict=True))
     for part in robot.parts:  # what carries them has the rest
@@ -97,7 +97,7 @@ def patch_urdf(
     return document.text.whole(), notes
 
 
-class Document:
+class UrdfDocument:
     """A robot's URDF: its elements by name, the tree of what is fixed to what, changes to its text.
 
     `parts` are links behind fixed joints that have been written, with all that is fixed to them.
@@ -190,7 +190,7 @@ class Document:
         return found
 
 
-def _patch_body(document: Document, name: str, phi: Array) -> list[str]:
+def _patch_body(document: UrdfDocument, name: str, phi: Array) -> list[str]:
     carried: list[Fixed] = []
     for item in document.fixed_to(name):
         part = document.parts.get(str(item[0].get("name")))
@@ -308,7 +308,7 @@ def _build_element(tag: str, children: Mapping[str, Mapping[str, str]]) -> etree
     return element
 
 
-def _write_inertial(document: Document, link: etree._Element, phi: Array) -> None:
+def _write_inertial(document: UrdfDocument, link: etree._Element, phi: Array) -> None:
     """Write a body's values; a body of zeros has no <inertial>."""
     inertial = link.find("inertial")
     if inertial is None and np.any(phi):

@@ -18,7 +18,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.inertia import to_com
 from dynident.dynamics.idim import Idim
-from dynident.export.drives import Drive, describe_left_drives, list_drives
+from dynident.export.drives import JointDrive, describe_left_drives, list_drives
 from dynident.export.exported import check_bodies, describe_gravity, format_exact_number
 from dynident.export.sdf import SHAPELESS
 from dynident.export.servo import Servo
@@ -144,7 +144,7 @@ def render_fixed_joint(base: str) -> str:
     return render_prim("PhysicsFixedJoint", "fixed_to_world", (), [f"rel physics:body1 = <{base}>"])
 
 
-def render_joint(drive: Drive, name: str, parent: str, child: str) -> str:
+def render_joint(drive: JointDrive, name: str, parent: str, child: str) -> str:
     """A joint about the z axis of its own frame, with its drive."""
     joint = drive.joint
     turns = joint.kind == "revolute"

@@ -84,7 +84,7 @@ def cut_into_blocks(
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class SignalCourse:
     """Signals of a log that are computed together, block by block, as they are read.
 
     Attributes
@@ -185,7 +185,7 @@ def low_pass_signals(
 def open_stored_signal(store: Store) -> Array:
     """A signal that stands in a temporary file, read as it is wanted."""
     whole = ((0, store.rows),)
-    course = Course(
+    course = SignalCourse(
         store.rows, store.columns, whole, 0, lambda some: (store.read(some.start, some.stop),)
     )
     return cast(Array, StoredSignal(course, 0, range(store.rows)))
@@ -206,7 +206,7 @@ def join_signals(parts: Sequence[Array]) -> Array:
             ),
         )
 
-    course = Course(stops[-1], parts[0].shape[1], ((0, stops[-1]),), 0, read)
+    course = SignalCourse(stops[-1], parts[0].shape[1], ((0, stops[-1]),), 0, read)
     return cast(Array, StoredSignal(course, 0, range(stops[-1])))
 
 
@@ -236,7 +236,7 @@ class LongSignal(NDArrayOperatorsMixin):
     column; what takes an array gets all of it, computed anew.
     """
 
-    course: Course
+    course: SignalCourse
     number: int
     part: range
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.series import Series
+from dynident.core.series import TorqueSeries
 from dynident.core.text import format_count
 from dynident.core.words import (
     WIDTH,
@@ -20,7 +20,7 @@ from dynident.core.words import (
     format_percent,
     format_table,
 )
-from dynident.fit.scores import Scores, choose_simplest, select_best_verdicts
+from dynident.fit.scores import BlockScores, choose_simplest, select_best_verdicts
 from dynident.fit.verdict import STATES
 from dynident.robot.model import Robot
 
@@ -49,7 +49,7 @@ class Candidate:
         The median of its identifications.
     held : tuple of str
         Shapes that the log does not determine.
-    series : tuple of Series
+    series : tuple of TorqueSeries
         Torques along the fitted logs, thinned.
     """
 
@@ -57,14 +57,14 @@ class Candidate:
     friction: str
     parameters: int
     fitted_percent: float
-    held_out: Scores
+    held_out: BlockScores
     squared: Array
     rows: Array
     ratio: float
     seconds: float
     verdict: str
     held: tuple[str, ...]
-    series: tuple[Series, ...]
+    series: tuple[TorqueSeries, ...]
 
     def bic(self, ratio: float) -> float:
         """``sum_g r_g log(RSS_g / r_g) + p log(sum_g r_g)``, rows counted `ratio` times fewer."""

@@ -13,7 +13,7 @@ from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.options import Options
 from dynident.core.schema import Number
-from dynident.core.series import PositionSeries, Series, Stretch
+from dynident.core.series import PositionSeries, Stretch, TorqueSeries
 from dynident.dynamics.idim import Idim
 from dynident.filters.blocks import Block, count_memory, cut_into_blocks, take_every
 from dynident.filters.filters import count_filter_edge, filter_zero_phase
@@ -393,7 +393,7 @@ def decompose_torques(
     log: GeneralisedSamples,
     lowpass_hz: float,
     points: int,
-) -> Series:
+) -> TorqueSeries:
     """Low-passed torques of a log and their parts, for a plot: about `points`, and extremes."""
     step = max(1, len(log.q) // points)
     size = choose_stretches(len(log.q), 2 * log.tau.shape[1], points)
@@ -432,7 +432,7 @@ def decompose_torques(
     joined = drop_candidates(joined, size, [start for start, _ in log.runs])
     parts = {name: joined[name] for name in PARTS}
     measured, residual = np.hsplit(np.concatenate(dense), 2)
-    return Series(
+    return TorqueSeries(
         name=log.name,
         time=joined["place"] / log.rate,
         measured=joined["measured"],
@@ -452,7 +452,7 @@ def decompose_torques(
     )
 
 
-class Shares(NamedTuple):
+class ParameterShares(NamedTuple):
     """Parameters by the part of the torque that is theirs.
 
     Attributes
@@ -469,7 +469,7 @@ class Shares(NamedTuple):
     sensors: Array
 
 
-def share_parameters(idim: Idim, theta: Array, nominal: Array | None) -> Shares:
+def share_parameters(idim: Idim, theta: Array, nominal: Array | None) -> ParameterShares:
     """Parameters by what they are of."""
     sets = [theta, theta, theta] if nominal is None else [theta, theta, theta, nominal]
     rotor = np.array([p.symbol.startswith("Ia") for p in idim.parameters])
@@ -477,7 +477,7 @@ def share_parameters(idim: Idim, theta: Array, nominal: Array | None) -> Shares:
     drives[: idim.inertial] = 0.0
     idim.sensor_values(sensors)[:] = idim.sensor_values(theta)
     idim.sensor_values(drives)[:] = 0.0
-    return Shares(
+    return ParameterShares(
         np.array([idim.split(each)[0] for each in sets]),
         np.where(rotor, drives, 0.0),
         np.where(rotor, 0.0, drives),
@@ -486,7 +486,7 @@ def share_parameters(idim: Idim, theta: Array, nominal: Array | None) -> Shares:
 
 
 def split_torque(
-    idim: Idim, shares: Shares, log: GeneralisedSamples, wide: slice
+    idim: Idim, shares: ParameterShares, log: GeneralisedSamples, wide: slice
 ) -> dict[str, Array]:
     """Torques of a stretch as measured, by `PARTS`, and by the robot file, unfiltered [Nm or N].
 

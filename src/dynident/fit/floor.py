@@ -29,7 +29,7 @@ from dynident.fit.verdict import SMALL
 from dynident.recording.periods import FINER
 from dynident.recording.repeats import (
     Match,
-    Stretch,
+    RepeatedStretch,
     find_partners,
     find_period,
     find_repeated_motion,
@@ -93,10 +93,10 @@ class Floor:
         )
 
 
-class Signals(NamedTuple):
+class ScoredSignals(NamedTuple):
     """Of the scored samples of a log: its motion, and low-passed torques, shape (samples, n)."""
 
-    stretch: Stretch
+    stretch: RepeatedStretch
     torque: Array
     error: Array
 
@@ -180,9 +180,9 @@ def find_repetitions(
         for mine, partner, match in zip((k, other), (other, k), pair, strict=True):
             if match is not None:
                 matches[mine].append((partner, match))
-    kept: dict[int, Signals] = {}
+    kept: dict[int, ScoredSignals] = {}
 
-    def read(k: int) -> Signals:
+    def read(k: int) -> ScoredSignals:
         if k not in kept:  # most logs have no repetition, and are not predicted again
             kept[k] = predict_stretch(idim, theta, logs[k], lowpass_hz)
         return kept[k]
@@ -207,7 +207,7 @@ def compare_with_others(
     k: int,
     logs: Sequence[GeneralisedSamples],
     matches: Sequence[tuple[int, Match]],
-    read: Callable[[int], Signals],
+    read: Callable[[int], ScoredSignals],
 ) -> Repetition | None:
     """A log beside the one that makes most of its motion; None where none does."""
     for other, match in sorted(matches, key=lambda pair: -pair[1].share):
@@ -223,20 +223,20 @@ def find_longest_run(log: GeneralisedSamples, lowpass_hz: float) -> tuple[slice,
     return max(scored, key=lambda pair: pair[1].stop - pair[1].start, default=None)
 
 
-def take_longest_stretch(log: GeneralisedSamples, lowpass_hz: float) -> Stretch:
+def take_longest_stretch(log: GeneralisedSamples, lowpass_hz: float) -> RepeatedStretch:
     """The motion of the scored samples of a log; empty where there are none."""
     found = find_longest_run(log, lowpass_hz)
     if found is None:
-        return Stretch(0.0, log.rate, log.q[:0], log.dq[:0])
+        return RepeatedStretch(0.0, log.rate, log.q[:0], log.dq[:0])
     run, inner = found
     some = slice(run.start + inner.start, run.start + inner.stop)
     q, dq = cut_signal(log.q, some), cut_signal(log.dq, some)
-    return Stretch(some.start / log.rate, log.rate, q, dq)
+    return RepeatedStretch(some.start / log.rate, log.rate, q, dq)
 
 
 def predict_stretch(
     idim: Idim, theta: Array, log: GeneralisedSamples, lowpass_hz: float
-) -> Signals:
+) -> ScoredSignals:
     """Torque and errors of the scored samples of a log, as its figures have them."""
     found = find_longest_run(log, lowpass_hz)
     assert found is not None
@@ -248,11 +248,15 @@ def predict_stretch(
         filter_zero_phase(x, lowpass_hz, log.rate)[inner]
         for x in (log.tau[run], log.tau[run] - predicted)
     )
-    return Signals(take_longest_stretch(log, lowpass_hz), torque, error)
+    return ScoredSignals(take_longest_stretch(log, lowpass_hz), torque, error)
 
 
 def compare_matched(
-    log: GeneralisedSamples, other: GeneralisedSamples, match: Match, one: Signals, two: Signals
+    log: GeneralisedSamples,
+    other: GeneralisedSamples,
+    match: Match,
+    one: ScoredSignals,
+    two: ScoredSignals,
 ) -> Repetition | None:
     """A log's torques beside those of the same motion elsewhere; None where they are one record."""
     place, _ = find_partners(one.stretch, two.stretch, match.lag)
@@ -285,7 +289,7 @@ def compare_matched(
     )
 
 
-def list_samples(signals: Signals) -> slice:
+def list_samples(signals: ScoredSignals) -> slice:
     """Which of a log's samples they are."""
     first = round(signals.stretch.begin * signals.stretch.rate)
     return slice(first, first + len(signals.torque))

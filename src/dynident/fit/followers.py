@@ -24,7 +24,7 @@ SETTLED = 1e-4
 
 
 @dataclass(frozen=True)
-class Follower:
+class JointFollower:
     """A joint that follows its target as ``q'' = w^2 (target - q) - 2 z w q'`` does, and late.
 
     Attributes
@@ -42,7 +42,7 @@ class Follower:
     delay: float
 
     @classmethod
-    def of(cls, x: Array) -> Follower:
+    def of(cls, x: Array) -> JointFollower:
         """By the numbers of the search."""
         slow, quick, delay = x.tolist()
         return cls(1.0 / quick, 0.5 * slow / quick, delay)
@@ -67,14 +67,16 @@ class Follower:
         return np.asarray(rest - free @ np.linalg.lstsq(free, rest, rcond=None)[0])
 
 
-def fit_followers(logs: Sequence[Samples]) -> tuple[Follower, ...]:
+def fit_followers(logs: Sequence[Samples]) -> tuple[JointFollower, ...]:
     """The lag of each joint that follows the targets of some logs best."""
 
     def errors(x: Array, joint: int) -> Array:
-        return np.concatenate([find_follower_errors(Follower.of(x), log, joint) for log in logs])
+        return np.concatenate(
+            [find_follower_errors(JointFollower.of(x), log, joint) for log in logs]
+        )
 
     return tuple(
-        Follower.of(minimise(lambda x, j=j: errors(x, j)))  # type: ignore[misc]
+        JointFollower.of(minimise(lambda x, j=j: errors(x, j)))  # type: ignore[misc]
         for j in range(logs[0].measured.shape[1])
     )
 
@@ -99,7 +101,7 @@ def minimise(errors: Callable[[Array], Array]) -> Array:
     return x
 
 
-def find_follower_errors(follower: Follower, log: Samples, joint: int) -> Array:
+def find_follower_errors(follower: JointFollower, log: Samples, joint: int) -> Array:
     """Errors of a joint of a log, run after run."""
     assert log.qref is not None
     q, target = log.measured[:, joint], log.qref[:, joint]
@@ -108,7 +110,7 @@ def find_follower_errors(follower: Follower, log: Samples, joint: int) -> Array:
     )
 
 
-def measure_followers(followers: Sequence[Follower], log: Samples) -> Array:
+def measure_followers(followers: Sequence[JointFollower], log: Samples) -> Array:
     """Root mean square of the errors on a log, shape (n,) [rad or m]."""
     errors = (find_follower_errors(own, log, j) for j, own in enumerate(followers))
     return np.array([np.sqrt(np.mean(each**2)) for each in errors])

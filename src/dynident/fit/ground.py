@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.core.arrays import Array, Booleans
-from dynident.core.series import Ground, Stance
+from dynident.core.series import GroundSeries, Stance
 from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.contacts import follow_contact, map_wrench_to_joints
 from dynident.dynamics.idim import Idim
@@ -22,7 +22,7 @@ BRIEF = 0.05
 
 def find_ground_support(
     idim: Idim, theta: Array, log: GeneralisedSamples, lowpass_hz: float, points: int
-) -> Ground | None:
+) -> GroundSeries | None:
     """What bears the robot over a log; None where nothing of it is known.
 
     Parameters
@@ -67,7 +67,7 @@ def find_ground_support(
         columns.append(shown[few])
         kept.append(start + few)
     found, place, count = np.concatenate(columns), np.concatenate(kept), len(measured)
-    return Ground(
+    return GroundSeries(
         log.name,
         tuple(contact.name for contact in robot.contacts),
         place / log.rate,

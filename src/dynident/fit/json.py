@@ -19,7 +19,7 @@ from dynident.core.plain import replace_nonfinite, to_plain
 from dynident.core.schema import replace_file_names
 from dynident.diagnosis.examine import Finding
 from dynident.estimators.closed_loop import FreeError, SimulatedFigure
-from dynident.estimators.estimate import Estimate, Fitted, Shape, Track
+from dynident.estimators.estimate import DrivesEstimate, Estimate, ShapeEstimate, Track
 from dynident.fit.figures import FitFigure, compute_effort_percent, list_efforts
 from dynident.fit.floor import Floor
 from dynident.fit.parameters import (
@@ -173,7 +173,7 @@ def serialise_data_shares(result: Result, body: int) -> dict[str, float] | None:
     return {"mass": mass, "first_moment": centre, "inertia": inertia}
 
 
-def serialise_shapes(found: Shape | None) -> list[dict[str, Any]]:
+def serialise_shapes(found: ShapeEstimate | None) -> list[dict[str, Any]]:
     """Parameters that the torque is not linear in."""
     if found is None:
         return []
@@ -184,7 +184,7 @@ def serialise_shapes(found: Shape | None) -> list[dict[str, Any]]:
     ]
 
 
-def serialise_fitted(found: Fitted | None) -> list[dict[str, Any]]:
+def serialise_fitted(found: DrivesEstimate | None) -> list[dict[str, Any]]:
     """Drives and loop that were fitted with the links fixed."""
     if found is None:
         return []

@@ -28,7 +28,7 @@ from dynident.estimators.instrumental import LEAST_F
 from dynident.fit.facts import LogFacts
 from dynident.fit.figures import NO_TORQUE, FitFigure, score_fitted_rows
 from dynident.fit.followers import (
-    Follower,
+    JointFollower,
     fit_followers,
     measure_followers,
     measure_log_motion,
@@ -266,7 +266,7 @@ def list_position_reasons(
 
 
 def list_astray_reasons(
-    log: Samples, names: Sequence[str], rms: Array, lags: Sequence[Follower]
+    log: Samples, names: Sequence[str], rms: Array, lags: Sequence[JointFollower]
 ) -> list[Reason]:
     """Joints whose simulated positions err by much of their motion, or more than without a robot.
 

@@ -16,11 +16,11 @@ from dynident.core.errors import ComputationError
 from dynident.core.files import refuse_outputs
 from dynident.core.inertia import find_smallest_eigenvalue
 from dynident.core.schema import Spec
-from dynident.core.series import PositionSeries, Series
+from dynident.core.series import PositionSeries, TorqueSeries
 from dynident.diagnosis.examine import Finding
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
-from dynident.dynamics.whole import Model
+from dynident.dynamics.whole import WholeModel
 from dynident.estimators.closed_loop import (
     FreeError,
     SimulatedFigure,
@@ -239,9 +239,9 @@ class Result:
         return (*links, *drives)
 
     @cached_property
-    def model(self) -> Model:
+    def model(self) -> WholeModel:
         """The model at work: what `inverse_dynamics` and its kin are functions of."""
-        return Model(self.idim, self.theta)
+        return WholeModel(self.idim, self.theta)
 
     @property
     def width(self) -> Array | None:
@@ -259,7 +259,7 @@ class Result:
         ddq: npt.ArrayLike,
         width: npt.ArrayLike | None = None,
     ) -> Array:
-        """Torque for a motion, rotors and friction included; see `Model.inverse_dynamics`.
+        """Torque for a motion, rotors and friction included; see `WholeModel.inverse_dynamics`.
 
         >>> fit.inverse_dynamics([0.1, 0.2], [0.0, 0.0], [0.0, 0.0]).shape
         (2,)
@@ -285,7 +285,7 @@ class Result:
         tau: npt.ArrayLike,
         width: npt.ArrayLike | None = None,
     ) -> Array:
-        """Acceleration under torques of the drives; see `Model.forward_dynamics`.
+        """Acceleration under torques of the drives; see `WholeModel.forward_dynamics`.
 
         >>> tau = fit.inverse_dynamics([0.1, 0.2], [1.0, 0.0], [2.0, 3.0])
         >>> fit.forward_dynamics([0.1, 0.2], [1.0, 0.0], tau).round(6)
@@ -306,7 +306,7 @@ class Result:
         return self.model.forward_dynamics(q, dq, tau, width)
 
     def gravity(self, q: npt.ArrayLike) -> Array:
-        """Torque that holds the bodies; see `Model.gravity`.
+        """Torque that holds the bodies; see `WholeModel.gravity`.
 
         >>> fit.gravity([0.1, 0.2]).shape
         (2,)
@@ -314,7 +314,7 @@ class Result:
         return self.model.gravity(q)
 
     def mass_matrix(self, q: npt.ArrayLike) -> Array:
-        """Mass matrix with rotors; see `Model.mass_matrix`.
+        """Mass matrix with rotors; see `WholeModel.mass_matrix`.
 
         >>> fit.mass_matrix([0.1, 0.2]).shape
         (2, 2)
@@ -395,7 +395,7 @@ class Result:
                 found += [thin_positions(log, q, points) for log, q in zip(logs, readings)]
         return tuple(found)
 
-    def series(self, points: int = 4000) -> tuple[Series, ...]:
+    def series(self, points: int = 4000) -> tuple[TorqueSeries, ...]:
         """Low-passed torques of all logs and their parts, thinned for plots.
 
         >>> [series.name for series in fit.series()]

@@ -17,7 +17,7 @@ SLIGHT = 0.01
 
 
 @dataclass(frozen=True)
-class Scores:
+class BlockScores:
     """Errors of a model on rows that it was not fitted to, block by block.
 
     Attributes
@@ -38,7 +38,7 @@ class Scores:
         """Held-out error of a kind of rows, or of all stacked, and its standard error [%]."""
         return jackknife_statistic(lambda kept: self._percent(kept, kind), len(self.squared_error))
 
-    def beyond(self, other: Scores, kind: int | None = None) -> tuple[float, float]:
+    def beyond(self, other: BlockScores, kind: int | None = None) -> tuple[float, float]:
         """By how much the error exceeds that of another model on the same blocks [%].
 
         What makes a block hard for both does not count in the standard error.
@@ -75,7 +75,7 @@ class Scored(Protocol):
     """A model that was scored: how many parameters it has, and what its verdict is."""
 
     @property
-    def held_out(self) -> Scores:
+    def held_out(self) -> BlockScores:
         """Its errors."""
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynident.core.plain import Form, Forms
+from dynident.core.plain import Forms, PlainForm
 from dynident.core.schema import Spec
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.plain import make_base, put_base
@@ -12,9 +12,9 @@ from dynident.fit.logs import Logs, LogsGone
 GONE = "the logs of this fit are not at hand; read it where they are"
 
 FORMS: Forms = {
-    BaseParameters: Form(put_base, make_base),
+    BaseParameters: PlainForm(put_base, make_base),
     **plain.FORMS,
-    Logs: Form(lambda _: None, lambda _: LogsGone(GONE)),
-    Spec: Form(lambda _: None, lambda _: None),
+    Logs: PlainForm(lambda _: None, lambda _: LogsGone(GONE)),
+    Spec: PlainForm(lambda _: None, lambda _: None),
 }
 """Residuals, logs and the study are not of the state: the study is among the settings."""

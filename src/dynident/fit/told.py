@@ -27,7 +27,7 @@ SEED = 0
 
 
 @dataclass(frozen=True)
-class Told:
+class ToldCombinations:
     """Combinations of structural base parameters that some logs tell apart.
 
     Attributes
@@ -72,7 +72,7 @@ class Told:
         return tuple(self.base.names[k] for k in np.flatnonzero(~self.K.any(axis=0)))
 
 
-def find_told_parameters(problem: Problem) -> Told:
+def find_told_parameters(problem: Problem) -> ToldCombinations:
     """Rank and grouping of the rows of some logs, by the size of their noise.
 
     Columns of the weighted rows are kept in the order of the structural base parameters' own, each
@@ -109,7 +109,7 @@ def find_told_parameters(problem: Problem) -> Told:
     # terms of which the largest value of the parameter makes no torque that stands out
     K[np.abs(K) * norms[chosen][:, None] < least] = 0.0
     K[:, chosen] = np.eye(len(chosen))
-    return Told(base, chosen, K, np.linalg.norm(inverse, axis=1))
+    return ToldCombinations(base, chosen, K, np.linalg.norm(inverse, axis=1))
 
 
 def find_largest_values(base: BaseParameters, factors: Factors) -> Array:
@@ -154,7 +154,7 @@ def add_position_noise(
     return motion
 
 
-def format_told_parameters(found: Told, logs: str) -> str:
+def format_told_parameters(found: ToldCombinations, logs: str) -> str:
     """What logs tell: the combinations with what their noise makes of them, and what is unseen."""
     title = f"{found.count} of {format_count(found.base.count, 'base parameter')}"
     table = format_table(
@@ -168,7 +168,7 @@ def format_told_parameters(found: Told, logs: str) -> str:
     return "\n".join([*lines, *format_entry("determined", f"{title}, by the motion of {logs}")])
 
 
-def serialise_told_parameters(found: Told) -> dict[str, Any]:
+def serialise_told_parameters(found: ToldCombinations) -> dict[str, Any]:
     """The same as plain data."""
     rows = zip(found.names, found.regroupings, found.std.tolist(), strict=True)
     return {

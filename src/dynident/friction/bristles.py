@@ -13,9 +13,9 @@ from dynident.core.arrays import Array
 from dynident.core.jit import entry
 from dynident.friction.kernel import BY_SPEED, BY_STATE, VALUE, At
 from dynident.friction.memoryless import OFFSET, VISCOUS
-from dynident.friction.model import FrictionModel, Linear, Shape
+from dynident.friction.model import FrictionModel, LinearTerm, ShapeTerm
 
-BEND = Shape("delta", "rad", 0.02, 1e-6, 1.0)
+BEND = ShapeTerm("delta", "rad", 0.02, 1e-6, 1.0)
 """By which bristles are bent where they slip."""
 
 SPECTRUM = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
@@ -129,7 +129,7 @@ def fill_lugre_energy(at: At, shape: Array, z: Array, out: Array) -> None:
 
 BRISTLES: dict[str, FrictionModel] = {
     "dahl": FrictionModel(
-        (VISCOUS, Linear("fc", "Nm", positive=True), OFFSET),
+        (VISCOUS, LinearTerm("fc", "Nm", positive=True), OFFSET),
         (BEND,),
         fill_dahl_friction,
         state=(0.0,),
@@ -139,7 +139,10 @@ BRISTLES: dict[str, FrictionModel] = {
     "dahl-spectrum": FrictionModel(
         (
             VISCOUS,
-            *(Linear(f"fh{letter}", "Nm", positive=True) for letter, _ in zip("abcdef", SPECTRUM)),
+            *(
+                LinearTerm(f"fh{letter}", "Nm", positive=True)
+                for letter, _ in zip("abcdef", SPECTRUM)
+            ),
             OFFSET,
         ),
         (),
@@ -151,11 +154,11 @@ BRISTLES: dict[str, FrictionModel] = {
     "lugre": FrictionModel(
         (
             VISCOUS,
-            Linear("kb", "Nm/rad", positive=True),
-            Linear("db", "Nm s/rad", positive=True),
+            LinearTerm("kb", "Nm/rad", positive=True),
+            LinearTerm("db", "Nm s/rad", positive=True),
             OFFSET,
         ),
-        (BEND, Shape("rise", "", 0.4, 0.0, 10.0), Shape("vs", "rad/s", 0.3, 1e-3, 10.0)),
+        (BEND, ShapeTerm("rise", "", 0.4, 0.0, 10.0), ShapeTerm("vs", "rad/s", 0.3, 1e-3, 10.0)),
         fill_lugre_friction,
         state=(0.0,),
         step=step_lugre_bristles,

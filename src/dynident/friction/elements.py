@@ -16,7 +16,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.jit import entry
 from dynident.friction.kernel import BY_POSITION, BY_STATE, VALUE, At
-from dynident.friction.model import FrictionModel, Linear, Shape
+from dynident.friction.model import FrictionModel, LinearTerm, ShapeTerm
 
 
 def fill_spring_torque(at: At, shape: Array, z: Array, out: Array) -> None:
@@ -34,7 +34,7 @@ def fill_spring_energy(at: At, shape: Array, z: Array, out: Array) -> None:
 
 def spring() -> FrictionModel:
     """``ks q + ps``: stiffness and preload, which an offset of the friction takes in."""
-    linear = (Linear("ks", "Nm/rad", positive=True), Linear("ps", "Nm", positive=False))
+    linear = (LinearTerm("ks", "Nm/rad", positive=True), LinearTerm("ps", "Nm", positive=False))
     return FrictionModel(linear, (), fill_spring_torque, stored=fill_spring_energy)
 
 
@@ -87,7 +87,7 @@ def gas_spring(base: float, crank: float, angle: float, stroke: float) -> Fricti
         )
     facts = (("base", "m", base), ("crank", "m", crank), ("angle", "rad", angle))
     return FrictionModel(
-        (Linear("fg", "N", positive=False),),
+        (LinearTerm("fg", "N", positive=False),),
         tuple(make_fixed_shape(*each) for each in (*facts, ("stroke", "m", stroke))),
         fill_gas_spring_torque,
         stored=fill_gas_spring_energy,
@@ -127,7 +127,7 @@ def ripple(order: float) -> FrictionModel:
     """
     if not 0.0 < order <= MOST_PERIODS:
         raise InputError(f"ripple: order has to be from 0 to {MOST_PERIODS:g}, got {order:g}")
-    linear = (Linear("rs", "Nm", positive=False), Linear("rc", "Nm", positive=False))
+    linear = (LinearTerm("rs", "Nm", positive=False), LinearTerm("rc", "Nm", positive=False))
     return FrictionModel(
         linear,
         (make_fixed_shape("order", "", order),),
@@ -156,7 +156,7 @@ def counterweight(angle: float) -> FrictionModel:
     angle : float
         Of its arm from where it hangs at rest, at the joint's zero [rad].
     """
-    weight = Linear("cw", "Nm", positive=False)
+    weight = LinearTerm("cw", "Nm", positive=False)
     return FrictionModel(
         (weight,),
         (make_fixed_shape("angle", "rad", angle),),
@@ -241,7 +241,7 @@ def linkage(
         )
     facts = (*((name, "m", value) for name, value in lengths.items()), ("angle", "rad", angle))
     return FrictionModel(
-        (Linear("wr", "Nm", positive=False),),
+        (LinearTerm("wr", "Nm", positive=False),),
         tuple(
             make_fixed_shape(*each) for each in (*facts, ("lean", "rad", lean), ("side", "", side))
         ),
@@ -252,13 +252,13 @@ def linkage(
 
 def known() -> FrictionModel:
     """``kt known``: a torque that the log knows, and by which factor it acts."""
-    factor = Linear("kt", "", positive=False, weights=(1.0, 0.0, 0.0), times="known")
+    factor = LinearTerm("kt", "", positive=False, weights=(1.0, 0.0, 0.0), times="known")
     return FrictionModel((factor,), needs=("known",))
 
 
-def make_fixed_shape(symbol: str, unit: str, value: float) -> Shape:
+def make_fixed_shape(symbol: str, unit: str, value: float) -> ShapeTerm:
     """A shape that is known."""
-    return Shape(symbol, unit, value, value, value)
+    return ShapeTerm(symbol, unit, value, value, value)
 
 
 ELEMENTS: dict[str, Callable[..., FrictionModel]] = {

@@ -12,7 +12,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.friction.model import FrictionModel, Signals, Trace
+from dynident.friction.model import DriveSignals, FrictionModel, Trace
 
 RATES = tuple(10.0**k for k in range(1, 8))
 """From steps within which a bristle slips to those within which it hardly bends [Hz]."""
@@ -49,7 +49,7 @@ class Balance:
 
 
 def balance_energies(
-    model: FrictionModel, linear: Array, signals: Signals, rate: float, shape: Array
+    model: FrictionModel, linear: Array, signals: DriveSignals, rate: float, shape: Array
 ) -> Balance:
     """Energies along a motion whose speed is constant over each period.
 
@@ -74,7 +74,7 @@ def balance_energies(
     z = model.follow(halves, 2.0 * rate, shape, first).z
     begin = np.vstack([first.z, z[1:-1:2]])
 
-    def state(part: float, z: Array) -> Signals:
+    def state(part: float, z: Array) -> DriveSignals:
         return replace(
             signals, q=signals.q + part * h * v, trace=Trace(z, np.zeros((len(v), m, 0)))
         )
@@ -110,7 +110,7 @@ def check_passive(
         speed = rng.choice([-1.0, 1.0], STEPS) * FASTEST * 10.0 ** rng.uniform(-4.0, 0.0, STEPS)
         v = np.repeat(speed, times)[:STEPS]
         q = rng.normal() + np.concatenate([[0.0], np.cumsum(v[:-1])]) / rate
-        signals = Signals(q, v, width)
+        signals = DriveSignals(q, v, width)
         if "load" in model.needs:
             signals = replace(
                 signals, load=np.repeat(rng.normal(scale=30.0, size=STEPS), times)[:STEPS]

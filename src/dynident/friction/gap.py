@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dynident.core.arrays import Array
 from dynident.friction.kernel import BY_POSITION, BY_SPEED, BY_STATE, VALUE, At
-from dynident.friction.model import FrictionModel, Linear, Shape
+from dynident.friction.model import FrictionModel, LinearTerm, ShapeTerm
 
 STIFFNESS, ONSET, SETTLING = 2e3, 2e-4, 4e-3
 """Of flanks that touch [Nm/rad or N/m]: a load of 1 Nm bends them by less than a hobby servo's
@@ -29,6 +29,6 @@ def fill_gap_torque(at: At, shape: Array, z: Array, out: Array) -> None:
 
 def gap() -> FrictionModel:
     """``kb f(d)``, d the way by which a link is ahead of its motor."""
-    linear = (Linear("kb", "Nm/rad", positive=True),)
-    width = Shape("width", "rad", 0.0, 0.0, WIDEST)
+    linear = (LinearTerm("kb", "Nm/rad", positive=True),)
+    width = ShapeTerm("width", "rad", 0.0, 0.0, WIDEST)
     return FrictionModel(linear, (width,), fill_gap_torque)

@@ -11,16 +11,16 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.jit import entry
 from dynident.friction.kernel import BY_LOAD, BY_POSITION, BY_SPEED, BY_STATE, VALUE, At
-from dynident.friction.model import FrictionModel, Linear, Shape
+from dynident.friction.model import FrictionModel, LinearTerm, ShapeTerm
 
-VISCOUS = Linear("fv", "Nm s/rad", positive=True, weights=(0.0, 1.0, 0.0))
-COULOMB = Linear("fc", "Nm", positive=True, weights=(0.0, 0.0, 1.0))
-OFFSET = Linear("off", "Nm", positive=False, coupled=False, weights=(1.0, 0.0, 0.0))
-FORWARD = Linear("fcp", "Nm", positive=True, weights=(0.5, 0.0, 0.5))
-BACKWARD = Linear("fcn", "Nm", positive=True, weights=(-0.5, 0.0, 0.5))
-STATIC = Linear("fs", "Nm", positive=True)
+VISCOUS = LinearTerm("fv", "Nm s/rad", positive=True, weights=(0.0, 1.0, 0.0))
+COULOMB = LinearTerm("fc", "Nm", positive=True, weights=(0.0, 0.0, 1.0))
+OFFSET = LinearTerm("off", "Nm", positive=False, coupled=False, weights=(1.0, 0.0, 0.0))
+FORWARD = LinearTerm("fcp", "Nm", positive=True, weights=(0.5, 0.0, 0.5))
+BACKWARD = LinearTerm("fcn", "Nm", positive=True, weights=(-0.5, 0.0, 0.5))
+STATIC = LinearTerm("fs", "Nm", positive=True)
 """What is added to fc at a standstill: ``F_s - F_c`` of the literature."""
-STRIBECK_SPEED = Shape("vs", "rad/s", 0.1, 1e-3, 10.0)
+STRIBECK_SPEED = ShapeTerm("vs", "rad/s", 0.1, 1e-3, 10.0)
 
 
 def fill_cube_root_friction(at: At, shape: Array, z: Array, out: Array) -> None:
@@ -189,8 +189,8 @@ def fill_temperature_friction(at: At, shape: Array, z: Array, out: Array) -> Non
     out[0, BY_STATE] = thin * at.speed * warmth / shape[0] ** 2
 
 
-LOAD = Linear("fl", "", positive=True, borne=True)
-DRIFT = Linear("fvt", "Nm/rad", positive=False, weights=(0.0, 1.0, 0.0), times="time")
+LOAD = LinearTerm("fl", "", positive=True, borne=True)
+DRIFT = LinearTerm("fvt", "Nm/rad", positive=False, weights=(0.0, 1.0, 0.0), times="time")
 """By how much fv grows in a second."""
 ASYMMETRIC = (VISCOUS, FORWARD, BACKWARD)
 USUAL = (VISCOUS, COULOMB, OFFSET)
@@ -204,24 +204,27 @@ MEMORYLESS: dict[str, FrictionModel] = {
     "coulomb-viscous-asymmetric": FrictionModel(ASYMMETRIC),
     "viscous-drift": FrictionModel((*USUAL, DRIFT), needs=("time",)),
     "cube-root": FrictionModel(
-        (*USUAL, Linear("fr", "Nm (s/rad)^(1/3)", True)), (), fill_cube_root_friction
+        (*USUAL, LinearTerm("fr", "Nm (s/rad)^(1/3)", True)), (), fill_cube_root_friction
     ),
     "polynomial": FrictionModel(
-        (*USUAL, Linear("f3", "Nm (s/rad)^3", False), Linear("f5", "Nm (s/rad)^5", False)),
+        (*USUAL, LinearTerm("f3", "Nm (s/rad)^3", False), LinearTerm("f5", "Nm (s/rad)^5", False)),
         (),
         fill_polynomial_friction,
     ),
     "uneven": FrictionModel(
-        (*USUAL, Linear("fcs", "Nm", positive=False), Linear("fcc", "Nm", positive=False)),
+        (*USUAL, LinearTerm("fcs", "Nm", positive=False), LinearTerm("fcc", "Nm", positive=False)),
         (),
         fill_uneven_friction,
     ),
     "load": FrictionModel((*USUAL, LOAD), (), fill_load_friction, needs=("load",)),
     "load-gain": FrictionModel(
-        (*USUAL, Linear("flg", "", positive=False, borne=True)), (), fill_load_gain, needs=("load",)
+        (*USUAL, LinearTerm("flg", "", positive=False, borne=True)),
+        (),
+        fill_load_gain,
+        needs=("load",),
     ),
     "load-square": FrictionModel(
-        (*USUAL, LOAD, Linear("fl2", "1/Nm", False, borne=True)),
+        (*USUAL, LOAD, LinearTerm("fl2", "1/Nm", False, borne=True)),
         (),
         fill_load_square_friction,
         needs=("load",),
@@ -229,8 +232,8 @@ MEMORYLESS: dict[str, FrictionModel] = {
     "directional-load": FrictionModel(
         (
             *USUAL,
-            Linear("fld", "", positive=True, borne=True),
-            Linear("fle", "", positive=True, borne=True),
+            LinearTerm("fld", "", positive=True, borne=True),
+            LinearTerm("fle", "", positive=True, borne=True),
         ),
         (),
         fill_directional_friction,
@@ -239,33 +242,33 @@ MEMORYLESS: dict[str, FrictionModel] = {
     "stribeck": FrictionModel((*USUAL, STATIC), (STRIBECK_SPEED,), fill_stribeck_friction),
     "stribeck-exponent": FrictionModel(
         (*USUAL, STATIC),
-        (STRIBECK_SPEED, Shape("es", "", 2.0, 0.3, 4.0)),
+        (STRIBECK_SPEED, ShapeTerm("es", "", 2.0, 0.3, 4.0)),
         fill_stribeck_with_exponent,
     ),
     "stribeck-load": FrictionModel(
-        (*USUAL, STATIC, LOAD, Linear("fls", "", positive=True, borne=True)),
+        (*USUAL, STATIC, LOAD, LinearTerm("fls", "", positive=True, borne=True)),
         (STRIBECK_SPEED,),
         fill_stribeck_with_load,
         needs=("load",),
     ),
     "bompos": FrictionModel(
-        (*USUAL, Linear("f2", "Nm", False), Linear("f4", "Nm", False)),
-        (Shape("v3", "rad/s", 0.1, 1e-3, 10.0), Shape("w5", "s/rad", 1.0, 1e-2, 1e2)),
+        (*USUAL, LinearTerm("f2", "Nm", False), LinearTerm("f4", "Nm", False)),
+        (ShapeTerm("v3", "rad/s", 0.1, 1e-3, 10.0), ShapeTerm("w5", "s/rad", 1.0, 1e-2, 1e2)),
         fill_bompos_friction,
     ),
     "tanh-sech": FrictionModel(
-        (VISCOUS, OFFSET, Linear("f1", "Nm", positive=True), Linear("f2", "Nm", False)),
-        (Shape("w3", "s/rad", 3.0, 1e-2, 1e3), Shape("w4", "s/rad", 50.0, 1.0, 1e4)),
+        (VISCOUS, OFFSET, LinearTerm("f1", "Nm", positive=True), LinearTerm("f2", "Nm", False)),
+        (ShapeTerm("w3", "s/rad", 3.0, 1e-2, 1e3), ShapeTerm("w4", "s/rad", 50.0, 1.0, 1e4)),
         fill_tanh_sech_friction,
     ),
     "sigmoid": FrictionModel(
-        (VISCOUS, OFFSET, Linear("f1", "Nm", positive=True)),
-        (Shape("w2", "s/rad", 5.0, 1e-2, 1e3), Shape("v3", "rad/s", 0.0, -1.0, 1.0)),
+        (VISCOUS, OFFSET, LinearTerm("f1", "Nm", positive=True)),
+        (ShapeTerm("w2", "s/rad", 5.0, 1e-2, 1e3), ShapeTerm("v3", "rad/s", 0.0, -1.0, 1.0)),
         fill_sigmoid_friction,
     ),
     "temperature": FrictionModel(
-        (COULOMB, OFFSET, Linear("fw", "Nm s/rad", positive=True)),
-        (Shape("T0", "K", 30.0, 1.0, 1e3),),
+        (COULOMB, OFFSET, LinearTerm("fw", "Nm s/rad", positive=True)),
+        (ShapeTerm("T0", "K", 30.0, 1.0, 1e3),),
         fill_temperature_friction,
         needs=("temperature",),
     ),

@@ -31,7 +31,7 @@ SIGNALS = {
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearTerm:
     """A parameter that multiplies a column, one of each drive.
 
     Attributes
@@ -64,7 +64,7 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Shape:
+class ShapeTerm:
     """A parameter that the columns are not linear in, one of each drive.
 
     Attributes
@@ -82,9 +82,9 @@ class Shape:
     lower: float
     upper: float
 
-    def within(self, lower: float, upper: float) -> Shape:
+    def within(self, lower: float, upper: float) -> ShapeTerm:
         """The same parameter with narrower bounds."""
-        return Shape(self.symbol, self.unit, min(max(self.start, lower), upper), lower, upper)
+        return ShapeTerm(self.symbol, self.unit, min(max(self.start, lower), upper), lower, upper)
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class Signals:
+class DriveSignals:
     """What a friction model sees of its drive along a motion.
 
     Attributes
@@ -154,7 +154,7 @@ class Signals:
             raise ValueError(f"signals of one length were expected, not of {sorted(lengths)}")
         return tuple(to_writable(each) for each in inputs)
 
-    def column(self, parameter: Linear) -> Array:
+    def column(self, parameter: LinearTerm) -> Array:
         """The column of a parameter with weights."""
         assert parameter.weights is not None
         column = self.combined(parameter.weights)
@@ -187,9 +187,9 @@ class FrictionModel:
 
     Attributes
     ----------
-    parameters : tuple of Linear
+    parameters : tuple of LinearTerm
         They multiply the columns c_k.
-    shape : tuple of Shape
+    shape : tuple of ShapeTerm
         That the columns, and the states' steps, depend on.
     law : callable, optional
         ``law(at, shape, z, out)`` fills a row of `out` for each parameter without weights, in
@@ -208,8 +208,8 @@ class FrictionModel:
         Those of `SIGNALS` that the law, or columns with weights, read.
     """
 
-    parameters: tuple[Linear, ...]
-    shape: tuple[Shape, ...] = ()
+    parameters: tuple[LinearTerm, ...]
+    shape: tuple[ShapeTerm, ...] = ()
     law: Law | None = None
     state: tuple[float, ...] = ()
     step: Law | None = None
@@ -246,7 +246,7 @@ class FrictionModel:
         """Usual values of the shape."""
         return tuple(each.start for each in self.shape)
 
-    def columns(self, signals: Signals, shape: Array) -> Array:
+    def columns(self, signals: DriveSignals, shape: Array) -> Array:
         """Columns of the regressor, shape (samples, parameters).
 
         The signals have the trace of a model that has states.
@@ -259,7 +259,7 @@ class FrictionModel:
             columns.T[list(self.rows)] = self.values(self.law, signals, shape)
         return columns
 
-    def bear(self, signals: Signals, shape: Array, linear: Array) -> Array:
+    def bear(self, signals: DriveSignals, shape: Array, linear: Array) -> Array:
         """The part of the friction that a load may change, shape (samples,)."""
         found = np.zeros(len(signals.dq))
         for each, value in zip(self.parameters, linear, strict=True):
@@ -269,7 +269,7 @@ class FrictionModel:
             found += linear[list(self.rows)] @ self.values(self.law, signals, shape)
         return found
 
-    def by_shape(self, signals: Signals, shape: Array) -> Array:
+    def by_shape(self, signals: DriveSignals, shape: Array) -> Array:
         """Derivatives of the columns by the shape, shape (samples, parameters, shapes).
 
         Of a model with states they include those of the states, from the trace.
@@ -287,7 +287,7 @@ class FrictionModel:
             found = found + table[:, :, BY_STATE : BY_STATE + m] @ trace.by_shape
         return np.asarray(found)
 
-    def energy(self, signals: Signals, shape: Array) -> Array:
+    def energy(self, signals: DriveSignals, shape: Array) -> Array:
         """Energy that each column stores per unit of its parameter, (samples, parameters).
 
         A constant torque stores its work, ``q``; what has a sign or a slope stores nothing.
@@ -301,13 +301,13 @@ class FrictionModel:
         return found
 
     def follow(
-        self, signals: Signals, rate: float, shape: Array, previous: Trace | None = None
+        self, signals: DriveSignals, rate: float, shape: Array, previous: Trace | None = None
     ) -> Trace:
         """States along a motion, a stretch of it at a time.
 
         Parameters
         ----------
-        signals : Signals
+        signals : DriveSignals
             Without gaps.
         rate : float
             [Hz]
@@ -333,7 +333,7 @@ class FrictionModel:
             )  # fmt: skip
         return trace
 
-    def settle(self, signals: Signals, shape: Array) -> Trace:
+    def settle(self, signals: DriveSignals, shape: Array) -> Trace:
         """States as they settle where each instant's speed lasts, from where they start.
 
         What is known of a single instant, of which the motion before is not; with the smooth sign
@@ -350,14 +350,14 @@ class FrictionModel:
             trace.z[:] = table[:, :, VALUE] * np.abs(signals.sign)[:, None]
         return trace
 
-    def table(self, law: Law, signals: Signals, shape: Array) -> Array:
+    def table(self, law: Law, signals: DriveSignals, shape: Array) -> Array:
         """A law's table of every sample, shape (samples, rows, columns)."""
         table = np.empty((len(signals.dq), len(self.rows), self._width))
         shape, z = np.array(shape, dtype=float), self._states(signals)
         fill_tables(find_law_address(law), *self._inputs(signals), 0.0, shape, z, table)
         return table
 
-    def values(self, law: Law, signals: Signals, shape: Array) -> Array:
+    def values(self, law: Law, signals: DriveSignals, shape: Array) -> Array:
         """A law's values alone at every sample, shape (rows, samples)."""
         values = np.empty((len(self.rows), len(signals.dq)))
         shape, z = np.array(shape, dtype=float), self._states(signals)
@@ -369,7 +369,7 @@ class FrictionModel:
         """Columns of a law's table."""
         return BY_STATE + len(self.state) + len(self.shape)
 
-    def _states(self, signals: Signals) -> Array:
+    def _states(self, signals: DriveSignals) -> Array:
         """The states that the signals have, refused where they were not followed."""
         m = len(self.state)
         z = np.zeros((len(signals.dq), 0)) if signals.trace is None else signals.trace.z
@@ -377,8 +377,8 @@ class FrictionModel:
             raise InputError(f"the friction has {m} states that have to be followed first")
         return to_writable(z)
 
-    def _inputs(self, signals: Signals) -> tuple[Array, ...]:
-        """See `Signals.inputs`; refused where something is missing that is needed."""
+    def _inputs(self, signals: DriveSignals) -> tuple[Array, ...]:
+        """See `DriveSignals.inputs`; refused where something is missing that is needed."""
         for need in self.needs:
             signals.needed(need)
         return signals.inputs

@@ -14,7 +14,7 @@ from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
 from dynident.friction.elements import number_symbols
 from dynident.friction.memoryless import OFFSET, USUAL
-from dynident.friction.model import FrictionModel, Shape
+from dynident.friction.model import FrictionModel, ShapeTerm
 from dynident.friction.models import FRICTIONS
 
 BETWEEN_JOINTS = re.compile(r",(?![^(]*\))")
@@ -90,7 +90,7 @@ def fix_shapes(name: str, model: FrictionModel, text: str) -> FrictionModel:
     return replace(model, parameters=left, shape=shape)
 
 
-def fix_shape(name: str, shape: Shape, values: Mapping[str, float]) -> Shape:
+def fix_shape(name: str, shape: ShapeTerm, values: Mapping[str, float]) -> ShapeTerm:
     """A shape at its known value, where it has one."""
     if shape.symbol not in values:
         return shape

@@ -9,10 +9,10 @@ from itertools import islice
 from threading import Lock
 
 from dynident.live.messages import (
+    EstimateRow,
     Message,
     Noticed,
-    Row,
-    Signals,
+    SampleSignals,
     describe_message,
     drop_missing,
     tell_event,
@@ -36,9 +36,9 @@ class Board:
     def __init__(self, title: str) -> None:
         self.title = title
         self._lock = Lock()
-        self._signals: deque[Signals] = deque(maxlen=KEPT)
+        self._signals: deque[SampleSignals] = deque(maxlen=KEPT)
         self._events: deque[Noticed] = deque(maxlen=EVENTS)
-        self._row: Row | None = None
+        self._row: EstimateRow | None = None
         self._count = 0
         self._ended = ""
 
@@ -46,12 +46,12 @@ class Board:
         """Take in a message."""
         with self._lock:
             match message:
-                case Signals():
+                case SampleSignals():
                     self._signals.append(message)
                     self._count += 1
                 case Noticed():
                     self._events.append(message)
-                case Row():
+                case EstimateRow():
                     self._row = message
 
     def end(self, words: str) -> None:
@@ -84,7 +84,7 @@ class Board:
         })  # fmt: skip
 
 
-def list_point(signals: Signals) -> list[float | None]:
+def list_point(signals: SampleSignals) -> list[float | None]:
     """What is drawn of one sample, to six digits."""
     statistic, threshold, _ = signals.surprise
     mass, std = signals.load or (math.nan, math.nan)

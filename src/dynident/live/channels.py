@@ -30,7 +30,7 @@ Signals = dict[str, Array]
 """Of one sample or of many, shapes (samples, columns)."""
 
 
-class Instant(NamedTuple):
+class StreamInstant(NamedTuple):
     """A sample as equations of motion have it: see `Tracker.update`."""
 
     q: Array
@@ -112,7 +112,7 @@ class Channels:
         """Samples as rows, shape (samples, columns)."""
         return np.hstack([signals[name] for name, _ in (*self.followed, *self.others)])
 
-    def compose(self, out: Array) -> Instant:
+    def compose(self, out: Array) -> StreamInstant:
         """What the causal filter gives of a sample, as equations of motion have it."""
         signals = self._split(out)
         joints = signals["q"]
@@ -134,7 +134,7 @@ class Channels:
         if "qref" in signals:
             along = signals["qref"]
             reference = along[0][0], along[1][0], along[2][0]
-        return Instant(q[0], dq[0], ddq[0], tau[0], self._list_bearing(signals), reference)
+        return StreamInstant(q[0], dq[0], ddq[0], tau[0], self._list_bearing(signals), reference)
 
     def _split(self, out: Array) -> dict[str, tuple[Array, ...]]:
         """By name, signals with their derivatives where they are differentiated."""

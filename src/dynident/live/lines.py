@@ -7,16 +7,16 @@ from collections.abc import Callable
 from typing import TextIO
 
 from dynident.live.messages import (
+    EstimateRow,
     Message,
     Noticed,
-    Row,
-    Signals,
+    SampleSignals,
     describe_message,
     tell_event,
 )
 
 
-class Lines:
+class MessageLines:
     """Writes messages line by line, and each line at once.
 
     Parameters
@@ -44,9 +44,9 @@ class Lines:
     def write(self, message: Message) -> None:
         """Write what there is to be said of a message."""
         if self._as_json:
-            if self.signals or not isinstance(message, Signals):
+            if self.signals or not isinstance(message, SampleSignals):
                 self._out.write(json.dumps(describe_message(message), allow_nan=False) + "\n")
-        elif isinstance(message, Row):
+        elif isinstance(message, EstimateRow):
             if not self._begun:
                 self._out.write(",".join(list_columns(message)) + "\n")
                 self._begun = True
@@ -56,7 +56,7 @@ class Lines:
         self._out.flush()
 
 
-def list_columns(row: Row) -> list[str]:
+def list_columns(row: EstimateRow) -> list[str]:
     """Names of what a line of the table has."""
     names = row.base.names
     theta = () if row.theta is None else row.base.idim.names
@@ -67,7 +67,7 @@ def list_columns(row: Row) -> list[str]:
     ]  # fmt: skip
 
 
-def list_cells(row: Row) -> list[str]:
+def list_cells(row: EstimateRow) -> list[str]:
     """A line of the table; empty where nothing is carried."""
     theta = () if row.theta is None else row.theta
     cells = [row.time, row.samples, *row.beta, *row.std, *theta, *(row.load or ())]

@@ -41,7 +41,7 @@ class Equation(NamedTuple):
     unit: str
 
 
-class Row(NamedTuple):
+class EstimateRow(NamedTuple):
     """An estimate at one time.
 
     Attributes
@@ -81,7 +81,7 @@ class Noticed(NamedTuple):
     event: Event
 
 
-class Signals(NamedTuple):
+class SampleSignals(NamedTuple):
     """What is measured and what is predicted of one sample.
 
     Attributes
@@ -109,7 +109,7 @@ class Signals(NamedTuple):
     moved: tuple[float, str] | None
 
 
-Message = Row | Noticed | Signals
+Message = EstimateRow | Noticed | SampleSignals
 
 
 def describe_message(message: Message) -> Plain:
@@ -122,7 +122,7 @@ def describe_message(message: Message) -> Plain:
                 "statistic": event.statistic,
                 "threshold": event.threshold,
             }
-        case Row():
+        case EstimateRow():
             names = message.base.names
             found: Plain = {
                 "time": message.time,
@@ -134,7 +134,7 @@ def describe_message(message: Message) -> Plain:
             if message.theta is not None:
                 found["consistent"] = name_values(message.base.idim.names, message.theta.tolist())
             return found
-        case Signals():
+        case SampleSignals():
             names = tuple(equation.name for equation in message.equations)
             surprise, moved = message.surprise, message.moved or (None, None)
             tested = surprise.threshold > 0.0
@@ -181,9 +181,9 @@ def split_into_topics(message: Message) -> Iterator[tuple[str, Plain]]:
     match message:
         case Noticed():
             yield ROOT + "events", plain
-        case Row():
+        case EstimateRow():
             yield ROOT + "parameters", plain
-        case Signals():
+        case SampleSignals():
             for topic in ("torque", "load", "drift"):
                 own = {"time": message.time, **plain.get(topic, {})}
                 if topic == "load":
@@ -208,13 +208,13 @@ def build_schemas(message: Message) -> dict[str, Plain]:
         case Noticed():
             event = {"event": WORD, "statistic": NUMBER, "threshold": NUMBER}
             return build_topic_schema("events", "Changes of what is carried.", event)
-        case Row():
+        case EstimateRow():
             named = dict.fromkeys(message.base.names, NUMBER)
             fields: Plain = {"samples": WHOLE, "beta": named, "std": named, "load": OF_LOAD}
             if message.theta is not None:
                 fields["consistent"] = dict.fromkeys(message.base.idim.names, NUMBER)
             return build_topic_schema("parameters", "Estimates, SI units.", fields)
-        case Signals():
+        case SampleSignals():
             named = dict.fromkeys((equation.name for equation in message.equations), NUMBER)
             torque = {"measured": named, "predicted": named}
             units = ", ".join(f"{name} {unit}" for name, unit in message.equations)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from dynident.live.board import Board
-from dynident.live.lines import Lines
+from dynident.live.lines import MessageLines
 from dynident.live.mcap import McapFile
 from dynident.live.messages import Message
 from dynident.live.rerun import RerunFile
@@ -26,7 +26,7 @@ class Outlets:
         Of the page; empty without.
     """
 
-    lines: Lines
+    lines: MessageLines
     files: tuple[McapFile | RerunFile, ...]
     board: Board | None
     address: str
@@ -69,7 +69,7 @@ def open_outlets(
     title : str
         Of the page.
     out, say, as_json, signals
-        As of `Lines`.
+        As of `MessageLines`.
     mcap, rrd : Path, optional
         Files of them, for Foxglove and PlotJuggler, and for rerun.
     port : int, optional
@@ -87,4 +87,4 @@ def open_outlets(
         if port is not None:
             board = Board(title)
             address = opened.enter_context(closing(PageServer(board, port))).address
-        yield Outlets(Lines(out, as_json, signals, say), tuple(files), board, address)
+        yield Outlets(MessageLines(out, as_json, signals, say), tuple(files), board, address)

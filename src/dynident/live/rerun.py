@@ -13,7 +13,7 @@ from dynident.live.messages import (
     ROOT,
     Message,
     Noticed,
-    Signals,
+    SampleSignals,
     split_into_topics,
     tell_event,
 )
@@ -79,11 +79,11 @@ class RerunFile:
                 continue
             for names, value in list_numbers(plain):
                 stream.log([*topic.split("/")[1:], *names], rerun.Scalars(value), strict=True)
-        if isinstance(message, Signals) and not self._laid_out:
+        if isinstance(message, SampleSignals) and not self._laid_out:
             stream.send_blueprint(self._lay_out(message))
             self._laid_out = True
 
-    def _lay_out(self, signals: Signals) -> Any:
+    def _lay_out(self, signals: SampleSignals) -> Any:
         """A plot for each equation, measured and predicted, with load, drift and events."""
         new_path, views = self._rerun.new_entity_path, self._rerun.blueprint
         torques = [

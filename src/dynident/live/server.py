@@ -49,7 +49,7 @@ class PageServer:
     """
 
     def __init__(self, board: Board, port: int) -> None:
-        handler = type("BoardRequest", (Request,), {"board": board})
+        handler = type("BoardRequest", (PageRequest,), {"board": board})
         try:
             self._server = Server((LOOPBACK, port), handler)
         except OSError as error:
@@ -82,7 +82,7 @@ class Server(ThreadingMixIn, TCPServer):
             super().handle_error(request, client_address)
 
 
-class Request(BaseHTTPRequestHandler):
+class PageRequest(BaseHTTPRequestHandler):
     """Answers to GET alone, of the page and of its data."""
 
     board: ClassVar[Board]

@@ -26,7 +26,7 @@ from dynident.readers.table import Table, label_column
 from dynident.readers.text import WIDEST, is_comment
 from dynident.recording.floating import Base, Floating, extract_base, extract_contacts
 from dynident.recording.orientation import ORIENTATIONS, convert_orientations
-from dynident.recording.read import Layout
+from dynident.recording.read import ColumnLayout
 from dynident.recording.recording import Recording
 from dynident.robot.model import Robot
 
@@ -67,7 +67,7 @@ def stream_recording(recording: Recording, channels: Channels) -> Iterator[Sampl
             yield Sample(k / recording.rate, values[k], k == start)
 
 
-class Lines:
+class StreamLines:
     """Lines of a file, of one that grows or of a pipe, until it ends or the run is stopped.
 
     Parameters
@@ -136,9 +136,9 @@ class TextStream:
         Which signals its samples hold; known from the first of them on.
     """
 
-    lines: Lines
+    lines: StreamLines
     robot: Robot
-    find_layout: Callable[[Table], Layout]
+    find_layout: Callable[[Table], ColumnLayout]
     rate: float | None
     floating: Floating
     measured: bool = False
@@ -165,7 +165,7 @@ class TextStream:
             yield Sample(count / self.rate if at is None else at, values, False)
 
     def _rows(self) -> Iterator[tuple[float | None, Array]]:
-        layout: Layout | None = None
+        layout: ColumnLayout | None = None
         names: tuple[str, ...] | None = None
         delimiter: str | None = ","
         last: float | None = None
@@ -244,7 +244,7 @@ class TextStream:
         )
         return find_channels(self.robot, head, self.measured, False, self.instruments)
 
-    def _layout(self, names: tuple[str, ...] | None, columns: int | None = None) -> Layout:
+    def _layout(self, names: tuple[str, ...] | None, columns: int | None = None) -> ColumnLayout:
         width = len(names) if names is not None else columns or 0
         table = Table(Path(self.lines.name), names, np.zeros((1, width)))
         return self.find_layout(table)

@@ -31,7 +31,7 @@ from dynident.core.inertia import (
 from dynident.core.options import Options, refuse_negative, refuse_nonpositive
 from dynident.core.schema import Name, Number, make_choice_validator
 from dynident.core.threads import limit_to_one_thread
-from dynident.estimators.covariance import ErrorBars, Scores, estimate_covariance
+from dynident.estimators.covariance import ErrorBars, EstimateScores, estimate_covariance
 from dynident.recording.prepare import Samples
 from dynident.regression.factors import triangularise_rows
 from dynident.regression.problem import Problem
@@ -112,7 +112,7 @@ class Loading(Options):
 
 
 @dataclass(frozen=True)
-class Gains:
+class TorqueGains:
     """Torque per told torque, from a mass that is known.
 
     Attributes
@@ -157,7 +157,7 @@ class Load:
     drifted: tuple[str, ...]
     tests: tuple[TestResult, ...]
     nearest: NearestBody
-    gains: Gains | None
+    gains: TorqueGains | None
     moved: str | None
     warnings: tuple[str, ...]
 
@@ -171,7 +171,7 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Rest:
+class TorqueRemainder:
     """What a log leaves of a model's torque, in as few rows as it has base parameters.
 
     Attributes
@@ -197,7 +197,7 @@ class Rest:
 
 def subtract_unloaded_model(
     problem: Problem, beta: Array, covariance: Array
-) -> tuple[Rest, Array, float]:
+) -> tuple[TorqueRemainder, Array, float]:
     """What the rows of a loaded log leave; their sigmas, and the square root of kappa.
 
     Parameters
@@ -210,7 +210,7 @@ def subtract_unloaded_model(
 
     Returns
     -------
-    rest : Rest
+    rest : TorqueRemainder
     sigma : ndarray, shape (groups,)
         Standard deviation of each group's error [Nm or N].
     root : float
@@ -225,7 +225,7 @@ def subtract_unloaded_model(
         else 1.0
     )
     system = factors.weighted(sigma)
-    scores = Scores(problem, free, sigma, sigma, errors)
+    scores = EstimateScores(problem, free, sigma, sigma, errors)
     total = estimate_covariance(
         scores, np.eye(problem.base.count), ErrorBars(), white="robust"
     ).matrix
@@ -237,7 +237,11 @@ def subtract_unloaded_model(
     noise *= max(1.0, kappa**2 * len(noise) / float(np.trace(noise)))
     model = system.A @ covariance @ system.A.T
     V = discount_model_covariance(system.A, covariance) + kappa**2 * np.eye(len(model))
-    return Rest(system.A, system.b - system.A @ beta, V, noise, model), sigma, float(kappa)
+    return (
+        TorqueRemainder(system.A, system.b - system.A @ beta, V, noise, model),
+        sigma,
+        float(kappa),
+    )
 
 
 def discount_model_covariance(A: Array, covariance: Array) -> Array:
@@ -279,7 +283,7 @@ class RestFit:
     target: Array
 
 
-def fit_load_columns(rest: Rest, columns: Array, slight: Array) -> RestFit:
+def fit_load_columns(rest: TorqueRemainder, columns: Array, slight: Array) -> RestFit:
     """Weighted least squares of a rest, with the covariance of what its errors are.
 
     `columns`, shape (base parameters, k): what each unknown adds to beta. `slight`, shape (k,):
@@ -361,7 +365,7 @@ def identify_load(
         else:
             scale = mass / told
             std = scale * np.sqrt(fit.covariance[0, 0]) / told
-            gains = Gains(("all",), np.array([scale]), np.array([std]))
+            gains = TorqueGains(("all",), np.array([scale]), np.array([std]))
     nearest = find_nearest_body(
         fit.rows, fit.target, fit.x, fit.covariance, unit, DRAWS, loading.seed
     )
@@ -404,7 +408,7 @@ class Unloaded(NamedTuple):
 
 
 def choose_drive_changes(
-    problem: Problem, rest: Rest, own: Array, unit: Array
+    problem: Problem, rest: TorqueRemainder, own: Array, unit: Array
 ) -> tuple[list[str], list[TestResult], Array, Array]:
     """What of the drives has changed beside the load, one kind after another while tests say so.
 
@@ -551,7 +555,7 @@ def find_load_changes(
             row += length
         slight = np.full(wide.shape[1], np.inf)
         slight[: 10 * count] = np.tile(UNTOLD * unit, count)
-        rest = Rest(np.eye(len(A)), b - A @ beta, model + noise, noise, model)
+        rest = TorqueRemainder(np.eye(len(A)), b - A @ beta, model + noise, noise, model)
         fit = fit_load_columns(rest, wide, slight)
         # differences from the first part, of mass and first moment
         T = np.zeros((4 * (count - 1), wide.shape[1]))
@@ -592,7 +596,7 @@ def label_gravity_sides(robot: Robot, log: Samples, body: int) -> np.ndarray:
 
 def fit_gains_by_joint(
     known: Unloaded, own: Array, mass: float, phi: Array
-) -> tuple[Gains, RestFit]:
+) -> tuple[TorqueGains, RestFit]:
     """Each drive's gain and the load from its mass: ``y_j = s_j X_j M phi``, ``gain_j = 1 / s_j``.
 
     Gauss-Newton over the other nine parameters of the load and the n scales: of the torques that
@@ -634,7 +638,7 @@ def fit_gains_by_joint(
             rows = np.linalg.inv(np.linalg.cholesky(spread))
             std, told = np.sqrt(np.diag(C)[9:]) / scale**2, factors.counts > 0.0
             names = tuple(compress(factors.names, told))
-            gains = Gains(names, 1.0 / scale[told], std[told])
+            gains = TorqueGains(names, 1.0 / scale[told], std[told])
             return gains, RestFit(phi, spread, rows, rows @ phi)
     raise ComputationError(f"the drives' gains did not settle in {STEPS} steps; take one in all")
 

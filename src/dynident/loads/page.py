@@ -8,8 +8,8 @@ from dynident.core.words import format_number
 from dynident.loads.payload import SYMBOLS, Payload
 from dynident.plots.charts import BLUE, GREY, Bars, Chart, Dots, Panel, Rule
 from dynident.plots.document import (
-    Part,
-    Statement,
+    PagePart,
+    VerdictSentence,
     build_column_table,
     render_document,
     render_list,
@@ -28,8 +28,8 @@ def render_payload_page(fit: Fit, found: Payload) -> str:
     values, low, high = found.intervals
     count = len(SYMBOLS) if found.load.seen else 1
     shown = f"on {found.load.link}: {found.mass:.4g} kg, 95 % from {low[0]:.4g} to {high[0]:.4g}"
-    statements = [Statement("note", "Warning", words) for words in found.warnings]
-    load = Statement("good" if found.load.seen else "note", "Load", shown)
+    statements = [VerdictSentence("note", "Warning", words) for words in found.warnings]
+    load = VerdictSentence("good" if found.load.seen else "note", "Load", shown)
     statements.insert(0 if found.load.seen else 1, load)  # that none is seen comes first
     statements += judge_trust(fit)
     panels = [
@@ -61,12 +61,12 @@ def render_payload_page(fit: Fit, found: Payload) -> str:
         f"the load of {found.log}, seen from {found.frame}",
         statements,
         [
-            Part(
+            PagePart(
                 "load",
                 "Load",
                 render_chart(Chart(tuple(panels), columns=3), "The load with 95 % intervals"),
             ),
-            Part("values", "Values", render_table(table)),
-            Part("calls", "What controllers take", render_list(calls) if calls else ""),
+            PagePart("values", "Values", render_table(table)),
+            PagePart("calls", "What controllers take", render_list(calls) if calls else ""),
         ],
     )

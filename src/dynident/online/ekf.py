@@ -27,7 +27,7 @@ from dynident.core.options import Options
 from dynident.core.schema import Number
 from dynident.dynamics.base import BaseParameters
 from dynident.estimators.covariance import ErrorBars, Spread, name_covariance
-from dynident.estimators.estimate import Estimate, Shape, Track
+from dynident.estimators.estimate import Estimate, ShapeEstimate, Track
 from dynident.online.recursion import (
     Recursion,
     estimate_natural_size,
@@ -61,7 +61,7 @@ Relative = Annotated[Number, Field(ge=1e-9, le=1e3)]
 
 
 @dataclass(frozen=True)
-class Belief(Options):
+class ShapeBelief(Options):
     """What is believed of shapes before the log."""
 
     shape_std: Annotated[
@@ -71,7 +71,7 @@ class Belief(Options):
 
 def ekf(
     problem: Problem,
-    belief: Belief = Belief(),
+    belief: ShapeBelief = ShapeBelief(),
     forgetting: Forgetting = Forgetting(),
     weights: Weights = Weights(),
     bars: ErrorBars = ErrorBars(),
@@ -83,7 +83,7 @@ def ekf(
     Parameters
     ----------
     problem : Problem
-    belief : Belief
+    belief : ShapeBelief
     forgetting : Forgetting
     weights : Weights
         By default sigma is that of wls at the friction's usual shape.
@@ -158,7 +158,7 @@ def ekf(
     covariance = name_covariance(kind, Spread(whole.words, whole.matrix[:p, :p]), literature)
     names = tuple(each.name for each in idim.shape_parameters)
     errors_of_shapes = np.where(known, np.nan, np.sqrt(np.diag(whole.matrix)[p:]))
-    found = Shape(names, state.beta[p:].copy(), errors_of_shapes)
+    found = ShapeEstimate(names, state.beta[p:].copy(), errors_of_shapes)
     every = max(1, -(-len(times) // INSTANTS))
     track = Track(np.array(times)[::every], np.array(betas)[::every], np.array(stds)[::every])
     return Estimate(

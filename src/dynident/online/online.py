@@ -1,6 +1,6 @@
 """One sample at a time: rows, their absorption and the test for a change, in one compiled function.
 
-What a tracker is told once (`Model`) and what it remembers (`Memory`) lie one after another in a
+What a tracker is told once (`TrackerModel`) and what it remembers (`Memory`) lie one after another in a
 vector of whole and one of real numbers each: a call hands over four arrays and not fifty, whose
 handing over would take longer than the update, and a memory is stored by storing two vectors.
 """
@@ -21,7 +21,7 @@ from dynident.dynamics.regressor import fill_regressor_samples
 from dynident.dynamics.tree import Tree
 from dynident.friction.kernel import BY_STATE, VALUE, At, consult_law, find_law_address
 from dynident.online.causal import TURN_POINTS
-from dynident.online.recursion import Rule, absorb_row, follow_rows, solve_for_beta
+from dynident.online.recursion import AgeingRule, absorb_row, follow_rows, solve_for_beta
 
 LOAD = 10
 """Parameters of a load."""
@@ -39,7 +39,7 @@ MISFIT = 25.0
 noise in a stream of a tenth of the log's rate has three times its sigma."""
 
 
-class Model(NamedTuple):
+class TrackerModel(NamedTuple):
     """What a tracker is told: the robot, its drives' columns, weights and ageing.
 
     Attributes
@@ -63,7 +63,7 @@ class Model(NamedTuple):
     first : ndarray of int, shape (dof,)
         The first column of each equation's row.
     memory ... turn
-        The `Rule`.
+        The `AgeingRule`.
     load : ndarray of int, shape (LOAD,)
         Columns of the own parameters of the link that carries a load.
     load_std : ndarray, shape (LOAD,)
@@ -130,7 +130,7 @@ class Sizes(NamedTuple):
     linked: int
 
 
-class Pace(NamedTuple):
+class ModelNumbers(NamedTuple):
     """Numbers at the head of the vector of real ones.
 
     Attributes
@@ -276,7 +276,7 @@ def unpack_model(whole, real):  # type: ignore[no-untyped-def]
     turn = whole[at : at + s.turns]
     at += s.turns
     load = whole[at : at + LOAD]
-    pace = Pace(real[0], real[1], real[2], real[3])
+    pace = ModelNumbers(real[0], real[1], real[2], real[3])
     at = 4
     rotation = real[at : at + 27 * b].reshape((b, 3, 3, 3))
     at += 27 * b
@@ -303,7 +303,7 @@ def unpack_model(whole, real):  # type: ignore[no-untyped-def]
     floor = real[at + 2 * p : at + 3 * p]
     size = real[at + 3 * p : at + 4 * p]
     at += 4 * p
-    model = Model(
+    model = TrackerModel(
         kind, parent, row, path, path_length, slot, start, stop, column, entry, law, first, turn,
         load, rotation, translation, axis, gravity, weight, turns, shape, gate, slow, sigma,
         memory, walk, floor, size, real[at : at + LOAD],
@@ -662,7 +662,7 @@ def step(whole, real, memory_whole, memory_real, sample):  # type: ignore[no-unt
             for k in range(p):
                 work[i, k] = chosen[i, k]
             work[i, p] = chosen[i, s.wide]
-        rule = Rule(m.memory, pace.directional, m.walk, m.floor, m.size, m.turn, s.share)
+        rule = AgeingRule(m.memory, pace.directional, m.walk, m.floor, m.size, m.turn, s.share)
         follow_rows(
             rule, memory.R, memory.beta, memory.due, memory.place, row, work, first[:kept],
             group[:kept], dof, elapsed, squares,
@@ -733,7 +733,7 @@ def predict(whole, real, memory_whole, memory_real, beta, sample):  # type: igno
 def build_friction_tables(
     base: BaseParameters, drive: Sequence[tuple[DriveColumn, int, int]]
 ) -> tuple[Integers, Array, Integers, Array]:
-    """Entries, weights, laws and shapes of the drives' columns, as `Model` has them."""
+    """Entries, weights, laws and shapes of the drives' columns, as `TrackerModel` has them."""
     idim = base.idim
     laws: dict[int, int] = {}
     law: list[list[int]] = []

@@ -41,7 +41,7 @@ BOUND = 1.0
 forget start there, for an estimate that means nothing yet is nothing to be held about."""
 
 
-class Rule(NamedTuple):
+class AgeingRule(NamedTuple):
     """How what is known ages, parameter by parameter.
 
     Attributes
@@ -145,7 +145,7 @@ def estimate_natural_size(base: BaseParameters, sigma: Array) -> Array:
     return np.asarray(REACH / np.sqrt(np.mean(np.sum(weighted**2, axis=1), axis=0)))
 
 
-def choose_diffuse_std(ageing: Rule) -> Array:
+def choose_diffuse_std(ageing: AgeingRule) -> Array:
     """Standard deviations of parameters of which nothing is known, by how they age."""
     return ageing.size * np.where(np.isfinite(ageing.memory), BOUND, DIFFUSE)
 
@@ -163,7 +163,7 @@ def build_ageing_rule(
     walk: Array | float = 0.0,
     directional: float = np.inf,
     share: int = 1,
-) -> Rule:
+) -> AgeingRule:
     """How parameters age.
 
     Parameters
@@ -185,7 +185,7 @@ def build_ageing_rule(
     turns = np.flatnonzero(np.isfinite(memories) | (walks > 0.0))
     floor = 1.0 / (BOUND * size) ** 2
     each = len(turns) if share == 0 else share
-    return Rule(memories, float(directional), walks, floor, size.copy(), turns, each)
+    return AgeingRule(memories, float(directional), walks, floor, size.copy(), turns, each)
 
 
 @jit

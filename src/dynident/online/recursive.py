@@ -25,8 +25,8 @@ from dynident.estimators.covariance import ErrorBars, Spread, name_covariance
 from dynident.estimators.estimate import Estimate, Track
 from dynident.estimators.least_squares import Weighted, finish_ls_estimate
 from dynident.online.recursion import (
+    AgeingRule,
     Recursion,
-    Rule,
     build_ageing_rule,
     choose_diffuse_std,
     estimate_natural_size,
@@ -86,7 +86,7 @@ class Forgetting(Options):
         "together are then forgotten about as many times more slowly as there are parameters",
     ] = False
 
-    def rule(self, size: Array, rubs: np.ndarray, share: int) -> Rule:
+    def rule(self, size: Array, rubs: np.ndarray, share: int) -> AgeingRule:
         """How parameters of these natural sizes age."""
         memory = np.inf if self.memory is None else self.memory
         if self.directional:
@@ -113,7 +113,7 @@ class Drift(Options):
     ] = 0.0
     walk_friction: Annotated[Walk, "the same of the drives' friction"] = 0.0
 
-    def rule(self, size: Array, rubs: np.ndarray, share: int) -> Rule:
+    def rule(self, size: Array, rubs: np.ndarray, share: int) -> AgeingRule:
         """How parameters of these natural sizes age."""
         return build_ageing_rule(
             size, walk=np.where(rubs, self.walk_friction, self.walk), share=share
@@ -235,7 +235,9 @@ def inflate_covariance(covariance: Array, errors: Residuals) -> Spread:
     return Spread(words, covariance * estimate_long_run_ratio(errors.error))
 
 
-def run_recursion(problem: Regression, sigma: Array, ageing: Rule) -> tuple[Recursion, Track, int]:
+def run_recursion(
+    problem: Regression, sigma: Array, ageing: AgeingRule
+) -> tuple[Recursion, Track, int]:
     """Everything that the rows tell, from a diffuse prior on.
 
     Returns

@@ -43,9 +43,9 @@ from dynident.online.online import (
     SUM_BEFORE,
     THRESHOLD,
     Memory,
-    Model,
-    Pace,
+    ModelNumbers,
     Sizes,
+    TrackerModel,
     build_friction_tables,
     count_memory_entries,
     pack_vectors,
@@ -99,7 +99,7 @@ class Alarm(Options):
 
 
 @dataclass(frozen=True)
-class Tracking(Options):
+class TrackerSettings(Options):
     """What a tracker beside a stream is told."""
 
     cutoff: Annotated[
@@ -183,7 +183,7 @@ class LoadEstimate:
 
 
 @dataclass(frozen=True)
-class Known:
+class PriorKnowledge:
     """What is known before the first sample.
 
     Attributes
@@ -239,7 +239,7 @@ class Tracker:
     drop_below : float or sequence of float
         A joint's row is left out where the joint, or a coupled drive on it, is slower
         [rad/s or m/s].
-    start : Known, optional
+    start : PriorKnowledge, optional
         A diffuse prior by default.
     knowledge : Knowledge, optional
         Follow a physically consistent set of standard parameters, too, by this prior.
@@ -268,7 +268,7 @@ class Tracker:
         drift: Drift = Drift(),
         alarm: Alarm = Alarm(),
         drop_below: NotNegatives = 0.0,
-        start: Known | None = None,
+        start: PriorKnowledge | None = None,
         knowledge: Knowledge | None = None,
         turnover: Turnover | None = None,
         link: str | None = None,
@@ -761,7 +761,7 @@ def pack_tracker_model(
         drives.turns[i] / drives.turns[i, i] if drives.coupled(i) and slow[i] > 0.0 else np.zeros(n)
         for i in range(n)
     ])  # fmt: skip
-    model = Model(
+    model = TrackerModel(
         tree.kind, tree.parent, tree.row, tree.path, tree.path_length, packing.slot,
         np.array([entries.start for entries, _ in packing.joints]),
         np.array([entries.stop for entries, _ in packing.joints]),
@@ -780,5 +780,7 @@ def pack_tracker_model(
         shape.shape[1], p, len(columns), len(turns), 1, half, settle, tree.dof,
         count_unmeasured_forces(base), 0 if idim.structure.closure is None else n,
     )  # fmt: skip
-    pace = Pace(1.0 / rate, fading.directional, float(special.ndtri(1.0 - error)), turnover.reach)
+    pace = ModelNumbers(
+        1.0 / rate, fading.directional, float(special.ndtri(1.0 - error)), turnover.reach
+    )
     return pack_vectors(sizes, pace, model)

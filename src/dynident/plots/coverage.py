@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dynident.core.arrays import Array, Booleans, find_runs
-from dynident.core.series import Series
+from dynident.core.series import TorqueSeries
 from dynident.plots.charts import (
     BLUE,
     ORANGE,
@@ -72,14 +72,16 @@ def build_coverage(
     return Panel((*ends, *marks), name, f"position [{unit}]", f"speed [{unit}/s]")
 
 
-def chart_spectra(channels: Sequence[Channel], series: Series, joints: Sequence[str]) -> Chart:
+def chart_spectra(
+    channels: Sequence[Channel], series: TorqueSeries, joints: Sequence[str]
+) -> Chart:
     """Spectra of all channels of which a log has torques."""
     panels = (build_spectrum(series, *each) for each in list_measured(channels, series))
     titled = (replace(panel, title=label_joint(panel.title, joints)) for panel in panels)
     return Chart(tuple(titled), columns=3, together=True)
 
 
-def build_spectrum(series: Series, column: int, channel: Channel) -> Panel:
+def build_spectrum(series: TorqueSeries, column: int, channel: Channel) -> Panel:
     """Amplitude densities of a channel's measured torque and of its residual."""
     found = series.stretch
     axes = channel.name, "frequency [Hz]", f"density [{channel.unit}/√Hz]"

@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from dynident.core.arrays import Array, Integers, find_runs
-from dynident.core.series import PositionSeries, Series
+from dynident.core.series import PositionSeries, TorqueSeries
 from dynident.plots.charts import (
     BLUE,
     GREEN,
@@ -35,7 +35,7 @@ PARTS = {"inertia": BLUE, "velocity": ORANGE, "gravity": GREEN, "friction": PINK
 
 
 def build_torque_panels(
-    series: Series, column: int, channel: Channel
+    series: TorqueSeries, column: int, channel: Channel
 ) -> tuple[Panel, Panel, Panel]:
     """Measured and predicted torque of one channel, its parts, and the residual, over time.
 
@@ -75,7 +75,7 @@ def build_torque_panels(
     )
 
 
-def shade_left_out(series: Series, column: int) -> Shade:
+def shade_left_out(series: TorqueSeries, column: int) -> Shade:
     """Where a channel has no rows that were fitted."""
     if series.fitted is None:
         return Shade(np.zeros(0), np.zeros(0))
@@ -126,13 +126,13 @@ def prepare_curves(time: Array, breaks: Integers) -> Callable[..., Curve]:
     return make_curve
 
 
-def measure_residuals(series: Series) -> Array:
+def measure_residuals(series: TorqueSeries) -> Array:
     """Measured less predicted torque, NaN at filters' edges, shape (samples, channels)."""
     left = series.measured - series.predicted
     return left if series.scored is None else np.where(series.scored[:, None], left, np.nan)
 
 
-def chart_torques(channels: Sequence[Channel], series: Series) -> list[tuple[str, Chart]]:
+def chart_torques(channels: Sequence[Channel], series: TorqueSeries) -> list[tuple[str, Chart]]:
     """A joint's name and its chart, for every joint of which a log has torques.
 
     Measured and predicted torque, its parts, and the residual.
@@ -143,7 +143,9 @@ def chart_torques(channels: Sequence[Channel], series: Series) -> list[tuple[str
     ]
 
 
-def chart_all_torques(channels: Sequence[Channel], series: Series, joints: Sequence[str]) -> Chart:
+def chart_all_torques(
+    channels: Sequence[Channel], series: TorqueSeries, joints: Sequence[str]
+) -> Chart:
     """Measured and predicted torque of all channels that a log has, residuals below."""
     panels = [
         (label_joint(each.name, joints), build_torque_panels(series, j, each))
@@ -175,7 +177,7 @@ def stack_panels(cells: Sequence[tuple[str, Panel, Panel]]) -> Chart:
     return Chart(tuple(panels), columns, shared=True, together=True, stacked=2)
 
 
-def list_measured(channels: Sequence[C], series: Series) -> list[tuple[int, C]]:
+def list_measured(channels: Sequence[C], series: TorqueSeries) -> list[tuple[int, C]]:
     """Columns of which a log has torques, and whose they are."""
     known = np.isfinite(series.measured)
     return [(j, each) for j, each in enumerate(channels) if known[:, j].any()]

@@ -68,7 +68,7 @@ class Interval(Named, Protocol):
         """Whether the interval contains zero."""
 
 
-class Log(Named, Protocol):
+class PlottedLog(Named, Protocol):
     """What is asked of a log: a `Recording`."""
 
     @property

@@ -12,7 +12,7 @@ SHOWN = 4
 """Statements that are not folded; bad ones never are."""
 
 
-class Statement(NamedTuple):
+class VerdictSentence(NamedTuple):
     """One sentence of the verdict."""
 
     level: str
@@ -30,23 +30,23 @@ class Group(NamedTuple):
     span: int
 
 
-class Row(NamedTuple):
+class PageRow(NamedTuple):
     """Cells of a table's row, and its kind for the style sheet."""
 
     cells: tuple[str, ...]
     kind: str = ""
 
 
-class Table(NamedTuple):
+class PageTable(NamedTuple):
     """A table: columns named in ``words`` hold text, the others numbers."""
 
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[PageRow, ...]
     words: tuple[str, ...] = ()
     groups: tuple[Group, ...] = ()
 
 
-class Part(NamedTuple):
+class PagePart(NamedTuple):
     """A section of a page: its anchor, its title, its HTML; it is left out where that is empty."""
 
     key: str
@@ -59,10 +59,10 @@ def build_column_table(
     labels: Sequence[str],
     columns: Sequence[tuple[str, Sequence[str]]],
     words: tuple[str, ...] = (),
-) -> Table:
+) -> PageTable:
     """Labelled rows of columns; those named in ``words`` hold text."""
-    rows = [Row((label, *(cells[k] for _, cells in columns))) for k, label in enumerate(labels)]
-    return Table((stub, *(title for title, _ in columns)), tuple(rows), (stub, *words))
+    rows = [PageRow((label, *(cells[k] for _, cells in columns))) for k, label in enumerate(labels)]
+    return PageTable((stub, *(title for title, _ in columns)), tuple(rows), (stub, *words))
 
 
 def render_macro(package: str, template: str, macro: str, **filled: object) -> str:
@@ -71,7 +71,7 @@ def render_macro(package: str, template: str, macro: str, **filled: object) -> s
     return str(getattr(found.module, macro)(**filled)).strip()
 
 
-def render_table(table: Table | None, caption: str = "") -> str:
+def render_table(table: PageTable | None, caption: str = "") -> str:
     """A table, and what is said below it; nothing of none."""
     if table is None:
         return ""
@@ -98,8 +98,8 @@ def render_list(lines: Iterable[str]) -> str:
 def render_document(
     title: str,
     subtitle: str,
-    statements: Iterable[Statement],
-    parts: Iterable[Part],
+    statements: Iterable[VerdictSentence],
+    parts: Iterable[PagePart],
     note: str = "",
 ) -> str:
     """A page as a whole.

@@ -8,7 +8,7 @@ from itertools import cycle
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.series import Series
+from dynident.core.series import TorqueSeries
 from dynident.plots.charts import (
     BLUE,
     LINES,
@@ -36,8 +36,8 @@ FARTHEST = 2.0
 
 def chart_friction(
     channels: Sequence[Channel],
-    series: Sequence[Series],
-    others: Mapping[str, Sequence[Series]] | None = None,
+    series: Sequence[TorqueSeries],
+    others: Mapping[str, Sequence[TorqueSeries]] | None = None,
 ) -> Chart:
     """What is left of each joint's torque beside the rigid bodies, against speed; and the model.
 
@@ -49,9 +49,9 @@ def chart_friction(
     ----------
     channels : sequence of Channel
         The joints: the last of the series' columns.
-    series : sequence of Series
+    series : sequence of TorqueSeries
         Logs along the model whose rigid bodies are taken off.
-    others : mapping of str to sequence of Series, optional
+    others : mapping of str to sequence of TorqueSeries, optional
         Further models along the same logs by name: their friction is drawn too.
     """
     first = series[0].speed.shape[1] - len(channels)
@@ -72,7 +72,7 @@ def chart_friction(
     return Chart(panels, columns=3, together=others is not None)
 
 
-def trace_friction(lines: Mapping[str, Sequence[Series]], joint: int) -> list[Curve]:
+def trace_friction(lines: Mapping[str, Sequence[TorqueSeries]], joint: int) -> list[Curve]:
     """Friction of one joint by each of some models."""
     return [
         Curve(*average_friction_by_speed(own, joint), colour, 1.2, dashed, name)
@@ -80,7 +80,7 @@ def trace_friction(lines: Mapping[str, Sequence[Series]], joint: int) -> list[Cu
     ]
 
 
-def count_speeds(series: Sequence[Series], joint: int) -> Strip:
+def count_speeds(series: Sequence[TorqueSeries], joint: int) -> Strip:
     """How many samples there are along the speed of a joint."""
     return count_along(np.concatenate([one.speed[:, joint] for one in series]))
 
@@ -91,7 +91,7 @@ def label_speed(channel: Channel) -> str:
 
 
 def scatter_friction(
-    series: Sequence[Series], joint: int, labels: Sequence[str] = ("", "", "")
+    series: Sequence[TorqueSeries], joint: int, labels: Sequence[str] = ("", "", "")
 ) -> list[Dots]:
     """Measured torque less that of the rigid bodies, thinned, by what the bodies do.
 
@@ -118,7 +118,7 @@ def scatter_friction(
     ]
 
 
-def average_friction_by_speed(series: Sequence[Series], joint: int) -> tuple[Array, Array]:
+def average_friction_by_speed(series: Sequence[TorqueSeries], joint: int) -> tuple[Array, Array]:
     """A model's friction as means over samples of like speed, with its step at standstill.
 
     On either side the two means that are nearest go on straight to standstill, where what is

@@ -6,7 +6,7 @@ from itertools import cycle
 
 import numpy as np
 
-from dynident.core.series import Ground
+from dynident.core.series import GroundSeries
 from dynident.plots.charts import (
     BLUE,
     GREEN,
@@ -35,7 +35,7 @@ FEET: list[Line] = [
 """Colours and dashes of contacts."""
 
 
-def chart_contact_forces(ground: Ground) -> Chart:
+def chart_contact_forces(ground: GroundSeries) -> Chart:
     """Contact forces of a floating robot over time, and their sum against its weight."""
     curve, styles = prepare_curves(ground.time, ground.breaks), assign_contact_styles(ground)
     each = [
@@ -53,7 +53,7 @@ def chart_contact_forces(ground: Ground) -> Chart:
     return Chart(tuple(panels), shared=True)
 
 
-def chart_stances(ground: Ground) -> Chart:
+def chart_stances(ground: GroundSeries) -> Chart:
     """When the contacts bore whose forces nobody measured, a row each."""
     styles = assign_contact_styles(ground)
     names = [name for name in ground.contacts if name not in ground.forces]
@@ -73,12 +73,12 @@ def chart_stances(ground: Ground) -> Chart:
     return Chart((panel,))
 
 
-def assign_contact_styles(ground: Ground) -> dict[str, Line]:
+def assign_contact_styles(ground: GroundSeries) -> dict[str, Line]:
     """Colour and dashes of each contact, the same in every figure."""
     return dict(zip(ground.contacts, cycle(FEET), strict=False))
 
 
-def chart_footholds(ground: Ground) -> Chart:
+def chart_footholds(ground: GroundSeries) -> Chart:
     """Where a floating robot's contacts stood, from above, and the path of its base."""
     x, y = (insert_gaps(part, ground.breaks) for part in ground.path.T)
     marks: list[Mark] = [

@@ -10,7 +10,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.plots.charts import BLUE, GREEN, PALE, RED, Curve, Mark, Panel, Rule, thin_to_extremes
 from dynident.plots.coverage import PARTS, trace_spectra
-from dynident.plots.data import Log
+from dynident.plots.data import PlottedLog
 from dynident.plots.panels import Panels, draw_panel, open_panels
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def draw_segments(
 
 
 def build_recording_panels(
-    names: Sequence[str], units: Sequence[tuple[str, str]], log: Log, points: int = POINTS
+    names: Sequence[str], units: Sequence[tuple[str, str]], log: PlottedLog, points: int = POINTS
 ) -> list[Panel]:
     """Position, with its reference, and torque of each joint over time.
 
@@ -70,7 +70,7 @@ def build_recording_panels(
 
 
 def plot_recording(
-    axes: Given, names: Sequence[str], units: Sequence[tuple[str, str]], log: Log
+    axes: Given, names: Sequence[str], units: Sequence[tuple[str, str]], log: PlottedLog
 ) -> Panels:
     """Draw the same."""
     panels = build_recording_panels(names, units, log)
@@ -86,7 +86,7 @@ def plot_recording_spectra(
     axes: Given,
     names: Sequence[str],
     units: Sequence[tuple[str, str]],
-    log: Log,
+    log: PlottedLog,
     bandwidth: float | None,
 ) -> Panels:
     """Draw at which frequencies positions and torques of each joint are, in the longest segment.

@@ -8,7 +8,7 @@ from statistics import NormalDist
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.series import Series
+from dynident.core.series import TorqueSeries
 from dynident.plots.charts import (
     BLUE,
     GREY,
@@ -66,7 +66,7 @@ def build_autocorrelation(residuals: Correlated) -> tuple[Mark, ...]:
     )
 
 
-def chart_residuals(channels: Sequence[Channel], series: Sequence[Series]) -> Chart:
+def chart_residuals(channels: Sequence[Channel], series: Sequence[TorqueSeries]) -> Chart:
     """Of each joint measured against predicted torque, and what is left against what it may be of.
 
     That is its position, its speed and, where that was logged, its temperature.
@@ -130,7 +130,7 @@ def find_quantiles(error: Array) -> Dots:
 
 
 def build_diagnostics(
-    series: Series, column: int, channel: Channel, residuals: Correlated | None
+    series: TorqueSeries, column: int, channel: Channel, residuals: Correlated | None
 ) -> tuple[Panel, Panel, Panel, Panel]:
     """Four views of one channel's error.
 

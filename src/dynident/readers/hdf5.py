@@ -14,7 +14,7 @@ import numpy.typing as npt
 from dynident.core.errors import InputError
 from dynident.readers.table import (
     NO_NUMBERS,
-    Entry,
+    ArrayEntry,
     Table,
     assemble_table,
     refuse_bomb,
@@ -42,7 +42,7 @@ def read_hdf5(path: Path) -> Table:
         return assemble_table(path, dict(_list_entries(path, file)))
 
 
-def _list_entries(path: Path, file: Any) -> Iterator[tuple[str, Entry | str]]:
+def _list_entries(path: Path, file: Any) -> Iterator[tuple[str, ArrayEntry | str]]:
     """All arrays by name, or why they are not read."""
     import h5py
 
@@ -68,7 +68,7 @@ def _list_entries(path: Path, file: Any) -> Iterator[tuple[str, Entry | str]]:
                 left.append((f"{prefix}{key}.", found))
 
 
-def _build_entry(path: Path, dataset: Any) -> Entry | str:
+def _build_entry(path: Path, dataset: Any) -> ArrayEntry | str:
     """What is known of an array before it is read."""
     if dataset.external or dataset.is_virtual:
         return ELSEWHERE
@@ -85,7 +85,7 @@ def _build_entry(path: Path, dataset: Any) -> Entry | str:
     def read_pieces(count: int) -> Iterator[npt.NDArray[Any]]:
         return (read(slice(first, first + count)) for first in range(0, shape[0], count))
 
-    return Entry(shape, dataset.dtype.kind, read, None if matlab else read_pieces)
+    return ArrayEntry(shape, dataset.dtype.kind, read, None if matlab else read_pieces)
 
 
 def flatten_matlab_shape(shape: tuple[int, ...]) -> tuple[int, ...]:

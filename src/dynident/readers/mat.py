@@ -19,14 +19,14 @@ import numpy.typing as npt
 from dynident.readers.hdf5 import flatten_matlab_shape, read_hdf5
 from dynident.readers.table import (
     NO_NUMBERS,
-    Entry,
+    ArrayEntry,
     Table,
     assemble_table,
     refuse_bomb,
     refuse_damage,
 )
 
-Named = tuple[str, Entry | str]
+Named = tuple[str, ArrayEntry | str]
 """The name of an array with the array, or the reason why it is not read."""
 HDF5 = b"\x89HDF\r\n\x1a\n"
 """How HDF5 begins: in MATLAB's files behind their header, in Octave's at once."""
@@ -131,10 +131,10 @@ def _read_packed_array(path: Path, packed: memoryview, order: str) -> Iterator[N
     def read(index: Any) -> npt.NDArray[Any]:
         with refuse_damage(path, *DAMAGED):
             ((_, entry),) = _read_array(unpacked(), order)
-            assert isinstance(entry, Entry)
+            assert isinstance(entry, ArrayEntry)
             return entry.read(index)
 
-    yield name, Entry(flatten_matlab_shape(shape), "f", read)
+    yield name, ArrayEntry(flatten_matlab_shape(shape), "f", read)
 
 
 def _unpack_element(packed: memoryview, size: int) -> bytes:
@@ -220,11 +220,11 @@ def _read_struct(data: memoryview, at: int, order: str, name: str, depth: int) -
             yield from _read_array(part, order, f"{name}.{key}", depth)
 
 
-def _build_entry(name: str, values: npt.NDArray[Any], shape: tuple[int, ...]) -> Entry:
+def _build_entry(name: str, values: npt.NDArray[Any], shape: tuple[int, ...]) -> ArrayEntry:
     if len(values) != math.prod(shape):
         raise ValueError(f"{name} has {len(values)} numbers for the dimensions {shape}")
     vector = flatten_matlab_shape(shape)
-    return Entry(vector, values.dtype.kind, lambda i: values.reshape(vector, order="F")[i])
+    return ArrayEntry(vector, values.dtype.kind, lambda i: values.reshape(vector, order="F")[i])
 
 
 # version 4

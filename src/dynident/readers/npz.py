@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dynident.core.errors import InputError
-from dynident.readers.table import Entry, Table, assemble_table, refuse_bomb, refuse_damage
+from dynident.readers.table import ArrayEntry, Table, assemble_table, refuse_bomb, refuse_damage
 
 HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -45,7 +45,7 @@ def read_npz(path: Path) -> Table:
 
 def _read_member_header(
     path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo
-) -> Entry | str:
+) -> ArrayEntry | str:
     """What an array's header says of it, or why it is not read."""
     place = f"{path}, array {member.filename[:-4]!r}"
 
@@ -78,7 +78,7 @@ def _read_member_header(
         if file.tell() + math.prod(shape) * dtype.itemsize > member.file_size:
             raise ValueError(f"its header speaks of {shape}, its data are shorter")
     in_order = len(shape) == 1 or (bool(shape) and not by_columns)
-    return Entry(shape, dtype.kind, read, read_pieces if in_order else None)
+    return ArrayEntry(shape, dtype.kind, read, read_pieces if in_order else None)
 
 
 def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

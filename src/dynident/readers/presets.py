@@ -98,7 +98,7 @@ class Constants:
 
 
 @dataclass(frozen=True)
-class Layout:
+class PresetLayout:
     """What a preset says of one log.
 
     Attributes
@@ -119,7 +119,7 @@ class Layout:
     effort: Effort | None
     constants: Constants | None = None
 
-    def of_robot(self, robot: str, joints: Sequence[str]) -> Layout:
+    def of_robot(self, robot: str, joints: Sequence[str]) -> PresetLayout:
         """The same with the torque constants of the robot of a name, where they are known."""
         if self.effort is None or self.effort.signal != "current":
             return self
@@ -357,7 +357,9 @@ PRESETS: dict[str, Preset] = {
 """Layouts by name; the first one that fits is taken."""
 
 
-def find_layout(names: Iterable[str], joints: Sequence[str], topics: bool = False) -> Layout | None:
+def find_layout(
+    names: Iterable[str], joints: Sequence[str], topics: bool = False
+) -> PresetLayout | None:
     """The layout whose positions a log, or a bag of topics, has for all joints of the robot.
 
     By the names of its columns; the joints are in the robot's order, locked ones included.
@@ -371,7 +373,7 @@ def find_layout(names: Iterable[str], joints: Sequence[str], topics: bool = Fals
 
 def find_stated_layout(
     name: str, names: Iterable[str], joints: Sequence[str], stated: Container[str]
-) -> Layout:
+) -> PresetLayout:
     """The layout of a preset, without signals whose columns are stated; `InputError` if not there.
 
     What is stated as torque or current is the effort, whatever the preset has.
@@ -387,7 +389,7 @@ def find_stated_layout(
     return build_layout(replace(preset, columns=columns, efforts=efforts), known, joints)
 
 
-def build_layout(preset: Preset, known: Mapping[str, None], joints: Sequence[str]) -> Layout:
+def build_layout(preset: Preset, known: Mapping[str, None], joints: Sequence[str]) -> PresetLayout:
     """What a preset says of a log with these columns."""
     told = {**preset.columns}
     efforts = [effort for effort in preset.efforts if _fill(preset, effort.column, known, joints)]
@@ -400,7 +402,7 @@ def build_layout(preset: Preset, known: Mapping[str, None], joints: Sequence[str
         if own is not None and own not in ("time", "t", tuple(f"{signal}_{j}" for j in joints))
     }
     units = {s: unit for s, unit in preset.units.items() if found.get(s) is not None}
-    return Layout(preset, columns, units, efforts[0] if efforts else None)
+    return PresetLayout(preset, columns, units, efforts[0] if efforts else None)
 
 
 def _fill(

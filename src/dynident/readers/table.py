@@ -178,7 +178,7 @@ def refuse_damage(
 
 
 @dataclass(frozen=True)
-class Entry:
+class ArrayEntry:
     """A named array of a file, which is not read before it is wanted.
 
     Attributes
@@ -202,7 +202,7 @@ class Entry:
 NO_NUMBERS = "is not a numeric array of one or two dimensions"
 
 
-def assemble_table(path: Path, entries: Mapping[str, Entry | str]) -> Table:
+def assemble_table(path: Path, entries: Mapping[str, ArrayEntry | str]) -> Table:
     """Named arrays side by side, none of them read yet.
 
     There are as many samples as ``time`` (or ``t``) has, else as the longest dimension of all
@@ -214,7 +214,7 @@ def assemble_table(path: Path, entries: Mapping[str, Entry | str]) -> Table:
     numeric = {
         key: entry
         for key, entry in entries.items()
-        if isinstance(entry, Entry) and entry.kind in {*"fiub"} and 0 < len(entry.shape) < 3
+        if isinstance(entry, ArrayEntry) and entry.kind in {*"fiub"} and 0 < len(entry.shape) < 3
         and sorted((1, *entry.shape))[-2] <= MOST_COLUMNS
     }  # fmt: skip
     samples = max((max(e.shape) for e in numeric.values() if max(e.shape) > 1), default=0)
@@ -223,7 +223,7 @@ def assemble_table(path: Path, entries: Mapping[str, Entry | str]) -> Table:
         if len(numeric[key].shape) == 1 and numeric[key].shape[0] > 1:
             samples = numeric[key].shape[0]
             break
-    spots: list[tuple[Entry, int]] = []
+    spots: list[tuple[ArrayEntry, int]] = []
     names: list[str] = []
     left: list[tuple[str, str]] = []
     for key, entry in entries.items():
@@ -250,7 +250,9 @@ def assemble_table(path: Path, entries: Mapping[str, Entry | str]) -> Table:
     return Table(path, tuple(names), lazy, tuple(left))
 
 
-def _read_columns(samples: int, spots: Sequence[tuple[Entry, int]], wanted: Sequence[int]) -> Array:
+def _read_columns(
+    samples: int, spots: Sequence[tuple[ArrayEntry, int]], wanted: Sequence[int]
+) -> Array:
     """Columns of arrays side by side; no array is read twice for them."""
     values = np.empty((samples, len(wanted)))
     of_entry: dict[int, list[int]] = {}
@@ -272,7 +274,7 @@ def _read_columns(samples: int, spots: Sequence[tuple[Entry, int]], wanted: Sequ
 
 
 def _read_pieces(
-    samples: int, spots: Sequence[tuple[Entry, int]], wanted: Sequence[int]
+    samples: int, spots: Sequence[tuple[ArrayEntry, int]], wanted: Sequence[int]
 ) -> Iterator[Array] | None:
     """The same some rows at a time, where all of the arrays are stored in the order of samples."""
     chosen = [spots[index] for index in wanted]

@@ -33,8 +33,8 @@ from dynident.recording.checks import Spot
 from dynident.recording.floating import Floating, find_logged_robot, list_floating_columns
 from dynident.recording.recording import SIGNALS, Recording
 from dynident.recording.signals import (
+    LogRequest,
     Places,
-    Request,
     Side,
     Units,
     build_recording,
@@ -148,7 +148,7 @@ def read_arrays(
     names = _list_joints(signals, robot, joints)
     n = signals["q"].values.shape[1] if names is None else len(names)
     called = tuple(f"joint {k + 1}" for k in range(n)) if names is None else names
-    request = Request(
+    request = LogRequest(
         name, called, robot, rate, units or {}, side, clocking, names is not None,
         Floating() if floating is None else floating,
     )  # fmt: skip
@@ -293,7 +293,7 @@ def _locate_joint_columns(
     signal: _Signal,
     signals: dict[str, _Signal],
     joints: Sequence[str] | None,
-    request: Request,
+    request: LogRequest,
 ) -> list[Spot]:
     """Each joint's column of a signal, by name where it has names."""
     wanted, width = request.joints, signal.values.shape[1]
@@ -343,7 +343,7 @@ def _locate_joint_columns(
 
 
 def _tabulate_times(
-    signals: dict[str, _Signal], time: Any, samples: int, request: Request
+    signals: dict[str, _Signal], time: Any, samples: int, request: LogRequest
 ) -> list[Spot]:
     """Time stamps: those given, or those that the signals have."""
     found = {f"time of {k}": one.time for k, one in signals.items() if one.time is not None}

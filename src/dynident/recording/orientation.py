@@ -17,7 +17,7 @@ Held = TypeVar("Held")
 
 
 @dataclass(frozen=True)
-class Form:
+class OrientationForm:
     """Columns that are an orientation.
 
     Attributes
@@ -77,7 +77,7 @@ def convert_angles(values: Array) -> Array:
 
 
 FORMS = {
-    "orientation": Form(
+    "orientation": OrientationForm(
         "quaternion of length 1",
         ("qx", "qy", "qz", "qw"),
         lambda values: np.abs(np.linalg.norm(values, axis=1) - 1.0),
@@ -85,7 +85,7 @@ FORMS = {
         normalise_rows,
         lambda row: f"the base's quaternion has length {np.linalg.norm(row):.4g}",
     ),
-    "matrix": Form(
+    "matrix": OrientationForm(
         "rotation matrix",
         ("r11", "r12", "r13", "r21", "r22", "r23", "r31", "r32", "r33"),
         measure_skewness,
@@ -96,7 +96,7 @@ FORMS = {
             f"(determinant {np.linalg.det(row.reshape(3, 3)):.3g})"
         ),
     ),
-    "rpy": Form(
+    "rpy": OrientationForm(
         "roll and pitch within a turn",
         ("roll", "pitch", "yaw"),
         lambda values: np.abs(values[:, :2]).max(axis=1),
@@ -110,7 +110,7 @@ FORMS = {
 }
 """By the ends of the signals' names; the first that a log has is taken."""
 
-ORIENTATIONS: dict[str, Form] = {
+ORIENTATIONS: dict[str, OrientationForm] = {
     f"{base}_{name}": form for base in ("base", "baseref") for name, form in FORMS.items()
 }
 """Signals that are orientations."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.plots.data import Log
+from dynident.plots.data import PlottedLog
 from dynident.plots.overview import JointOverview, Overview, Range, find_range, find_step
 from dynident.robot.model import Robot
 
@@ -21,7 +21,7 @@ HELD = ("dq", "ddq", "qref", "dqref", "temp", "known")
 NOWHERE: Range = (math.nan, math.nan)
 
 
-def build_overview(log: Log, robot: Robot | None = None) -> Overview:
+def build_overview(log: PlottedLog, robot: Robot | None = None) -> Overview:
     """A log at a glance; see `Recording.overview`."""
     runs = tuple(slice(start, stop) for start, stop in log.segments)
     names, places = match_joints(log, robot)
@@ -64,7 +64,9 @@ def build_overview(log: Log, robot: Robot | None = None) -> Overview:
     )
 
 
-def match_joints(log: Log, robot: Robot | None) -> tuple[tuple[str, ...], tuple[int, ...] | None]:
+def match_joints(
+    log: PlottedLog, robot: Robot | None
+) -> tuple[tuple[str, ...], tuple[int, ...] | None]:
     """Names of a log's joints, and which of a robot's they are."""
     n = log.q.shape[1]
     names = log.joints
@@ -79,7 +81,7 @@ def match_joints(log: Log, robot: Robot | None) -> tuple[tuple[str, ...], tuple[
     return names, tuple(robot.joint_names.index(name) for name in names)
 
 
-def measure_speeds(log: Log) -> Array:
+def measure_speeds(log: PlottedLog) -> Array:
     """Speeds as measured, else differences of the positions over `OVER`, shape (samples, n)."""
     if log.dq is not None:
         return log.dq

@@ -172,7 +172,7 @@ class Averaging:
 
 
 @dataclass(frozen=True)
-class Cut:
+class PeriodCut:
     """Whole periods of a run.
 
     Attributes
@@ -199,7 +199,7 @@ class Cut:
 
 def cut_periods(
     runs: Sequence[tuple[int, int]], length: float, warmup: int
-) -> tuple[tuple[Cut, ...], float]:
+) -> tuple[tuple[PeriodCut, ...], float]:
     """Whole periods of each run, but the first `warmup` of the log; and the samples in none."""
     cuts, unused = [], 0.0
     for k, (start, stop) in enumerate(runs):
@@ -207,7 +207,7 @@ def cut_periods(
         count = max(0, int((stop - first + ROUNDING) / length))
         unused += max(0.0, stop - first - count * length)
         if count:
-            cuts.append(Cut(first, length, count))
+            cuts.append(PeriodCut(first, length, count))
     return tuple(cuts), unused
 
 
@@ -405,7 +405,7 @@ def average_periods(
 
 
 def repeat_contacts(
-    recording: Recording, cuts: Sequence[Cut], turns: Sequence[float], samples: int
+    recording: Recording, cuts: Sequence[PeriodCut], turns: Sequence[float], samples: int
 ) -> dict[str, Booleans]:
     """Whether contacts bear in the mean period of so many samples: where they do in any period.
 

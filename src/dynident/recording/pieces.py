@@ -9,10 +9,10 @@ from dynident.core.store import Store
 from dynident.filters.blocks import LONG, open_stored_signal
 from dynident.filters.clock import EvenClock, find_even_clock
 from dynident.recording.checks import LARGEST, LEAP, check_rate
-from dynident.recording.signals import PER_JOINT, Piece, Places, Request, convert_to_si
+from dynident.recording.signals import PER_JOINT, LogRequest, Places, TablePiece, convert_to_si
 
 
-def sample_in_pieces(places: Places, request: Request) -> Piece | None:
+def sample_in_pieces(places: Places, request: LogRequest) -> TablePiece | None:
     """Signals of a long log in SI units, on the joints' side, on the uniform clock of its stamps.
 
     None where that takes the whole log: where it is short, or not in one table whose file is read
@@ -70,7 +70,7 @@ def sample_in_pieces(places: Places, request: Request) -> Piece | None:
         for signal, store in held.items()
     }
     assert clock is not None
-    return Piece(clock.rate, opened, clock.runs, (*notes, *clock.warnings))
+    return TablePiece(clock.rate, opened, clock.runs, (*notes, *clock.warnings))
 
 
 class _Sizes:

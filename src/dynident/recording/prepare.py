@@ -23,8 +23,8 @@ from dynident.core.options import (
 from dynident.core.schema import Number
 from dynident.filters.blocks import (
     LONG,
-    Course,
     LongSignal,
+    SignalCourse,
     count_memory,
     cut_into_blocks,
     cut_signal,
@@ -636,7 +636,7 @@ def filter_motion(
     if len(recording.q) > LONG:
         memory = max(count_memory(hz, recording.rate) for hz in cutoffs) + (wanted.median or 0) + 4
         samples, columns = recording.q.shape
-        course = Course(samples, columns, runs, memory, compute)
+        course = SignalCourse(samples, columns, runs, memory, compute)
         part = range(len(recording.q))
         return tuple(cast(Array, LongSignal(course, k, part)) for k in range(3))
     motion = tuple(np.empty_like(recording.q) for _ in range(3))

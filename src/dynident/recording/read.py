@@ -25,8 +25,8 @@ from dynident.recording.pieces import sample_in_pieces
 from dynident.recording.recording import Recording
 from dynident.recording.signals import (
     OPTIONAL,
+    LogRequest,
     Places,
-    Request,
     Side,
     Units,
     build_recording,
@@ -159,7 +159,7 @@ def read_log(
         )
     robot = find_logged_robot(robot)
     names = robot.joint_names
-    request = Request(
+    request = LogRequest(
         label, names, robot, rate, units or {}, side, clocking, floating=wanted, pieces=pieces
     )
     torque = torque and not floats  # its base's equations take none
@@ -180,7 +180,7 @@ def take_log(log: Recording | Files, robot: Robot, torque: bool = True) -> Recor
 
 
 @dataclass(frozen=True)
-class Layout:
+class ColumnLayout:
     """Which columns of a table are what, for rows that are yet to come.
 
     Attributes
@@ -190,7 +190,7 @@ class Layout:
     """
 
     places: dict[str, tuple[int, ...]]
-    request: Request
+    request: LogRequest
 
     def signals(self, values: Array) -> dict[str, Array]:
         """SI units on the joints' side of rows, shape (samples, columns); time as a column."""
@@ -208,11 +208,11 @@ def find_column_layout(
     units: Units | None = None,
     side: Side = "joint",
     floating: Floating | None = None,
-) -> Layout:
+) -> ColumnLayout:
     """Which columns of a table are what, by its names: as `read_log` takes them."""
     name = str(table.path)
     own = (robot.joint_names, robot, None, units or {}, side, Clocking())
-    request = Request(name, *own, floating=Floating() if floating is None else floating)
+    request = LogRequest(name, *own, floating=Floating() if floating is None else floating)
     log = _Log([table], request, robot, columns or {}, torque=not robot.floating)
     checks.refuse_unknown_words(name, "columns", log.columns, SIGNALS)
     time = _locate_time(log)
@@ -221,7 +221,7 @@ def find_column_layout(
     places = {signal: tuple(index for _, index in found) for signal, found in spots.items()}
     if time is not None:
         places["time"] = (time[1],)
-    layout = Layout(places, request)
+    layout = ColumnLayout(places, request)
     layout.signals(np.zeros((1, table.width)))  # units that cannot be are refused here
     return layout
 
@@ -234,7 +234,7 @@ class _Log:
     """
 
     tables: Sequence[Table]
-    request: Request
+    request: LogRequest
     robot: Robot
     columns: Columns
     torque: bool = True

@@ -30,7 +30,7 @@ SETTLED = 1e-6
 """Change of a lag that is none [s]."""
 
 
-class Stretch(NamedTuple):
+class RepeatedStretch(NamedTuple):
     """Some samples of a log in a row.
 
     Attributes
@@ -52,10 +52,10 @@ class Stretch(NamedTuple):
         """From the log's first sample, shape (samples,) [s]."""
         return np.asarray(self.begin + np.arange(len(self.q)) / self.rate)
 
-    def thin(self, rate: float) -> Stretch:
+    def thin(self, rate: float) -> RepeatedStretch:
         """About as many samples a second as that, or all where they are fewer."""
         step = max(1, int(self.rate / rate))
-        return Stretch(self.begin, self.rate / step, *take_every((self.q, self.dq), step))
+        return RepeatedStretch(self.begin, self.rate / step, *take_every((self.q, self.dq), step))
 
 
 class Match(NamedTuple):
@@ -76,7 +76,9 @@ class Match(NamedTuple):
     share: float
 
 
-def find_repeated_motion(one: Stretch, other: Stretch) -> tuple[Match | None, Match | None]:
+def find_repeated_motion(
+    one: RepeatedStretch, other: RepeatedStretch
+) -> tuple[Match | None, Match | None]:
     """Where most of a stretch's motion is made in another one, and the other way round.
 
     None where it is not: a long log may make all of a short one's motion and much beside it.
@@ -86,7 +88,7 @@ def find_repeated_motion(one: Stretch, other: Stretch) -> tuple[Match | None, Ma
     return first, match_at_lag(other, one, -lag if first is None else -first.lag, whole=True)
 
 
-def find_period(one: Stretch) -> Match | None:
+def find_period(one: RepeatedStretch) -> Match | None:
     """A stretch that repeats, beside itself a period later; None where it does not.
 
     Of lags beyond the first without correlation, and as `find_repetition_lag` the first at which
@@ -108,7 +110,7 @@ def find_period(one: Stretch) -> Match | None:
     return match_at_lag(one, one, float(lags[good[0]]) / coarse.rate, whole=False)
 
 
-def find_lag(one: Stretch, other: Stretch) -> float:
+def find_lag(one: RepeatedStretch, other: RepeatedStretch) -> float:
     """The lag at which the positions of two stretches are nearest to each other [s].
 
     Of lags at which the samples that both have are half of the shorter one.
@@ -141,7 +143,7 @@ def measure_distances(a: Array, b: Array, least: float) -> tuple[Integers, Array
     return lags, apart
 
 
-def scale_to_ranges(one: Stretch, other: Stretch) -> Array:
+def scale_to_ranges(one: RepeatedStretch, other: RepeatedStretch) -> Array:
     """One over the ranges of the joints in two stretches; zero of those that do not move."""
     both = (find_run_extremes(each.q, [(0, len(each.q))]) for each in (one, other))
     ranges = np.max([high[0] - low[0] for low, high in both], axis=0)
@@ -149,7 +151,7 @@ def scale_to_ranges(one: Stretch, other: Stretch) -> Array:
     return np.where(moves, 1.0 / np.where(moves, ranges, 1.0), 0.0)
 
 
-def sample_positions(stretch: Stretch, rate: float) -> Array:
+def sample_positions(stretch: RepeatedStretch, rate: float) -> Array:
     """Positions at another rate, shape (any, n)."""
     count = int((len(stretch.q) - 1) / stretch.rate * rate) + 1
     return interpolate_linearly(stretch.q, np.arange(float(count)) * (stretch.rate / rate))
@@ -161,7 +163,9 @@ def interpolate_linearly(x: Array, place: Array) -> Array:
     return np.column_stack([np.interp(place, samples, column) for column in x.T])
 
 
-def match_at_lag(one: Stretch, other: Stretch, lag: float, whole: bool) -> Match | None:
+def match_at_lag(
+    one: RepeatedStretch, other: RepeatedStretch, lag: float, whole: bool
+) -> Match | None:
     """A motion at about a lag; None where most of it is not made there.
 
     The lag follows from the positions by Gauss and Newton: ``q(t) = q'(t + lag)``. Of the `whole`
@@ -194,7 +198,9 @@ def match_at_lag(one: Stretch, other: Stretch, lag: float, whole: bool) -> Match
     return Match(lag, same, share) if share >= MOST else None
 
 
-def find_partners(one: Stretch, other: Stretch, lag: float) -> tuple[Array, Booleans]:
+def find_partners(
+    one: RepeatedStretch, other: RepeatedStretch, lag: float
+) -> tuple[Array, Booleans]:
     """Where one stretch's samples are among those of another, and whether they are within it."""
     place = (one.time + lag - other.begin) * other.rate
     return np.asarray(place), (place >= 0.0) & (place <= len(other.q) - 1)

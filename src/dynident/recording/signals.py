@@ -69,7 +69,7 @@ UNIT_OF = {"dq": "q", "ddq": "q", "qref": "q", "dqref": "qref"}
 
 
 @dataclass(frozen=True)
-class Request:
+class LogRequest:
     """What the caller said of a log.
 
     Attributes
@@ -133,7 +133,7 @@ class Places:
 
 
 @dataclass(frozen=True)
-class Piece:
+class TablePiece:
     """Tables that share their samples, read."""
 
     rate: float
@@ -143,7 +143,7 @@ class Piece:
     sampled: Sampled | None = None
 
 
-def build_recording(pieces: Sequence[Piece], request: Request) -> Recording:
+def build_recording(pieces: Sequence[TablePiece], request: LogRequest) -> Recording:
     """Pieces, one after another, as a recording."""
     piece = pieces[0] if len(pieces) == 1 else _join_pieces(request.name, pieces)
     label, robot = request.name, request.robot
@@ -206,7 +206,7 @@ def build_recording(pieces: Sequence[Piece], request: Request) -> Recording:
 
 
 def close_logged_chain(
-    name: str, robot: Robot, q: Array, piece: Piece
+    name: str, robot: Robot, q: Array, piece: TablePiece
 ) -> tuple[Array, tuple[str, ...]]:
     """Positions of a robot with loops: those of passive joints as logged, or as its loops give.
 
@@ -242,7 +242,7 @@ def insert_absent_joints(values: Array, absent: Sequence[int]) -> Array:
     return found
 
 
-def check_locked_positions(name: str, q: Array, request: Request) -> dict[str, float]:
+def check_locked_positions(name: str, q: Array, request: LogRequest) -> dict[str, float]:
     """Where the joints were that were locked, by name [rad or m]."""
     found = dict(request.floating.locked or {})
     for joint, value in found.items():
@@ -260,7 +260,7 @@ def check_locked_positions(name: str, q: Array, request: Request) -> dict[str, f
     return found
 
 
-def sample_signals(places: Places, request: Request) -> Piece:
+def sample_signals(places: Places, request: LogRequest) -> TablePiece:
     """Signals in SI units, on the joints' side, on one uniform clock."""
     chosen, repeated = drop_repeated_orientations(places.signals)
     notes = (*places.notes, *(f"{request.name}: {note}" for note in repeated))
@@ -280,10 +280,10 @@ def sample_signals(places: Places, request: Request) -> Piece:
     if len(taken) == 2:
         inside = np.concatenate([np.arange(*run) for run in clock.runs])
         sampled = Sampled(clock.places, taken["q"][inside], taken["tau"][inside])
-    return Piece(clock.rate, signals, clock.segments, (*notes, *clock.warnings), sampled)
+    return TablePiece(clock.rate, signals, clock.segments, (*notes, *clock.warnings), sampled)
 
 
-def _put_on_joints(values: Array, signal: str, places: Places, request: Request) -> Array:
+def _put_on_joints(values: Array, signal: str, places: Places, request: LogRequest) -> Array:
     """A signal in SI units with columns of all joints, of which some may be missing."""
     absent = places.absent
     if signal not in PER_JOINT or not absent or values.shape[1] == len(request.joints):
@@ -296,7 +296,7 @@ def _put_on_joints(values: Array, signal: str, places: Places, request: Request)
 
 
 def _take_signals(
-    places: Places, request: Request
+    places: Places, request: LogRequest
 ) -> tuple[dict[str, Array], Clock, tuple[str, ...]]:
     """Signals as they stand in the tables, their clock, and warnings."""
     name = request.name
@@ -343,7 +343,7 @@ def _take_signals(
 
 
 def _mark_invalid_orientations(
-    request: Request, origin: Sequence[Spot], values: Array, there: Booleans, signal: str
+    request: LogRequest, origin: Sequence[Spot], values: Array, there: Booleans, signal: str
 ) -> None:
     """Make orientations that are no rotations no numbers, so that they are cut; or refuse them."""
     form = ORIENTATIONS[signal]
@@ -363,12 +363,12 @@ def _mark_invalid_orientations(
     values[bad] = np.nan
 
 
-def _read_stamps(spot: Spot, request: Request) -> Array:
+def _read_stamps(spot: Spot, request: LogRequest) -> Array:
     """Time stamps [s]."""
     return spot[0].take([spot[1]])[:, 0] * _find_unit(spot[0].called, request, "time", TIMES)
 
 
-def _find_unit(called: str, request: Request, key: str, known: Mapping[str, float]) -> float:
+def _find_unit(called: str, request: LogRequest, key: str, known: Mapping[str, float]) -> float:
     """What is known of the unit of a log's time or temperatures; of the first if none is given."""
     unit = request.units.get(key, next(iter(known)))
     if not isinstance(unit, str) or unit not in known:
@@ -377,7 +377,7 @@ def _find_unit(called: str, request: Request, key: str, known: Mapping[str, floa
 
 
 def _find_good_samples(
-    request: Request,
+    request: LogRequest,
     columns: Sequence[Columns],
     there: Booleans,
     stamps: Sequence[Array],
@@ -399,7 +399,7 @@ def _find_good_samples(
 
 
 def _find_bad_rows(
-    request: Request, columns: Sequence[Columns], there: Booleans | None = None
+    request: LogRequest, columns: Sequence[Columns], there: Booleans | None = None
 ) -> Booleans:
     """Rows with values that no sensor gave, of those that are there; or their refusal."""
     bad = np.zeros(len(columns[0][1]), dtype=bool)
@@ -423,7 +423,7 @@ class _Merger:
     `GAP` periods, nothing is known of them: such samples are not `there`.
     """
 
-    def __init__(self, base: Table, time: Array | None, request: Request) -> None:
+    def __init__(self, base: Table, time: Array | None, request: LogRequest) -> None:
         self.base, self.time, self.request = base, time, request
         self.there = np.ones(base.samples, dtype=bool)
         self.others: dict[int, tuple[Table, float]] = {}
@@ -497,7 +497,7 @@ class _Merger:
 # units and sides
 
 
-def convert_to_si(values: Array, signal: str, request: Request) -> Array:
+def convert_to_si(values: Array, signal: str, request: LogRequest) -> Array:
     """A signal in SI units on the joints' side; `values` are the caller's to give away."""
     if signal == "time":
         return values * _find_unit(request.name, request, "time", TIMES)
@@ -517,12 +517,12 @@ def convert_to_si(values: Array, signal: str, request: Request) -> Array:
     return _convert_to_joint_side(values, signal, request)
 
 
-def _find_turn(request: Request) -> float:
+def _find_turn(request: LogRequest) -> float:
     """A turn in the unit of a base's roll, pitch and yaw."""
     return TURN / _find_unit(request.name, request, "base_rpy", ANGLES)
 
 
-def _find_unit_factors(signal: str, request: Request) -> Array:
+def _find_unit_factors(signal: str, request: LogRequest) -> Array:
     """What each joint's column is multiplied by to be in SI units or, of current, torque."""
     name, robot, n = request.name, request.robot, len(request.joints)
     if signal == "current":
@@ -558,7 +558,7 @@ def _find_unit_factors(signal: str, request: Request) -> Array:
     return factors
 
 
-def _convert_to_joint_side(values: Array, signal: str, request: Request) -> Array:
+def _convert_to_joint_side(values: Array, signal: str, request: LogRequest) -> Array:
     if not request.motors.any():
         return values
     assert request.robot is not None
@@ -577,7 +577,7 @@ def _convert_to_joint_side(values: Array, signal: str, request: Request) -> Arra
 # several pieces
 
 
-def _join_pieces(name: str, pieces: Sequence[Piece]) -> Piece:
+def _join_pieces(name: str, pieces: Sequence[TablePiece]) -> TablePiece:
     """Pieces one after another, each with its own segments."""
     rates = [piece.rate for piece in pieces]
     if max(rates) > (1.0 + checks.SAME_RATE) * min(rates):
@@ -601,11 +601,11 @@ def _join_pieces(name: str, pieces: Sequence[Piece]) -> Piece:
             warnings.append(f"{name}: {signal} is in {len(parts)} of {len(pieces)} files; not used")
     rate = float(np.average(rates, weights=counts))
     sampled = _join_sampled(signals, pieces, counts)
-    return Piece(rate, signals, tuple(segments), tuple(dict.fromkeys(warnings)), sampled)
+    return TablePiece(rate, signals, tuple(segments), tuple(dict.fromkeys(warnings)), sampled)
 
 
 def _join_sampled(
-    signals: Mapping[str, Array], pieces: Sequence[Piece], counts: Sequence[int]
+    signals: Mapping[str, Array], pieces: Sequence[TablePiece], counts: Sequence[int]
 ) -> Sampled | None:
     """What was measured of all pieces; None where that is all that they have."""
     if "tau" not in signals or all(piece.sampled is None for piece in pieces):

@@ -53,7 +53,7 @@ def leave_unchanged(u: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Part:
+class CovariancePart:
     """The rows of one group over a stretch of a log, divided by the group's weight.
 
     Attributes
@@ -86,13 +86,13 @@ class ScoreRows:
     weights: Array
     errors: Errors
 
-    def passes(self) -> Iterator[Iterator[tuple[Part, ...]]]:
+    def passes(self) -> Iterator[Iterator[tuple[CovariancePart, ...]]]:
         """One part a group, stretch by stretch of each log."""
         for log, stretches in zip(self.rows.samples, self.rows.passes(), strict=True):
             step = min(f.step for f in log.filters)
             yield (
                 tuple(
-                    Part(
+                    CovariancePart(
                         rows.sample[g],
                         rows.sample[g] // step,
                         columns,
@@ -136,7 +136,7 @@ def stream_scores(scores: ScoreRows) -> Iterator[Series]:
 
 
 def sum_at_instants(
-    parts: tuple[Part, ...], shares: list[tuple[Array, Array]], width: int
+    parts: tuple[CovariancePart, ...], shares: list[tuple[Array, Array]], width: int
 ) -> tuple[int, Array]:
     """The groups' rows times their errors, summed at each instant, and the first instant.
 
@@ -334,7 +334,7 @@ Shares = list[tuple[Array, Array]]
 
 def stream_prewhitened_parts(
     scores: ScoreRows, found: Innovations
-) -> Iterator[Iterator[tuple[tuple[Part, ...], Shares]]]:
+) -> Iterator[Iterator[tuple[tuple[CovariancePart, ...], Shares]]]:
     """Rows and errors with the same sum of products, of terms that are independent in time.
 
     ``sum_t z_t e_t = sum_t x_t w_t`` with the innovations w of the errors and the rows x
@@ -343,8 +343,8 @@ def stream_prewhitened_parts(
     """
 
     def stretches(
-        log: Iterator[tuple[Part, ...]], w: tuple[Array, ...]
-    ) -> Iterator[tuple[tuple[Part, ...], Shares]]:
+        log: Iterator[tuple[CovariancePart, ...]], w: tuple[Array, ...]
+    ) -> Iterator[tuple[tuple[CovariancePart, ...], Shares]]:
         pairs = zip(found.a, scores.rows.instruments, strict=True)
         filters = [Adjoint(a, len(columns)) for a, columns in pairs]
         place = [0] * len(filters)

@@ -22,9 +22,9 @@ from dynident.core.errors import InputError
 from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.contacts import follow_touch, map_wrench_to_joints
 from dynident.dynamics.equations import (
+    EstimatedSensor,
     NullSpace,
     Observed,
-    Sensor,
     build_null_space,
     mark_touched_equations,
     stack_contact_jacobians,
@@ -39,7 +39,7 @@ from dynident.recording.prepare import Preparation, Samples
 from dynident.recording.recording import Recording
 from dynident.regression.rests import average_rests
 from dynident.regression.springs import (
-    Spring,
+    SpringPoint,
     add_deflection,
     begin_springs,
     bend_by_load,
@@ -86,7 +86,7 @@ class GeneralisedSamples(Samples):
         its derivatives, and what is expected of it: `q` is of the links [rad or m].
     bent : tuple of (int, int)
         Rows of such encoders, and those of their joints.
-    springs : tuple of (int, Spring)
+    springs : tuple of (int, SpringPoint)
         About which the former are linearised, by joint.
     sway : ndarray, shape (samples, rows, k), or None
         See `find_sway`; `tau` has `swayed`, shape (samples, rows), beside what was measured.
@@ -102,7 +102,7 @@ class GeneralisedSamples(Samples):
     standing: Array | None = None
     deflection: Array | None = None
     bent: tuple[tuple[int, int], ...] = ()
-    springs: tuple[tuple[int, Spring], ...] = ()
+    springs: tuple[tuple[int, SpringPoint], ...] = ()
     sway: Array | None = None
     swayed: Array | None = None
     prepared: Preparation | None = None
@@ -365,15 +365,15 @@ def fill_right_hand_sides(idim: Idim, log: Samples, measured: Sequence[Contact],
     return tau
 
 
-def list_estimated_sensors(idim: Idim, log: Samples) -> tuple[Sensor, ...]:
+def list_estimated_sensors(idim: Idim, log: Samples) -> tuple[EstimatedSensor, ...]:
     """Sensors in the log of which something is estimated, and the law where it acts."""
     own = {name: contact for name, contact, _ in idim.structure.gauged}.values()
     found = [
-        Sensor(contact.name, log.name if log.tared else "")
+        EstimatedSensor(contact.name, log.name if log.tared else "")
         for contact in own
         if contact.estimate and contact.name in log.wrenches
     ]
-    return (*found, *(Sensor(LAW),) * (LAW in log.wrenches))
+    return (*found, *(EstimatedSensor(LAW),) * (LAW in log.wrenches))
 
 
 def mark_moving_rows(idim: Idim, log: Samples) -> tuple[Booleans, Booleans | None]:

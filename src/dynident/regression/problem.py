@@ -26,9 +26,9 @@ from dynident.regression.rows import (
     InstrumentedRows,
     JoinedRows,
     KeptRows,
-    Left,
     MotionRows,
     RowGroup,
+    RowRemainder,
     Rows,
     RowSource,
     select_base_parameters,
@@ -247,7 +247,7 @@ class Problem(Regression):
         blocks: Sequence[Sequence[Factors]],
     ) -> Problem:
         """The problem of rows that are gone, of which factors are left, of runs of time too."""
-        left = Left(groups, factors, tuple(map(tuple, blocks)))
+        left = RowRemainder(groups, factors, tuple(map(tuple, blocks)))
         return cls._of_source(base, (), KeptRows(left))
 
     @classmethod

@@ -98,7 +98,7 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Left:
+class RowRemainder:
     """What is left of rows that are gone.
 
     Attributes
@@ -115,16 +115,16 @@ class Left:
     factors: Factors
     blocks: tuple[tuple[Factors, ...], ...]
 
-    def select(self, columns: Sequence[int]) -> Left:
+    def select(self, columns: Sequence[int]) -> RowRemainder:
         """The same with some of the columns of X."""
         blocks = tuple(tuple(each.select(columns) for each in log) for log in self.blocks)
-        return Left(self.groups, self.factors.select(columns), blocks)
+        return RowRemainder(self.groups, self.factors.select(columns), blocks)
 
 
 class RowSource(ABC):
     """Rows on demand, or what is left of them: None of rows on demand."""
 
-    left: Left | None = None
+    left: RowRemainder | None = None
 
     @property
     @abstractmethod
@@ -695,7 +695,7 @@ class GivenRows(RowSource):
 class KeptRows(RowSource):
     """Rows that are gone: factors alone are left of them."""
 
-    left: Left
+    left: RowRemainder
 
     @property
     def groups(self) -> tuple[RowGroup, ...]:

@@ -24,7 +24,7 @@ from dynident.regression.weighted import estimate_group_sigma, find_smallest_sig
 
 
 @dataclass(frozen=True)
-class Scatter:
+class PeriodScatter:
     """Errors of the rows of every period, without their mean over the periods.
 
     Attributes
@@ -50,7 +50,7 @@ def has_whole_periods(rows: Regression) -> bool:
     return rows.at_hand and all(log.whole_period for log in rows.samples)
 
 
-def measure_scatter(rows: Regression, beta: Array) -> Scatter | None:
+def measure_scatter(rows: Regression, beta: Array) -> PeriodScatter | None:
     """What the rows' errors differ by from period to period.
 
     None unless all logs were averaged, over periods alike, and their rows are whole periods.
@@ -77,7 +77,7 @@ def measure_scatter(rows: Regression, beta: Array) -> Scatter | None:
         freedom += values * (periods - 1)
     sigma = np.sqrt(squares / np.maximum(counts, 1.0))
     sigma = np.maximum(sigma, find_smallest_sigma(rows.factors))
-    return Scatter(logs, np.asarray(sigma), once, freedom)
+    return PeriodScatter(logs, np.asarray(sigma), once, freedom)
 
 
 def _compute_period_errors(rows: Regression, theta: Array, log: Samples) -> Array:
@@ -120,7 +120,7 @@ def _filter_period(f: DecimationFilter, x: Array) -> Array:
     return np.asarray(np.fft.irfft(np.fft.rfft(x) * gain, len(x)))
 
 
-def factorise_scatter_sum(rows: Regression, weights: Array, scatter: Scatter) -> Array:
+def factorise_scatter_sum(rows: Regression, weights: Array, scatter: PeriodScatter) -> Array:
     """F of ``S = F^T F``, the variance of ``sum_t sum_g z_tg e_tg / w_g^2`` by the periods' noise.
 
     The noise is taken to be stationary over a period, and nothing else: with the discrete Fourier
@@ -168,7 +168,7 @@ class LackOfFit:
 
 
 def run_lack_of_fit_test(
-    rows: Regression, beta: Array, weights: Array, scatter: Scatter
+    rows: Regression, beta: Array, weights: Array, scatter: PeriodScatter
 ) -> LackOfFit:
     """F test of the errors' variance over that of the noise, group by group (Bonferroni).
 

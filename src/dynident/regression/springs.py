@@ -45,7 +45,7 @@ MOVED = 1e-4
 """Deflection over which torques of bodies are differentiated [rad or m]."""
 
 
-class Spring(NamedTuple):
+class SpringPoint(NamedTuple):
     """What rows are linearised about.
 
     Stiffness, the lag of the link's encoder, and that of the spring behind its torque, D / K [s].
@@ -56,7 +56,7 @@ class Spring(NamedTuple):
     creep: float = 0.0
 
 
-Springs = dict[int, Spring]
+Springs = dict[int, SpringPoint]
 """By joint."""
 
 
@@ -141,7 +141,7 @@ def stay_below_resonance(
         fastest = 2.0 * np.pi * find_bending_hz(log, j)
         least = inertia * fastest**2 or 1.0  # of nothing that it bears
         stiffness = max(found[j].stiffness, least) if found[j].stiffness else START * least
-        found[j] = Spring(stiffness, creep=min(found[j].creep, 0.5 / fastest))
+        found[j] = SpringPoint(stiffness, creep=min(found[j].creep, 0.5 / fastest))
     return found
 
 
@@ -170,7 +170,7 @@ def begin_springs(
         j = gauge.place
         bent, at, speed = deflection[:, :, j], q[:, q.shape[1] - idim.robot.n + j], dq[:, first + j]
         if gauge.kind == TORQUE:
-            found[j] = Spring(0.0)
+            found[j] = SpringPoint(0.0)
             continue
         load, columns = loads[:, rows.start], []
         if not np.any(load):
@@ -185,7 +185,7 @@ def begin_springs(
         usual = np.std(bent[0, inside]) / np.std(load[inside])
         compliance = own.pop("K")
         stiffness = float(1.0 / (compliance if compliance > 0.0 else usual))
-        found[j] = Spring(stiffness, own.get("KT", 0.0))
+        found[j] = SpringPoint(stiffness, own.get("KT", 0.0))
         for term, value in own.items():
             theta[idim.names.index(f"{term}{j + 1}")] = stiffness * value
     return found, theta
@@ -216,7 +216,7 @@ def step_springs(idim: Idim, log: Samples, theta: Array, before: Springs, step: 
         if gauge.kind == TORQUE:
             # of the deflection -D s tau / K^2 is linear in D at the last K
             creep = max(own["D"], 0.0) * (stiffness / old**2 if step else 1.0 / stiffness)
-        found[gauge.place] = Spring(float(stiffness), float(lag), float(creep))
+        found[gauge.place] = SpringPoint(float(stiffness), float(lag), float(creep))
     return found
 
 

@@ -9,7 +9,7 @@ from dynident.core.inertia import is_consistent
 from dynident.fit.result import Result
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.scenes.ellipsoids import list_ellipsoids
-from dynident.scenes.page import FINE, Motion, Words, render_scene_page
+from dynident.scenes.page import FINE, PlayedMotion, Words, render_scene_page
 from dynident.scenes.scene import build_scene
 
 FRAMES_PER_SECOND = 25.0
@@ -52,7 +52,7 @@ def render_bodies(result: Result, log: GeneralisedSamples | None) -> str:
     return render_scene_page(robot, drawn, motion, words, (lower, upper), (*found, *file))
 
 
-def cut_motion(log: GeneralisedSamples, bodies: int) -> Motion:
+def cut_motion(log: GeneralisedSamples, bodies: int) -> PlayedMotion:
     """The first seconds of a log's longest run, at about so many frames a second as are played.
 
     At most `LONGEST`, and so many that a page has room for the poses of all bodies.
@@ -67,12 +67,12 @@ def cut_motion(log: GeneralisedSamples, bodies: int) -> Motion:
     first = dq.shape[1] - log.measured.shape[1]
     joints = q[:, q.shape[1] - log.measured.shape[1] :]
     step = stride / log.rate
-    return Motion(0.0, step, joints[::stride], dq[::stride, first:], q[:: stride // fine])
+    return PlayedMotion(0.0, step, joints[::stride], dq[::stride, first:], q[:: stride // fine])
 
 
-def rest(result: Result) -> Motion:
+def rest(result: Result) -> PlayedMotion:
     """A second at zero."""
     n = result.robot.n
     base: Array = np.eye(7)[6] if result.robot.floating else np.zeros(0)
     path = np.tile(np.concatenate([base, np.zeros(n)]), (2, 1))
-    return Motion(0.0, 1.0, np.zeros((2, n)), np.zeros((2, n)), path)
+    return PlayedMotion(0.0, 1.0, np.zeros((2, n)), np.zeros((2, n)), path)

@@ -8,7 +8,7 @@ from dynident.core.words import format_percent
 from dynident.fit.parameters import list_base_parameters
 from dynident.fit.result import Result
 from dynident.fit.verdict import STATES
-from dynident.plots.document import Table
+from dynident.plots.document import PageTable
 from dynident.report.html import (
     ERROR_TITLES,
     build_drive_table,
@@ -69,6 +69,6 @@ def describe_errors(result: Result) -> str:
     return f"torque error {', '.join(told)}"
 
 
-def make_sheet(title: str, table: Table) -> Sheet:
+def make_sheet(title: str, table: PageTable) -> Sheet:
     """A page's table as one that folds."""
     return Sheet(title, table.columns, [row.cells for row in table.rows], table.words, table.groups)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dynident.core.errors import InputError
 from dynident.core.files import write_files
-from dynident.dynamics.whole import Model
+from dynident.dynamics.whole import WholeModel
 from dynident.export.c_code import c_code
 from dynident.export.controller import ControllerModel
 from dynident.export.cost import (
@@ -34,7 +34,7 @@ class Exportable(Result):
     """A result that other programs take, each in its own words."""
 
     @cached_property
-    def simulable(self) -> tuple[Model, tuple[str, ...]]:
+    def simulable(self) -> tuple[WholeModel, tuple[str, ...]]:
         """The model that simulators are given, and what in it stands for what they cannot have."""
         model = self.model
         if not sort_joint_terms(model).left:

@@ -13,10 +13,10 @@ from dynident.core.text import format_count
 from dynident.core.words import WIDTH, format_entry, format_number, format_percent, format_table
 from dynident.plots.charts import BLUE, PALE, RED, Chart, Curve, Dots, Panel
 from dynident.plots.document import (
-    Part,
-    Row,
-    Statement,
-    Table,
+    PagePart,
+    PageRow,
+    PageTable,
+    VerdictSentence,
     render_caption,
     render_document,
     render_table,
@@ -32,7 +32,7 @@ LEGEND = (
 
 
 @dataclass(frozen=True)
-class Course:
+class FrictionCourse:
     """Friction of a joint, as a share of that of all sessions, or its offset, over the sessions.
 
     Attributes
@@ -87,7 +87,7 @@ class FleetRobot:
         Torque error of its rows under its own parameters and under the type's [%].
     odd : str
         In what it differs from the others; empty for a robot that belongs.
-    courses : tuple of Course
+    courses : tuple of FrictionCourse
         Friction of each joint and its offset over the sessions.
     findings : tuple of str
         What the doctor found in its logs.
@@ -103,14 +103,14 @@ class FleetRobot:
     own_percent: float
     type_percent: float
     odd: str
-    courses: tuple[Course, ...]
+    courses: tuple[FrictionCourse, ...]
     findings: tuple[str, ...]
     deviations: tuple[float, ...]
     errors: tuple[float, ...]
     times: tuple[float, ...]
 
     @property
-    def changes(self) -> tuple[Course, ...]:
+    def changes(self) -> tuple[FrictionCourse, ...]:
         """What drifts or changed, the clearest first."""
         changed = [course for course in self.courses if course.kind]
         return tuple(sorted(changed, key=lambda each: -abs(each.size) / each.error))
@@ -197,7 +197,7 @@ def order_inspected(robot: FleetRobot) -> tuple[bool, float]:
     return not robot.odd, -clearest
 
 
-def describe_change(course: Course) -> str:
+def describe_change(course: FrictionCourse) -> str:
     """A change in words."""
     scale = 100.0 if course.unit == "%" else 1.0
     digits = 1 if course.unit == "%" else 3
@@ -270,10 +270,10 @@ def render_fleet_page(fleet: Fleet) -> str:
     drives, robots = list_drive_columns(fleet), list_robot_columns(fleet)
     own = render_table(build_fleet_table("robot", *robots), LEGEND)
     inspected = [
-        Statement("bad" if robot.odd else "note", robot.name, robot.words)
+        VerdictSentence("bad" if robot.odd else "note", robot.name, robot.words)
         for robot in fleet.inspected
     ]
-    none = Statement("good", "No robot", "is to be inspected: all belong, and none changes")
+    none = VerdictSentence("good", "No robot", "is to be inspected: all belong, and none changes")
     said = [*(f"Left out: {words}" for words in fleet.left), *fleet.tools]
     left = "".join(map(render_caption, said))
     friction = (
@@ -290,22 +290,26 @@ def render_fleet_page(fleet: Fleet) -> str:
         f"a fleet of {format_count(len(fleet.robots), 'robot')}",
         inspected or [none],
         [
-            Part("robots", "Robots", own + left),
+            PagePart("robots", "Robots", own + left),
             *(
-                Part(name, title, render_caption(friction) + render_chart(chart, title))
+                PagePart(name, title, render_caption(friction) + render_chart(chart, title))
                 for name, title, chart in list_courses(fleet)
             ),
-            Part("drives", "Drives", render_table(build_fleet_table("drive", *drives), spread)),
+            PagePart("drives", "Drives", render_table(build_fleet_table("drive", *drives), spread)),
         ],
         f"Verdict of the type: {fleet.fit.verdict.words}.",
     )
 
 
-def build_fleet_table(stub: str, names: list[str], columns: list[tuple[str, list[str]]]) -> Table:
+def build_fleet_table(
+    stub: str, names: list[str], columns: list[tuple[str, list[str]]]
+) -> PageTable:
     """Columns as a table of the page."""
     rows = zip(names, *(cells for _, cells in columns), strict=True)
-    return Table(
-        (stub, *(name for name, _ in columns)), tuple(Row(cells) for cells in rows), ("inspect",)
+    return PageTable(
+        (stub, *(name for name, _ in columns)),
+        tuple(PageRow(cells) for cells in rows),
+        ("inspect",),
     )
 
 

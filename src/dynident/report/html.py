@@ -46,10 +46,10 @@ from dynident.fit.result import Result, ValidationFigures
 from dynident.fit.verdict import STATES
 from dynident.plots.document import (
     Group,
-    Part,
-    Row,
-    Statement,
-    Table,
+    PagePart,
+    PageRow,
+    PageTable,
+    VerdictSentence,
     build_column_table,
     render_caption,
     render_document,
@@ -117,7 +117,7 @@ def render_comparison_page(found: Comparison) -> str:
         found.robot.name,
         f"methods and friction models compared on {describe_held_out_blocks(found)}",
         [
-            Statement(
+            VerdictSentence(
                 "good" if each.friction == found.choice.friction else "note",
                 each.joint or "All joints",
                 f"{each.friction} by {each.method}: {each.reason}",
@@ -125,12 +125,12 @@ def render_comparison_page(found: Comparison) -> str:
             for each in found.recommendations
         ],
         [
-            Part(
+            PagePart(
                 "models",
                 "Methods and friction models",
                 models + render_caption(LEGEND) + (render_facts(notes) if notes else ""),
             ),
-            Part(
+            PagePart(
                 "joints",
                 "Held-out errors of the joints",
                 render_table(
@@ -139,7 +139,7 @@ def render_comparison_page(found: Comparison) -> str:
                     "error over the blocks. Bold: what is recommended for all joints.",
                 ),
             ),
-            Part(
+            PagePart(
                 "friction",
                 "Friction",
                 render_caption(
@@ -158,7 +158,7 @@ def render_comparison_page(found: Comparison) -> str:
     )
 
 
-def build_model_table(found: Comparison, method: str) -> Table:
+def build_model_table(found: Comparison, method: str) -> PageTable:
     """Friction models under one method."""
     members = found.members(method)
     columns = format_comparison_columns(found, members)
@@ -172,19 +172,19 @@ def build_candidate_table(
     own: Sequence[Candidate],
     columns: Sequence[tuple[str, Sequence[str]]],
     words: tuple[str, ...] = (),
-) -> Table:
+) -> PageTable:
     """Friction models and what is told of them, the chosen one marked."""
     table = build_column_table(stub, [each.friction for each in own], columns, words)
     rows = zip(table.rows, own, strict=True)
     return table._replace(
-        rows=tuple(Row(row.cells, "total" * (each is found.choice)) for row, each in rows)
+        rows=tuple(PageRow(row.cells, "total" * (each is found.choice)) for row, each in rows)
     )
 
 
 # ----------------------------------------------------------------------------- verdict
 
 
-def list_result_statements(result: Result) -> tuple[Statement, ...]:
+def list_result_statements(result: Result) -> tuple[VerdictSentence, ...]:
     """What the result is worth, in sentences."""
     statements = [*judge_trust(result), judge_consistency(result)]
     if result.encoder_only:
@@ -193,50 +193,55 @@ def list_result_statements(result: Result) -> tuple[Statement, ...]:
         statements.extend(judge_torque_error(result))
         statements.extend(judge_held_out_error(result, log) for log in result.validation)
         statements.extend(
-            Statement("note", "Floor of the error", words) for words in list_floor_words(result)
+            VerdictSentence("note", "Floor of the error", words)
+            for words in list_floor_words(result)
         )
     if not result.validation:
         text = "the errors are of the logs that were fitted; validate on another log"
-        statements.append(Statement("note", "No held-out log", text))
+        statements.append(VerdictSentence("note", "No held-out log", text))
     statements.append(judge_excitation(result))
     statements.append(judge_residuals(result))
     found = result.estimate.restriction
     if found is not None and not found.rejected:
-        statements.append(Statement("note", "Active constraints", found.verdict))
-    statements += [Statement("note", "Warning", warning) for warning in result.warnings]
+        statements.append(VerdictSentence("note", "Active constraints", found.verdict))
+    statements += [VerdictSentence("note", "Warning", warning) for warning in result.warnings]
     if not result.warnings:
-        statements.append(Statement("good", "No warnings", "from reading, filtering or fitting"))
+        statements.append(
+            VerdictSentence("good", "No warnings", "from reading, filtering or fitting")
+        )
     return tuple(statements)
 
 
-def judge_trust(result: Result) -> Iterator[Statement]:
+def judge_trust(result: Result) -> Iterator[VerdictSentence]:
     """Whether to trust the result, and what to do about each reason not to."""
     level = dict(zip(STATES, ("good", "note", "bad"), strict=True))
     verdict = result.verdict
     if not verdict.reasons:
         words = verdict.reserve or "no evidence against the result"
-        yield Statement("note" if verdict.reserve else "good", verdict.state.capitalize(), words)
+        yield VerdictSentence(
+            "note" if verdict.reserve else "good", verdict.state.capitalize(), words
+        )
     # what is to be done about several reasons is said once
     for _, alike in groupby(verdict.reasons, lambda r: (r.state, r.advice or r.words)):
         first, *others = alike
         words = "; ".join(reason.words for reason in (first, *others))
-        yield Statement(level[first.state], first.state.capitalize(), words, first.advice)
-    yield from (Statement("note", "Remark", words) for words in verdict.remarks)
+        yield VerdictSentence(level[first.state], first.state.capitalize(), words, first.advice)
+    yield from (VerdictSentence("note", "Remark", words) for words in verdict.remarks)
 
 
-def judge_consistency(result: Result) -> Statement:
+def judge_consistency(result: Result) -> VerdictSentence:
     """Whether a body could have these parameters."""
     text = describe_consistency(result)
     if result.consistent:
-        return Statement("good", "Physically consistent", text.removeprefix("yes: "))
+        return VerdictSentence("good", "Physically consistent", text.removeprefix("yes: "))
     if result.phi is None:
         hint = "consistency 'pseudo-inertia'" if result.method.startswith("pc-") else "pc-idim-ls"
         text = text.removeprefix("not determined: ") + f"; {hint} gives consistent links"
-        return Statement("note", "Consistency not determined", text)
-    return Statement("bad", "Not physically consistent", text.removeprefix("no: "))
+        return VerdictSentence("note", "Consistency not determined", text)
+    return VerdictSentence("bad", "Not physically consistent", text.removeprefix("no: "))
 
 
-def judge_free_errors(result: Result) -> Iterator[Statement]:
+def judge_free_errors(result: Result) -> Iterator[VerdictSentence]:
     """Errors of whole free simulations, of logs without torque; held-out ones beside the fitted."""
     logs = [(each.log, choose_judged_error(each.free), False) for each in result.simulated]
     fitted = max(error.overall_milli for _, error, _ in logs)
@@ -253,10 +258,10 @@ def judge_free_errors(result: Result) -> Iterator[Statement]:
         if error.without:
             text += "; without what hinders it"
         title = f"{'Held-out free' if held_out else 'Free'} simulation"
-        yield Statement(level, f"{title} {format_number(error.overall_milli, 3)} mrad", text)
+        yield VerdictSentence(level, f"{title} {format_number(error.overall_milli, 3)} mrad", text)
 
 
-def judge_torque_error(result: Result) -> Iterator[Statement]:
+def judge_torque_error(result: Result) -> Iterator[VerdictSentence]:
     """Torque error on the fitted logs beside that of the robot file."""
     mine, nominal = choose_headline(result.identification), choose_headline(result.nominal)
     if mine is None:
@@ -270,10 +275,10 @@ def judge_torque_error(result: Result) -> Iterator[Statement]:
         if mine.overall_percent >= nominal.overall_percent:
             level = "bad"
     title = "Torque error" if result.torque_source == "measured" else "Error of the law's torque"
-    yield Statement(level, f"{title} {format_percent(mine.overall_percent)} %", text)
+    yield VerdictSentence(level, f"{title} {format_percent(mine.overall_percent)} %", text)
 
 
-def judge_held_out_error(result: Result, log: ValidationFigures) -> Statement:
+def judge_held_out_error(result: Result, log: ValidationFigures) -> VerdictSentence:
     """How the model does on a log that it has not seen."""
     fitted, found, nominal = (
         choose_headline(result.identification),
@@ -281,7 +286,7 @@ def judge_held_out_error(result: Result, log: ValidationFigures) -> Statement:
         choose_headline(log.nominal),
     )
     if found is None:
-        return Statement("note", "Not validated", f"{log.log} gave no figure")
+        return VerdictSentence("note", "Not validated", f"{log.log} gave no figure")
     worst = max(found.joints, key=lambda joint: np.nan_to_num(joint.relative_percent))
     text = f"on the held-out log {log.log} ({describe_rows(found)}; worst: {worst.name}, "
     text += f"{format_percent(worst.relative_percent)} %)"
@@ -298,31 +303,31 @@ def judge_held_out_error(result: Result, log: ValidationFigures) -> Statement:
             text += ": other motions, other conditions, or a model fitted to too little"
     if nominal is not None and found.overall_percent >= nominal.overall_percent:
         level = "bad"
-    return Statement(level, f"Held-out error {format_percent(found.overall_percent)} %", text)
+    return VerdictSentence(level, f"Held-out error {format_percent(found.overall_percent)} %", text)
 
 
-def judge_excitation(result: Result) -> Statement:
+def judge_excitation(result: Result) -> VerdictSentence:
     """Whether the log determines the parameters."""
     text = describe_excitation(result)
     if result.rank < result.estimated_count:
-        return Statement("bad", "Logs leave parameters open", text)
-    return Statement("good", "Logs reach all that was estimated", text)
+        return VerdictSentence("bad", "Logs leave parameters open", text)
+    return VerdictSentence("good", "Logs reach all that was estimated", text)
 
 
-def judge_residuals(result: Result) -> Statement:
+def judge_residuals(result: Result) -> VerdictSentence:
     """Whether the residuals are white."""
     groups = result.residuals
     covariance = f"error bars: {result.estimate.covariance.name}"
     if result.of_factors:
-        return Statement("note", "Residuals are not at hand", covariance)
+        return VerdictSentence("note", "Residuals are not at hand", covariance)
     if not is_any_not_white(groups):
-        return Statement("good", "White residuals", covariance)
+        return VerdictSentence("good", "White residuals", covariance)
     rejected = [group.name for group in groups if group.whiteness.rejected]
     names = ", ".join(rejected[:NAMED])
     if len(rejected) > NAMED:
         names += f" and {len(rejected) - NAMED} more"
     text = f"Ljung-Box rejects whiteness of {names}"
-    return Statement("note", "Autocorrelated residuals", f"{text}; {covariance}")
+    return VerdictSentence("note", "Autocorrelated residuals", f"{text}; {covariance}")
 
 
 # ------------------------------------------------------------------------------ tables
@@ -380,7 +385,7 @@ def render_repeating_study(result: Result) -> str:
     return tomlkit.dumps(beside.model_dump(mode="json", exclude_defaults=True, exclude_none=True))
 
 
-def build_error_table(result: Result) -> Table | None:
+def build_error_table(result: Result) -> PageTable | None:
     """Torque errors per joint, all models and logs side by side."""
     columns = build_error_columns(result)
     if not columns:
@@ -407,7 +412,7 @@ def select_plotted_residuals(result: Result) -> list[GroupResiduals]:
     return shown or list(result.residuals)
 
 
-def build_residual_table(result: Result) -> Table:
+def build_residual_table(result: Result) -> PageTable:
     """Size and whiteness of each joint's residual."""
     rows = []
     for group in result.residuals:
@@ -421,10 +426,10 @@ def build_residual_table(result: Result) -> Table:
             *([""] * 3 if result.of_factors else tell_correlation(group)),
             "not known" if result.of_factors else "not white" if test.rejected else "white",
         )
-        rows.append(Row(cells, "weak" if test.rejected else ""))
+        rows.append(PageRow(cells, "weak" if test.rejected else ""))
     columns = ("joint", "rows", "sigma", "lag 1", "Ljung-Box Q", "p-value")
     verdict_column = f"at {100.0 * SIGNIFICANCE:g} %"
-    return Table((*columns, verdict_column), tuple(rows), ("joint", verdict_column))
+    return PageTable((*columns, verdict_column), tuple(rows), ("joint", verdict_column))
 
 
 def tell_correlation(group: GroupResiduals) -> list[str]:
@@ -439,14 +444,14 @@ def format_p_value(p_value: float) -> str:
     return "< 0.0001" if p_value < 1e-4 else f"{p_value:.4f}"
 
 
-def build_parameter_table(result: Result) -> Table:
+def build_parameter_table(result: Result) -> PageTable:
     """Base parameters with error bars and regroupings."""
     columns = ("parameter", "value", "std", "unit", "std %", "95 % from", "to", LITERATURE)
     rows = zip(list_base_parameters(result), list_file_parameters(result), strict=True)
-    return Table(
+    return PageTable(
         (*columns, "combination"),
         tuple(
-            Row(
+            PageRow(
                 (
                     row.name,
                     format_number(row.value, 5),
@@ -466,14 +471,14 @@ def build_parameter_table(result: Result) -> Table:
     )
 
 
-def build_correlation_table(result: Result) -> Table | None:
+def build_correlation_table(result: Result) -> PageTable | None:
     """Base parameters whose estimates go together most."""
     rows = []
     for one, other, correlation in list_correlated_pairs(result, PAIRS):
         better = "difference" if correlation > 0.0 else "sum"
-        rows.append(Row((one, other, f"{correlation:.3f}", better)))
+        rows.append(PageRow((one, other, f"{correlation:.3f}", better)))
     columns = ("parameter", "and", "correlation", "better known")
-    return Table(columns, tuple(rows), ("parameter", "and", "better known")) if rows else None
+    return PageTable(columns, tuple(rows), ("parameter", "and", "better known")) if rows else None
 
 
 def compare_std_with_literature(rows: Sequence[BaseRow]) -> float | None:
@@ -484,7 +489,7 @@ def compare_std_with_literature(rows: Sequence[BaseRow]) -> float | None:
     return float(np.median(ratios)) if ratios else None
 
 
-def build_link_table(result: Result) -> Table | None:
+def build_link_table(result: Result) -> PageTable | None:
     """Mass, centre of mass and inertia of each link with errors, where the method gives them."""
     if result.phi is None:
         return None
@@ -501,7 +506,9 @@ def build_link_table(result: Result) -> Table | None:
         plain = [float(v) if abs(v) > ROUNDING else 0.0 for v in values]
         texts = [format_with_error(v, float(s)) for v, s in zip(plain, std[k], strict=True)]
         data = ["-" if math.isnan(x) else f"{x:.0f}" for x in told]
-        rows.append(Row((link, texts[0], nominal, *texts[1:], format_number(eigenvalue, 3), *data)))
+        rows.append(
+            PageRow((link, texts[0], nominal, *texts[1:], format_number(eigenvalue, 3), *data))
+        )
     found = ("mass", "in file", "x", "y", "z", *INERTIA, "min. eigenvalue")
     columns = ("link", *found, "mass", "centre", "inertia")
     groups = (
@@ -512,33 +519,35 @@ def build_link_table(result: Result) -> Table | None:
         Group("", 1),
         Group("from data [%]", 3),
     )
-    return Table(columns, tuple(rows), ("link",), groups)
+    return PageTable(columns, tuple(rows), ("link",), groups)
 
 
-def build_free_error_table(result: Result) -> Table | None:
+def build_free_error_table(result: Result) -> PageTable | None:
     """Errors of free simulations, held-out logs first, where drives were fitted to positions."""
     told = [
         (log, *format_free_error(e)) for log, errors in list_free_errors(result) for e in errors
     ]
-    rows = [Row((f"{log}, {horizon}", *cells)) for log, horizon, cells in told]
+    rows = [PageRow((f"{log}, {horizon}", *cells)) for log, horizon, cells in told]
     columns = ("log and horizon", *result.robot.joint_names, "overall")
-    return Table(columns, tuple(rows), columns[:1]) if rows else None
+    return PageTable(columns, tuple(rows), columns[:1]) if rows else None
 
 
-def build_fitted_table(result: Result) -> Table | None:
+def build_fitted_table(result: Result) -> PageTable | None:
     """What was fitted of drives, loop and links to positions, with error bars."""
     found = result.estimate.fitted
     if found is None:
         return None
     rows = zip(found.names, found.units, found.values, found.std, strict=True)
-    return Table(
+    return PageTable(
         ("parameter", "value", "std", "unit"),
-        tuple(Row((n, format_number(v, 4), format_number(s, 2), unit)) for n, unit, v, s in rows),
+        tuple(
+            PageRow((n, format_number(v, 4), format_number(s, 2), unit)) for n, unit, v, s in rows
+        ),
         ("parameter", "unit"),
     )
 
 
-def build_drive_table(result: Result) -> Table | None:
+def build_drive_table(result: Result) -> PageTable | None:
     """Rotor inertia and friction of each drive."""
     units = find_drive_units(result)
     columns = [

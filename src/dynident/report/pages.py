@@ -33,11 +33,11 @@ from dynident.plots.charts import (
     name_places,
 )
 from dynident.plots.curves import chart_all_positions, chart_all_torques
-from dynident.plots.data import Log
+from dynident.plots.data import PlottedLog
 from dynident.plots.document import (
     Group,
-    Part,
-    Statement,
+    PagePart,
+    VerdictSentence,
     build_column_table,
     render_caption,
     render_document,
@@ -75,7 +75,7 @@ def chart_columns(names: Sequence[str], columns: Mapping[str, Array], y: str) ->
     return Chart((name_places(names, (Rule(0.0, GREY), *marks), y, 180.0),), together=True)
 
 
-def chart_log(joints: Mapping[str, bool], log: Log, points: int) -> Chart:
+def chart_log(joints: Mapping[str, bool], log: PlottedLog, points: int) -> Chart:
     """What was measured of joints, which slide or turn: positions above torques, over one time."""
     names = [label_joint(name, [*joints]) for name in joints]
     units = [("m", "N") if slides else ("rad", "Nm") for slides in joints.values()]
@@ -89,14 +89,14 @@ def render_doctor_page(
     robot: str,
     reports: Sequence[Report],
     joints: Mapping[str, bool],
-    logs: Sequence[Log],
+    logs: Sequence[PlottedLog],
 ) -> str:
     """What is wrong with logs, what repairs them, and what they hold of each joint."""
     every = [(report.log, found) for report in reports for found in report.findings]
-    statements = [Statement("bad", log, found.found, found.mend) for log, found in every]
-    statements += [Statement("note", r.log, sign.what) for r in reports for sign in r.signs]
+    statements = [VerdictSentence("bad", log, found.found, found.mend) for log, found in every]
+    statements += [VerdictSentence("note", r.log, sign.what) for r in reports for sign in r.signs]
     statements += [
-        Statement("good", r.log, "no other reading explains it clearly better")
+        VerdictSentence("good", r.log, "no other reading explains it clearly better")
         for r in reports
         if not r.findings and not r.signs
     ]
@@ -130,10 +130,10 @@ def render_doctor_page(
         f"the doctor on {format_count(len(reports), 'log')}",
         statements,
         [
-            Part("errors", "Errors", picture),
-            Part("findings", "Findings", render_table(table) if told else ""),
+            PagePart("errors", "Errors", picture),
+            PagePart("findings", "Findings", render_table(table) if told else ""),
             *(
-                Part(
+                PagePart(
                     f"log{k}",
                     f"{log.name}, as recorded",
                     render_chart(
@@ -184,7 +184,7 @@ def render_validation_page(
             shown = [format_free_error(each) for each in figures.free]
             free = build_column_table("free simulation [mrad or mm]", [*joints, "overall"], shown)
             table += render_table(free, "Restarted at these intervals.")
-        parts.append(Part(f"log{k}", Path(figures.log).name, "".join(pictures) + table))
+        parts.append(PagePart(f"log{k}", Path(figures.log).name, "".join(pictures) + table))
     return render_document(
         fit.robot.name,
         f"{format_count(len(logs), 'log')} held out from the fit",
@@ -196,12 +196,12 @@ def render_validation_page(
 def render_draws_page(fit: Result, draws: Draws, logs: Sequence[Calibration]) -> str:
     """Draws of a result: how wide they are, and how much of logs is inside their band."""
     statements = [
-        Statement(
+        VerdictSentence(
             "good", "Physically consistent",
             f"all of {len(draws)} draws; smallest pseudo-inertia eigenvalue {draws.margin:.2g}",
         ),
         *(
-            Statement(
+            VerdictSentence(
                 "good" if np.mean(one.noise) > 0.9 else "note",
                 f"{100.0 * np.mean(one.noise):.0f} % inside",
                 f"of {one.log}: {one.what}s inside the 95 % band of the draws and what the model "
@@ -245,19 +245,21 @@ def render_draws_page(fit: Result, draws: Draws, logs: Sequence[Calibration]) ->
         f"{len(draws)} draws, seed {draws.seed}, by {draws.way}",
         statements,
         [
-            Part("inside", "Logs inside the band", "".join(pictures)),
-            Part(
+            PagePart("inside", "Logs inside the band", "".join(pictures)),
+            PagePart(
                 "spread",
                 "How far the draws are apart",
                 render_caption(spread)
                 + render_chart(Chart((panel,)), "Spread of each parameter over the draws"),
             ),
-            Part("ranges", "Ranges", render_table(table)),
+            PagePart("ranges", "Ranges", render_table(table)),
         ],
     )
 
 
-def render_replays_page(robot: str, trust: Sequence[Statement], replays: Sequence[Replay]) -> str:
+def render_replays_page(
+    robot: str, trust: Sequence[VerdictSentence], replays: Sequence[Replay]
+) -> str:
     """Free simulations of logs in some engines, side by side."""
     statements, parts = [], []
     for k, each in enumerate(replays, start=1):
@@ -267,9 +269,13 @@ def render_replays_page(robot: str, trust: Sequence[Statement], replays: Sequenc
         best = min(overall, key=lambda name: overall[name])
         level = "good" if best != "file" else "bad"
         statements.append(
-            Statement(level, Path(each.log).name, f"rms of the positions [mrad or mm]: {words}")
+            VerdictSentence(
+                level, Path(each.log).name, f"rms of the positions [mrad or mm]: {words}"
+            )
         )
-        statements += [Statement("note", "Note", words) for words in (*each.notes, *each.warnings)]
+        statements += [
+            VerdictSentence("note", "Note", words) for words in (*each.notes, *each.warnings)
+        ]
         table = build_column_table(
             "joint [mrad or mm]",
             each.joints,
@@ -285,7 +291,7 @@ def render_replays_page(robot: str, trust: Sequence[Statement], replays: Sequenc
             chart_columns(each.joints, milli, "rms [mrad or mm]"),
             f"Errors of free simulations of {each.log}",
         )
-        parts.append(Part(f"log{k}", Path(each.log).name, picture + render_table(table)))
+        parts.append(PagePart(f"log{k}", Path(each.log).name, picture + render_table(table)))
     title = f"free simulations of {format_count(len(replays), 'log')}"
     return render_document(robot, title, [*statements, *trust], parts)
 
@@ -301,7 +307,7 @@ def render_difference_page(found: Sequence[Difference]) -> str:
         if test is not None:
             same = "rejected" if test.rejected else "not rejected"
             statements.append(
-                Statement(
+                VerdictSentence(
                     "note" if test.rejected else "good",
                     f"{one} and {other}",
                     f"that both have the same base parameters is {same} (p = {test.p_value:.2g})",
@@ -310,8 +316,8 @@ def render_difference_page(found: Sequence[Difference]) -> str:
         if pairs and abs(pairs[0].deviations) > 3.0:
             worst = pairs[0]
             words = f"{worst.name} differs most, by {worst.deviations:+.1f} standard deviations"
-            statements.append(Statement("note", f"{one} and {other}", words))
-        statements += [Statement("note", "Note", words) for words in each.notes]
+            statements.append(VerdictSentence("note", f"{one} and {other}", words))
+        statements += [VerdictSentence("note", "Note", words) for words in each.notes]
         shown = pairs[:40]
         marks: tuple[Mark, ...] = (
             Rule(0.0, GREY),
@@ -333,8 +339,8 @@ def render_difference_page(found: Sequence[Difference]) -> str:
         if pairs:
             body += render_chart(Chart((panel,)), "Differences in their standard deviations")
             body += render_table(table)
-        parts.append(Part(f"pair{k}", f"{one} and {other}", body))
-    calm = Statement("good", "No difference", "beyond three standard deviations")
+        parts.append(PagePart(f"pair{k}", f"{one} and {other}", body))
+    calm = VerdictSentence("good", "No difference", "beyond three standard deviations")
     robot = found[0].one.robot.name
     return render_document(robot, "stored results beside each other", statements or [calm], parts)
 
@@ -362,11 +368,11 @@ def render_track_page(
     events : sequence of (float, str)
         When what was noticed [s].
     """
-    statements = [Statement("note", f"{at:.2f} s", words) for at, words in events]
+    statements = [VerdictSentence("note", f"{at:.2f} s", words) for at, words in events]
     if np.isfinite(load[-1:, 0]).any():
         words = f"{load[-1, 0]:.3g} ± {1.96 * load[-1, 1]:.2g} kg at the end"
-        statements.insert(0, Statement("good", "Load", words))
-    statements = statements or [Statement("good", "No change", "of the load was noticed")]
+        statements.insert(0, VerdictSentence("good", "Load", words))
+    statements = statements or [VerdictSentence("good", "No change", "of the load was noticed")]
     moved = np.ptp(beta, axis=0) / np.maximum(np.median(std, axis=0), 1e-300)
     most = np.argsort(-moved)[:FOLLOWED]
 
@@ -404,7 +410,9 @@ def render_track_page(
         f"parameters along {log}, {time[-1] - time[0]:.4g} s",
         statements,
         [
-            Part("time", "Over time", render_caption(caption) + render_chart(chart, "Over time")),
-            Part("last", "At the end", table),
+            PagePart(
+                "time", "Over time", render_caption(caption) + render_chart(chart, "Over time")
+            ),
+            PagePart("last", "At the end", table),
         ],
     )

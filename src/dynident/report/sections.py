@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.core.series import PositionSeries, Series
+from dynident.core.series import PositionSeries, TorqueSeries
 from dynident.core.text import format_count
 from dynident.core.words import format_entry, format_table
 from dynident.fit.figures import list_efforts
@@ -24,7 +24,7 @@ from dynident.plots.curves import (
     chart_torques,
 )
 from dynident.plots.document import (
-    Part,
+    PagePart,
     build_column_table,
     render_document,
     render_macro,
@@ -111,7 +111,7 @@ class Page:
     """What a page is made of: a result, what is drawn of its logs, or why nothing is."""
 
     result: Result
-    series: tuple[Series, ...]
+    series: tuple[TorqueSeries, ...]
     positions: tuple[PositionSeries, ...]
     gone: str
 
@@ -122,12 +122,12 @@ class Page:
         return min(POINTS, CURVES // max(1, 10 * channels))
 
     @property
-    def drawn(self) -> list[Series | PositionSeries]:
+    def drawn(self) -> list[TorqueSeries | PositionSeries]:
         """All that is drawn over time."""
         return [*self.positions, *self.series]
 
     @property
-    def fitted(self) -> list[Series]:
+    def fitted(self) -> list[TorqueSeries]:
         """The series of logs that were fitted, at samples equally far apart."""
         return [s.evenly for s in self.series if s.name in list_fitted_logs(self.result)]
 
@@ -153,12 +153,12 @@ class Section:
     lines: Callable[[Result, bool], list[str]] | None = None
     macro: str = ""
 
-    def render(self, key: str, page: Page) -> Part:
+    def render(self, key: str, page: Page) -> PagePart:
         """Filled for a page."""
         title = self.title if isinstance(self.title, str) else self.title(page.result)
         filled = self.fill(page)
         own = render_macro("dynident.report", "sections.html.j2", self.macro or key, **filled)
-        return Part(key, title, own)
+        return PagePart(key, title, own)
 
 
 def make_table_section(
@@ -190,7 +190,7 @@ def fill_answer(page: Page) -> dict[str, Any]:
     """All joints of one log: of those with the most signals one that was held out, if any was."""
     robot, names = page.result.robot, list_fitted_logs(page.result)
 
-    def rank(series: Series | PositionSeries) -> tuple[int, bool]:
+    def rank(series: TorqueSeries | PositionSeries) -> tuple[int, bool]:
         known = np.isfinite(series.measured).any(axis=0)
         return int(np.sum(known)), series.name not in names
 
@@ -379,7 +379,7 @@ the end of what it was given; the verdict opens the one and ends the other."""
 
 def render_result_page(
     result: Result,
-    series: Sequence[Series],
+    series: Sequence[TorqueSeries],
     positions: Sequence[PositionSeries] = (),
     gone: str = "",
 ) -> str:

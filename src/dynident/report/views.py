@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dynident.core.errors import InputError
-from dynident.core.series import Series
+from dynident.core.series import TorqueSeries
 from dynident.core.text import suggest_nearest
 from dynident.fit.parameters import find_correlations
 from dynident.fit.result import Result
@@ -351,18 +351,18 @@ class Plots:
         own = [build_torque_panels(series, *each)[which] for each in channels]
         return draw_over_time(axes, channels, own)
 
-    def _list_series(self) -> tuple[Series, ...]:
+    def _list_series(self) -> tuple[TorqueSeries, ...]:
         """Torques of all logs."""
         if self.fit.encoder_only:
             raise InputError("no torque was measured: plot.positions() draws what was fitted")
         return self.fit.series()
 
-    def _find_series(self, log: Log) -> Series:
+    def _find_series(self, log: Log) -> TorqueSeries:
         """Torques of one log."""
         found = self._list_series()
         return found[find_log([each.name for each in found], log)]
 
-    def _list_channels(self, series: Series, joints: Sequence[str] | None) -> list[Channel]:
+    def _list_channels(self, series: TorqueSeries, joints: Sequence[str] | None) -> list[Channel]:
         """Columns of which a log has torques, or some of them by name."""
         known = list_measured(list_torque_groups(self.fit.robot), series)
         return select_channels(known, joints)

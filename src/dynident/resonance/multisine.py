@@ -8,9 +8,9 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
-from dynident.excitation.design import Clock, Design, Task, prove_trajectory
+from dynident.excitation.design import Design, DesignTask, SearchClock, prove_trajectory
 from dynident.excitation.excite import Excitation
-from dynident.excitation.trajectories import Family, Harmonics, build_ramp
+from dynident.excitation.trajectories import Harmonics, TrajectoryFamily, build_ramp
 
 RAMP = 1.0
 """From rest and to rest, where the trajectory that was designed has no ramps [s]."""
@@ -79,18 +79,20 @@ def shake(
     whole = Harmonics(main.period, omega, np.eye(len(C)))
     ends = [build_ramp(whole, 0.0, -ramp, 0.0)]
     ends += [build_ramp(whole, main.period, main.period, main.period + ramp)]
-    shaken = Family("fourier", (ends[0], whole, ends[1]), np.ones(len(C)), main.period, main=1)
+    shaken = TrajectoryFamily(
+        "fourier", (ends[0], whole, ends[1]), np.ones(len(C)), main.period, main=1
+    )
     return widen(replace(task, family=shaken, redraw=None, drawn=None), C, waves, joint, lines)
 
 
-def widen(task: Task, C: Array, waves: Array, joint: int, lines: Array) -> Design:
+def widen(task: DesignTask, C: Array, waves: Array, joint: int, lines: Array) -> Design:
     """The widest multisine beside a motion, of unit accelerations, that is proved to be kept."""
     limits = task.limits
     room = 0.5 * (limits.upper[joint] - limits.lower[joint]) / np.sum(lines**-2)
     most = min(room, limits.speed[joint] / np.sum(1.0 / lines))
     for size in most * NARROWER ** np.arange(STEPS):
         trajectory = task.along(C + size * waves)
-        proof = prove_trajectory(task, trajectory, Clock())
+        proof = prove_trajectory(task, trajectory, SearchClock())
         if proof.ok:
             return Design(task, trajectory, task.value(trajectory), proof, (), "shaken")
     raise ComputationError(

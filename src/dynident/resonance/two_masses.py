@@ -132,7 +132,7 @@ class Resonance:
 
 
 @dataclass(frozen=True)
-class Lines:
+class HarmonicLines:
     """A motor's mean harmonics at some frequencies, and the noise of these means.
 
     Attributes
@@ -241,7 +241,7 @@ def refuse_beyond_lines(found: Resonance, bottom: float, top: float) -> None:
 
 def collect_lines(
     log: Recording, joint: int, band: tuple[float, float], period: float | Literal["found"]
-) -> Lines:
+) -> HarmonicLines:
     """Mean harmonics of a joint's motor in a band, at which it moves by more than noise."""
     own = [each[:, [joint]] for each in (log.q, log.tau)]
     top = min(WIDER * band[1], HIGHEST * log.rate)
@@ -273,10 +273,10 @@ def collect_lines(
     near = np.flatnonzero(np.abs(speed) < NEAR * blur)
     turns = np.exp(-np.outer(s[some], near / grid * known.period)) / grid
     mean_q, mean_tau = (each.mean(axis=0)[:count][some] for each in (q, tau))
-    return Lines(s[some], mean_q, mean_tau, sign[some], turns, (of_q, of_tau, both))
+    return HarmonicLines(s[some], mean_q, mean_tau, sign[some], turns, (of_q, of_tau, both))
 
 
-def evaluate_error(lines: Lines, values: Array) -> Complex:
+def evaluate_error(lines: HarmonicLines, values: Array) -> Complex:
     """What two masses leave of the torques, over its noise."""
     rotor, viscous, coulomb, inertia, gravity, c, T = values
     load = inertia * lines.s**2 + gravity
@@ -287,14 +287,16 @@ def evaluate_error(lines: Lines, values: Array) -> Complex:
     return error - project_open(lines, error, impedance)
 
 
-def project_open(lines: Lines, error: Complex, impedance: Complex) -> Complex:
+def project_open(lines: HarmonicLines, error: Complex, impedance: Complex) -> Complex:
     """What torques of any size at the open samples make of errors over their noise."""
     X = lines.divide_by_noise(lines.open.T, impedance).T
     real, y = np.vstack([X.real, X.imag]), np.concatenate([error.real, error.imag])
     return np.asarray(X @ np.linalg.lstsq(real, y, rcond=None)[0])
 
 
-def solve_weighted(lines: Lines, columns: Complex, impedance: Complex) -> tuple[Array, Complex]:
+def solve_weighted(
+    lines: HarmonicLines, columns: Complex, impedance: Complex
+) -> tuple[Array, Complex]:
     """The best values of what torques are linear in, at weights of an impedance; what is left."""
     X = lines.divide_by_noise(np.hstack([columns, lines.open]).T, impedance).T
     y = lines.divide_by_noise(lines.tau, impedance)
@@ -303,7 +305,7 @@ def solve_weighted(lines: Lines, columns: Complex, impedance: Complex) -> tuple[
     return values, y - X @ values
 
 
-def search_start(lines: Lines, band: Array) -> Array:
+def search_start(lines: HarmonicLines, band: Array) -> Array:
     """The best of some antiresonances, at each of which all else is linear."""
     impedance, s = lines.tau / lines.q, lines.s
     found, least = np.zeros(len(NAMES)), np.inf
@@ -322,7 +324,7 @@ def search_start(lines: Lines, band: Array) -> Array:
     return found
 
 
-def fit_stiff(lines: Lines) -> float:
+def fit_stiff(lines: HarmonicLines) -> float:
     """The squared error of one mass."""
     s, rest = lines.s, np.zeros(0, dtype=complex)
     columns = np.column_stack([s**2 * lines.q, s * lines.q, lines.sign, lines.q])

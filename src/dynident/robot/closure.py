@@ -29,7 +29,7 @@ from dynident.robot.linkage import (
     place_state,
     vary_states,
 )
-from dynident.robot.model import Loop, Robot
+from dynident.robot.model import KinematicLoop, Robot
 
 STEP = 0.1
 """By which a passive joint may differ from what speeds at both ends of a step say [rad or m]."""
@@ -41,14 +41,14 @@ REACHING = 64
 """Steps of a motion to where a chain is not known to close."""
 
 
-class Rooms(threading.local):
+class LoopWorkspaces(threading.local):
     """Loops with room for a state, of one thread."""
 
     def __init__(self) -> None:
         self.made: dict[int, tuple[Closure, Bundle]] = {}
 
 
-ROOMS, MOST_KEPT = Rooms(), 16
+ROOMS, MOST_KEPT = LoopWorkspaces(), 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +123,7 @@ class Closure:
             found.append(() if k in passive else (k, *sorted(set().union(*others))))
         return tuple(found)
 
-    def list_joints(self, loop: Loop) -> list[int]:
+    def list_joints(self, loop: KinematicLoop) -> list[int]:
         """Joints that move the two sides of a loop against each other, from 0."""
         if loop.kind == COUPLING:
             return [number - 1 for number in loop.bodies]

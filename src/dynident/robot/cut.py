@@ -22,7 +22,7 @@ from dynident.robot.model import Contact, Joint, Robot
 
 
 @dataclass(frozen=True)
-class Cut:
+class SensorCut:
     """Where a robot is cut at a sensor.
 
     Attributes
@@ -44,7 +44,7 @@ class Cut:
     links: frozenset[str]
 
 
-def locate_cut(robot: Robot, frame: str, name: str | None = None) -> Cut:
+def locate_cut(robot: Robot, frame: str, name: str | None = None) -> SensorCut:
     """What a sensor at a link holds; see `cut_off_limb`."""
     urdf = load_urdf_model(robot, "at whose links it could be cut")
     path, model, frames = urdf.path, urdf.model, urdf.frames
@@ -79,7 +79,7 @@ def locate_cut(robot: Robot, frame: str, name: str | None = None) -> Cut:
     body = robot.numbers[urdf.moving.index(base)] if base else 0
     on = Contact(name or frame, link, body, *freeze_placement(urdf.place(seat)))
     links = frozenset(model.frames[k].name for k in hanging)
-    return Cut(path, on, numbers, freeze_array(inertia), links)
+    return SensorCut(path, on, numbers, freeze_array(inertia), links)
 
 
 def cut_off_limb(robot: Robot, frame: str, name: str | None = None) -> Robot:

@@ -22,7 +22,7 @@ Shape = Any
 
 
 @dataclass(frozen=True)
-class Drawing:
+class RobotDrawing:
     """The shapes that a robot's file draws, as hulls.
 
     Attributes
@@ -54,7 +54,7 @@ class Drawing:
     bottom: float = 0.0
 
 
-def build_drawing(robot: Robot) -> Drawing:
+def build_drawing(robot: Robot) -> RobotDrawing:
     """The shapes of a robot."""
     advice = "so nothing is known of its shape; go without collisions (--no-collision)"
     urdf = load_urdf_model(robot, advice)
@@ -66,7 +66,7 @@ def build_drawing(robot: Robot) -> Drawing:
     if not found:
         raise InputError(f"{path}: no link has any geometry, {advice}")
     first, bottom = int(robot.floating), 0.0
-    drawing = Drawing(path, model, pin.GeometryModel(), urdf.moving, set(links), [], [], [])
+    drawing = RobotDrawing(path, model, pin.GeometryModel(), urdf.moving, set(links), [], [], [])
     for each in found:
         joint = urdf.carriers[each.parentJoint]
         points = place_shape_points(urdf.place(each), each)
@@ -85,7 +85,7 @@ def build_drawing(robot: Robot) -> Drawing:
     return replace(drawing, bottom=bottom)
 
 
-def find_unwatched_pairs(srdf: Path, drawing: Drawing) -> set[frozenset[str]]:
+def find_unwatched_pairs(srdf: Path, drawing: RobotDrawing) -> set[frozenset[str]]:
     """Pairs of links that an SRDF does not watch."""
     disabled = {frozenset(pair) for pair in read_disabled_pairs(srdf)}
     if not any(pair <= drawing.links for pair in disabled):

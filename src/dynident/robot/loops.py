@@ -16,7 +16,7 @@ from dynident.core.text import suggest_nearest
 from dynident.robot.closure import Closure
 from dynident.robot.geometry import freeze_placement, load_urdf_model
 from dynident.robot.linkage import CLOSED, COUPLING, SINGULAR
-from dynident.robot.model import Loop, Robot
+from dynident.robot.model import KinematicLoop, Robot
 from dynident.robot.spec import LoopSpec
 
 RANK = 1e-7
@@ -64,21 +64,23 @@ def find_joint_number(robot: Robot, joint: str, key: str) -> int:
 
 def build_loop(
     name: str, kind: str, passive: Sequence[str], frames: Sequence[tuple[int, pin.SE3]]
-) -> Loop:
+) -> KinematicLoop:
     """A loop between frames on two bodies."""
     one, other = (number for number, _ in frames)
     rotations, translations = zip(*(freeze_placement(at) for _, at in frames), strict=True)
     at = freeze_array(rotations), freeze_array(translations)
-    return Loop(name, kind, tuple(passive), (one, other), *at)
+    return KinematicLoop(name, kind, tuple(passive), (one, other), *at)
 
 
 def build_coupling(
     name: str, passive: Sequence[str], numbers: Sequence[int], law: Sequence[float]
-) -> Loop:
+) -> KinematicLoop:
     """A joint that follows another, both by their 1-based numbers."""
     follows, leads = numbers
     still = freeze_array(np.stack([np.eye(3)] * 2)), freeze_array(np.zeros((2, 3)))
-    return Loop(name, COUPLING, tuple(passive), (follows, leads), *still, tuple(map(float, law)))
+    return KinematicLoop(
+        name, COUPLING, tuple(passive), (follows, leads), *still, tuple(map(float, law))
+    )
 
 
 def shift_polynomial(law: Sequence[float], follows: float, leads: float) -> tuple[float, ...]:
@@ -111,7 +113,7 @@ def turn_to_axis(axis: Array, key: str) -> Array:
 
 def lock_loops(
     robot: Robot, values: Mapping[int, float], where: Sequence[tuple[int, pin.SE3]]
-) -> tuple[tuple[Loop, ...], tuple[float, ...]]:
+) -> tuple[tuple[KinematicLoop, ...], tuple[float, ...]]:
     """The loops that are left once some joints, from 0, are locked, and how they are assembled.
 
     `where` says of each body which it is part of then, and where it is there.

@@ -18,8 +18,8 @@ from dynident.robot.linkage import COUPLING
 from dynident.robot.mjcf_actuators import read_actuators
 from dynident.robot.mjcf_document import (
     Attributes,
-    Document,
-    Element,
+    MjcfDocument,
+    MjcfElement,
     make_axis_rotation,
     normalise_direction,
     read_document,
@@ -80,28 +80,28 @@ class Body:
         In its parent's frame.
     axes : list of Axis
         Joints that move it, those nearest to the parent first.
-    free : Element or None
+    free : MjcfElement or None
         Its free joint.
     geoms : list of (Attributes, pin.SE3)
         With the placement of the frames around each.
-    hidden : Element or None
+    hidden : MjcfElement or None
         What may hold geoms that are not read.
     """
 
     name: str
-    element: Element
+    element: MjcfElement
     parent: int
     placement: pin.SE3
     axes: list[Axis] = field(default_factory=list)
-    free: Element | None = None
+    free: MjcfElement | None = None
     geoms: list[tuple[Attributes, pin.SE3]] = field(default_factory=list)
     sites: dict[str, pin.SE3] = field(default_factory=dict)
     inertial: Attributes | None = None
-    hidden: Element | None = None
+    hidden: MjcfElement | None = None
 
 
 @dataclass(frozen=True)
-class Model:
+class MjcfTree:
     """The one tree of an MJCF.
 
     Attributes
@@ -112,7 +112,7 @@ class Model:
         Bodies of the world that nothing moves.
     """
 
-    document: Document
+    document: MjcfDocument
     bodies: tuple[Body, ...]
     static: tuple[Body, ...]
 
@@ -177,7 +177,7 @@ def load_mjcf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
     return _close_loops(model, robot, placed)
 
 
-def _close_loops(model: Model, robot: Robot, placed: list[Placed]) -> Robot:
+def _close_loops(model: MjcfTree, robot: Robot, placed: list[Placed]) -> Robot:
     """The robot with the loops of its file, assembled as the file places its bodies."""
     angle = model.document.compiler.angle
     kinds = {joint.name: joint.kind for joint in robot.joints}
@@ -201,7 +201,7 @@ def _close_loops(model: Model, robot: Robot, placed: list[Placed]) -> Robot:
     return replace(robot, loops=loops, assembled=tuple(references) if loops else ())
 
 
-def assemble_joints(model: Model, floating: bool) -> tuple[list[Joint], list[Placed]]:
+def assemble_joints(model: MjcfTree, floating: bool) -> tuple[list[Joint], list[Placed]]:
     """The joints of a model; for each body the 1-based number of its own, 0 for the base."""
     driven = read_actuators(model.document)
     joints: list[Joint] = []
@@ -223,7 +223,7 @@ def assemble_joints(model: Model, floating: bool) -> tuple[list[Joint], list[Pla
 
 
 def _build_joint(
-    document: Document, axis: Axis, link: str, parent: int, at: pin.SE3
+    document: MjcfDocument, axis: Axis, link: str, parent: int, at: pin.SE3
 ) -> tuple[Joint, pin.SE3]:
     """A joint of a body that stands at a placement, and the body's placement in its frame.
 
@@ -272,7 +272,7 @@ def _read_first_coefficient(own: Attributes, key: str) -> float:
     return values[0]
 
 
-def read_gravity(document: Document) -> Array:
+def read_gravity(document: MjcfDocument) -> Array:
     """Gravity in the world, shape (3,) [m/s^2]."""
     gravity = np.array(GRAVITY)
     for section in document.sections("option"):
@@ -287,7 +287,7 @@ def read_gravity(document: Document) -> Array:
     return np.zeros(3) if weightless and weightless[-1] else gravity
 
 
-def read_body_inertias(model: Model) -> dict[str, Array]:
+def read_body_inertias(model: MjcfTree) -> dict[str, Array]:
     """Inertial parameters of each body in its own frame, by name."""
     document = model.document
     total = document.compiler.total_mass
@@ -302,7 +302,7 @@ def read_body_inertias(model: Model) -> dict[str, Array]:
     return found
 
 
-def read_model(path: Path) -> Model:
+def read_model(path: Path) -> MjcfTree:
     """Read an MJCF and find its one tree of moving bodies."""
     document = read_document(path)
     bodies: list[Body] = []
@@ -335,12 +335,12 @@ def read_model(path: Path) -> Model:
         body.parent = place.get(body.parent, -1)
         _refuse_joints(body)
     static = tuple(body for body, top in zip(bodies, tops, strict=True) if top != chosen)
-    return Model(document, kept, static)
+    return MjcfTree(document, kept, static)
 
 
 def _gather_parts(
-    document: Document,
-    element: Element,
+    document: MjcfDocument,
+    element: MjcfElement,
     body: Body,
     place: int,
     childclass: str,
@@ -377,7 +377,7 @@ def _gather_parts(
             body.hidden = child
 
 
-def _refuse_unknown(element: Element) -> None:
+def _refuse_unknown(element: MjcfElement) -> None:
     if element.tag.startswith("{"):
         return
     if element.tag not in PARTS:
@@ -393,7 +393,7 @@ def _refuse_unknown(element: Element) -> None:
             )
 
 
-def _refuse_hidden(element: Element) -> None:
+def _refuse_hidden(element: MjcfElement) -> None:
     """Refuse what stands for bodies and joints that the file does not spell out."""
     if element.tag != "replicate" or any(element.inside("body", "joint", "attach")):
         raise InputError(
@@ -445,7 +445,7 @@ def _find_free_name(name: str, taken: set[str]) -> str:
     return found
 
 
-def _list_unread_effects(model: Model, locked: set[str], floating: bool) -> Iterator[str]:
+def _list_unread_effects(model: MjcfTree, locked: set[str], floating: bool) -> Iterator[str]:
     """What acts on the robot in MuJoCo and has no place in a `Robot`, one line each."""
     document = model.document
     for body in model.bodies:
@@ -468,7 +468,7 @@ def _list_unread_effects(model: Model, locked: set[str], floating: bool) -> Iter
     yield from _list_couplings(model, locked, floating)
 
 
-def _list_couplings(model: Model, locked: set[str], floating: bool) -> Iterator[str]:
+def _list_couplings(model: MjcfTree, locked: set[str], floating: bool) -> Iterator[str]:
     """What couples joints beside the tree."""
     document = model.document
     names = {axis.name for body in model.bodies for axis in body.axes} - locked

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.robot.mjcf_document import ACTUATORS, Attributes, Document, Element
+from dynident.robot.mjcf_document import ACTUATORS, Attributes, MjcfDocument, MjcfElement
 
 DIRECT = ("joint", "jointinparent")
 """Attributes that name one joint; of a hinge or a slide they say the same."""
@@ -37,7 +37,7 @@ class Actuator:
         return Actuator(1.0, self.effort + other.effort, self.kp + other.kp, self.kd + other.kd)
 
 
-def read_actuators(document: Document) -> dict[str, Actuator]:
+def read_actuators(document: MjcfDocument) -> dict[str, Actuator]:
     """What acts on single joints, by the joint's name."""
     found: dict[str, Actuator] = {}
     for section in document.sections("actuator"):
@@ -49,7 +49,7 @@ def read_actuators(document: Document) -> dict[str, Actuator]:
     return found
 
 
-def _read_actuator(document: Document, element: Element) -> Actuator:
+def _read_actuator(document: MjcfDocument, element: MjcfElement) -> Actuator:
     """One actuator: ``force = gain ctrl + bias[1] length + bias[2] speed``, times its gear.
 
     Whatever their tags say, all kinds set the numbers of one and the same law, a class those

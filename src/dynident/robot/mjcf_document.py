@@ -29,14 +29,14 @@ FLAGS = {"true": True, "false": False, "enable": True, "disable": False}
 
 
 @dataclass(frozen=True, eq=False)
-class Element:
+class MjcfElement:
     """An element as it stands in its file.
 
     Attributes
     ----------
     own : mapping of str to str
         Its attributes, without what classes add.
-    children : tuple of Element
+    children : tuple of MjcfElement
         Those of included files in the place of ``<include>``.
     index : int
         Its number among the file's elements, by their start tags.
@@ -44,7 +44,7 @@ class Element:
 
     tag: str
     own: Mapping[str, str]
-    children: tuple[Element, ...]
+    children: tuple[MjcfElement, ...]
     file: Path
     line: int
     index: int
@@ -59,11 +59,11 @@ class Element:
         """What a message calls it."""
         return f"<{self.tag}>" if "name" not in self.own else f"{self.tag} {self.own['name']!r}"
 
-    def every(self, *tags: str) -> Iterator[Element]:
+    def every(self, *tags: str) -> Iterator[MjcfElement]:
         """Children with one of the tags."""
         return (child for child in self.children if child.tag in tags)
 
-    def inside(self, *tags: str) -> Iterator[Element]:
+    def inside(self, *tags: str) -> Iterator[MjcfElement]:
         """Elements at any depth with one of the tags."""
         for child in self.children:
             if child.tag in tags:
@@ -75,7 +75,7 @@ class Element:
 class Attributes:
     """An element's attributes over those of its class."""
 
-    element: Element
+    element: MjcfElement
     values: Mapping[str, str]
 
     def __contains__(self, key: str) -> bool:
@@ -167,7 +167,7 @@ class Compiler:
 
 
 @dataclass(frozen=True)
-class Document:
+class MjcfDocument:
     """An MJCF with all that it includes.
 
     Attributes
@@ -179,17 +179,17 @@ class Document:
     """
 
     path: Path
-    root: Element
+    root: MjcfElement
     includes: Mapping[tuple[Path, int], Path] = field(default_factory=dict)
 
-    def sections(self, tag: str) -> Iterator[Element]:
+    def sections(self, tag: str) -> Iterator[MjcfElement]:
         """Sections of the file with that tag, in their order."""
         return self.root.every(tag)
 
     @cached_property
-    def classes(self) -> dict[str, tuple[Element, ...]]:
+    def classes(self) -> dict[str, tuple[MjcfElement, ...]]:
         """Elements of defaults by class, those that it inherits first."""
-        found: dict[str, tuple[Element, ...]] = {"main": ()}
+        found: dict[str, tuple[MjcfElement, ...]] = {"main": ()}
         for section in self.sections("default"):
             found["main"] += tuple(each for each in section.children if each.tag != "default")
         for section in self.sections("default"):
@@ -199,7 +199,7 @@ class Document:
         return found
 
     def _add_classes(
-        self, section: Element, parent: str, found: dict[str, tuple[Element, ...]]
+        self, section: MjcfElement, parent: str, found: dict[str, tuple[MjcfElement, ...]]
     ) -> None:
         for each in section.every("default"):
             name = each.own.get("class", "")
@@ -210,20 +210,20 @@ class Document:
             found[name] = found[parent] + tuple(c for c in each.children if c.tag != "default")
             self._add_classes(each, name, found)
 
-    def layers(self, element: Element, childclass: str, *tags: str) -> tuple[Element, ...]:
+    def layers(self, element: MjcfElement, childclass: str, *tags: str) -> tuple[MjcfElement, ...]:
         """The defaults with one of the tags that an element has, and itself last."""
         name = element.own.get("class", childclass)
         self.known_class(name, element)
         return (*(each for each in self.classes[name] if each.tag in tags), element)
 
-    def known_class(self, name: str, element: Element) -> None:
+    def known_class(self, name: str, element: MjcfElement) -> None:
         """Refuse classes that there are not."""
         if name not in self.classes:
             near = suggest_nearest(name, self.classes)
             raise InputError(f"{element.place}: there is no default class {name!r}{near}")
 
     def attributes(
-        self, element: Element, childclass: str = "main", kind: str | None = None
+        self, element: MjcfElement, childclass: str = "main", kind: str | None = None
     ) -> Attributes:
         """An element's attributes over those of its class, or of `childclass` where it names none.
 
@@ -304,7 +304,7 @@ class Document:
         return pin.SE3(self.rotation(own), own.vector("pos", (0.0, 0.0, 0.0)))
 
 
-def read_document(path: Path) -> Document:
+def read_document(path: Path) -> MjcfDocument:
     """Read an MJCF and all that it includes."""
     includes: dict[tuple[Path, int], Path] = {}
     seen = {path.resolve()}
@@ -313,19 +313,19 @@ def read_document(path: Path) -> Document:
         raise InputError(f"{root.place}: is a URDF; give it a name that ends in .urdf")
     if root.tag != "mujoco":
         raise InputError(f"{root.place}: expected <mujoco>, found <{root.tag}>")
-    return Document(path, root, includes)
+    return MjcfDocument(path, root, includes)
 
 
 def _read_file(
     path: Path, main: Path, seen: set[Path], includes: dict[tuple[Path, int], Path]
-) -> Element:
+) -> MjcfElement:
     if path.stat().st_size > MOST_BYTES:
         raise InputError(f"{path}: has {path.stat().st_size} bytes, which no robot's model has")
     root = parse_xml(path).getroot()
     numbers = {node: index for index, node in enumerate(root.iter(etree.Element))}
 
-    def element(node: etree._Element) -> Element:
-        children: list[Element] = []
+    def element(node: etree._Element) -> MjcfElement:
+        children: list[MjcfElement] = []
         for child in node.iterchildren(etree.Element):
             if child.tag != "include":
                 children.append(element(child))
@@ -335,7 +335,7 @@ def _read_file(
             children += _read_file(file, main, seen, includes).children
         own = {str(key): str(text) for key, text in node.attrib.items()}
         line: int = node.sourceline  # type: ignore[assignment]  # the stubs leave it open
-        return Element(str(node.tag), own, tuple(children), path, line, numbers[node])
+        return MjcfElement(str(node.tag), own, tuple(children), path, line, numbers[node])
 
     return element(root)
 

@@ -13,8 +13,8 @@ from dynident.core.inertia import from_com, to_com
 from dynident.robot.mjcf_document import (
     Attributes,
     Compiler,
-    Document,
-    Element,
+    MjcfDocument,
+    MjcfElement,
     make_upright_rotation,
 )
 from dynident.robot.model import HUGE, TINY
@@ -31,11 +31,11 @@ NONE = 1e-14
 
 
 def read_body_inertia(
-    document: Document,
+    document: MjcfDocument,
     name: str,
     inertial: Attributes | None,
     geoms: Sequence[tuple[Attributes, pin.SE3]],
-    hidden: Element | None = None,
+    hidden: MjcfElement | None = None,
 ) -> Array:
     """The 10-vector of a body about its frame, as the compiler's settings have it.
 
@@ -57,7 +57,7 @@ def read_body_inertia(
     return bound_inertia(phi, compiler)
 
 
-def read_stated_inertia(document: Document, own: Attributes) -> Array:
+def read_stated_inertia(document: MjcfDocument, own: Attributes) -> Array:
     """The 10-vector of an ``<inertial>`` in its body's frame."""
     place = own.element.place
     for key in ("pos", "mass"):
@@ -90,7 +90,9 @@ def bound_inertia(phi: Array, compiler: Compiler) -> Array:
     return from_com(max(mass, compiler.least_mass), com, axes @ np.diag(moments) @ axes.T)
 
 
-def _read_geom_inertia(document: Document, body: str, own: Attributes, around: pin.SE3) -> Array:
+def _read_geom_inertia(
+    document: MjcfDocument, body: str, own: Attributes, around: pin.SE3
+) -> Array:
     """The 10-vector of a geom in its body's frame."""
     low, high = document.compiler.groups
     if not low <= own.number("group") <= high:
@@ -116,7 +118,7 @@ def _read_geom_inertia(document: Document, body: str, own: Attributes, around: p
     return from_com(mass, placement.translation, turned @ np.diag(mass * moments) @ turned.T)
 
 
-def _read_geom_extent(document: Document, own: Attributes, shape: str) -> tuple[Array, pin.SE3]:
+def _read_geom_extent(document: MjcfDocument, own: Attributes, shape: str) -> tuple[Array, pin.SE3]:
     """Half sizes and placement of a geom."""
     if "fromto" not in own:
         least = SIZES[shape]

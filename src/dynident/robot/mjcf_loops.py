@@ -11,8 +11,8 @@ from dynident.core.errors import InputError
 from dynident.robot.closure import Closure
 from dynident.robot.loops import build_coupling, build_loop, shift_polynomial
 from dynident.robot.mjcf_actuators import read_actuators
-from dynident.robot.mjcf_document import Attributes, Document, Element
-from dynident.robot.model import Loop, Robot
+from dynident.robot.mjcf_document import Attributes, MjcfDocument, MjcfElement
+from dynident.robot.model import KinematicLoop, Robot
 
 Placed = tuple[int, pin.SE3]
 KINDS = {"connect": "point", "weld": "weld"}
@@ -20,7 +20,7 @@ CUBIC = 5
 """Coefficients of a coupling's polynomial."""
 
 
-def list_equalities(document: Document, *tags: str) -> list[tuple[Element, Attributes]]:
+def list_equalities(document: MjcfDocument, *tags: str) -> list[tuple[MjcfElement, Attributes]]:
     """Active equalities of some kinds."""
     found = [
         (each, document.attributes(each, kind="equality"))
@@ -31,7 +31,7 @@ def list_equalities(document: Document, *tags: str) -> list[tuple[Element, Attri
     return [(each, own) for each, own in found if own.flag("active", True)]
 
 
-def find_followers(document: Document, names: Collection[str]) -> dict[str, str]:
+def find_followers(document: MjcfDocument, names: Collection[str]) -> dict[str, str]:
     """Joints without an actuator that an equality has follow another, both of `names`."""
     driven, found = read_actuators(document), dict[str, str]()
     for _, own in list_equalities(document, "joint"):
@@ -42,19 +42,19 @@ def find_followers(document: Document, names: Collection[str]) -> dict[str, str]
 
 
 def read_loops(
-    document: Document,
+    document: MjcfDocument,
     robot: Robot,
     bodies: dict[str, Placed],
     sites: dict[str, Placed],
     references: Sequence[float],
-) -> tuple[Loop, ...]:
+) -> tuple[KinematicLoop, ...]:
     """The loops of a robot that is read; bodies and sites are where they are on its joints.
 
     `references` are the positions in which the file places the bodies.
     """
     names, driven = list(robot.joint_names), read_actuators(document)
     followers = find_followers(document, names)
-    loops: list[Loop] = []
+    loops: list[KinematicLoop] = []
     for _, own in list_equalities(document, "joint"):
         follows, leads = own.text("joint1"), own.text("joint2")
         if followers.get(follows) != leads or any(follows in loop.passive for loop in loops):
@@ -88,7 +88,7 @@ def read_loops(
     return tuple(loops)
 
 
-def _find(places: dict[str, Placed], name: str, each: Element) -> Placed:
+def _find(places: dict[str, Placed], name: str, each: MjcfElement) -> Placed:
     if name not in places:
         raise InputError(f"{each.place}: {each.name} names {name!r}, which is not of the robot")
     return places[name]

@@ -172,7 +172,7 @@ class Gauge:
 
 
 @dataclass(frozen=True)
-class Loop:
+class KinematicLoop:
     """What closes a kinematic chain: two frames that meet, or a joint that follows another.
 
     Attributes
@@ -240,7 +240,7 @@ class Robot:
         `carrier` of each is this robot. `nominal` has their `parts` behind the bodies.
     gauges : tuple of Gauge
         Other sensors in the chain.
-    loops : tuple of Loop
+    loops : tuple of KinematicLoop
         What closes chains of the tree.
     assembled : tuple of float
         Positions of all joints with which the loops are closed; none without [rad or m].
@@ -261,7 +261,7 @@ class Robot:
     seat: Contact | None = None
     limbs: tuple[Robot, ...] = ()
     gauges: tuple[Gauge, ...] = ()
-    loops: tuple[Loop, ...] = field(default=(), metadata=ADDED)
+    loops: tuple[KinematicLoop, ...] = field(default=(), metadata=ADDED)
     assembled: tuple[float, ...] = field(default=(), metadata=ADDED)
 
     def __repr__(self) -> str:

@@ -13,7 +13,7 @@ from dynident.robot.model import Robot
 
 
 @dataclass(frozen=True)
-class Ellipsoid:
+class MovingEllipsoid:
     """An ellipsoid that moves with one body.
 
     Attributes
@@ -65,7 +65,7 @@ def find_half_axes(phi: Array) -> tuple[Array, Array]:
 
 def list_ellipsoids(
     robot: Robot, bodies: Array, sort: Literal["identified", "file"]
-) -> list[Ellipsoid]:
+) -> list[MovingEllipsoid]:
     """Ellipsoids of all links that can exist.
 
     Parameters
@@ -75,7 +75,7 @@ def list_ellipsoids(
     """
     first = len(bodies) - robot.n
     return [
-        Ellipsoid(link, sort, k - first, *find_half_axes(phi))
+        MovingEllipsoid(link, sort, k - first, *find_half_axes(phi))
         for k, (link, phi) in enumerate(zip(robot.links, bodies, strict=True))
         if is_consistent(phi[None])
     ]

@@ -14,11 +14,11 @@ import numpy.typing as npt
 from dynident.core.arrays import Array
 from dynident.core.templates import load_templates
 from dynident.robot.model import Robot
-from dynident.scenes.ellipsoids import Ellipsoid
+from dynident.scenes.ellipsoids import MovingEllipsoid
 from dynident.scenes.scene import (
+    DrawnScene,
     Nearest,
-    Piece,
-    Scene,
+    ScenePiece,
     compute_corner_normals,
     place_bodies,
     trace_points,
@@ -33,7 +33,7 @@ AZIMUTHS = 12
 
 
 @dataclass(frozen=True)
-class Motion:
+class PlayedMotion:
     """What is played.
 
     Attributes
@@ -79,11 +79,11 @@ class Words:
 
 def render_scene_page(
     robot: Robot,
-    drawn: Scene,
-    motion: Motion,
+    drawn: DrawnScene,
+    motion: PlayedMotion,
     words: Words,
     limits: tuple[Array, Array],
-    ellipsoids: Sequence[Ellipsoid] = (),
+    ellipsoids: Sequence[MovingEllipsoid] = (),
     nearest: Nearest | None = None,
     least: float = 0.0,
 ) -> str:
@@ -93,7 +93,7 @@ def render_scene_page(
     ----------
     limits : (ndarray, ndarray), shape (n,)
         Of the positions, infinite where there is none [rad or m].
-    ellipsoids : sequence of Ellipsoid
+    ellipsoids : sequence of MovingEllipsoid
         That move with the bodies.
     nearest : Nearest, optional
         The nearest pair in each frame.
@@ -170,7 +170,7 @@ def render_scene_page(
 # ------------------------------------------------------------------------------ plain data
 
 
-def serialise_piece(piece: Piece) -> dict[str, Any]:
+def serialise_piece(piece: ScenePiece) -> dict[str, Any]:
     """A piece as the page reads it."""
     found: dict[str, Any] = {
         "name": piece.name,
@@ -187,7 +187,7 @@ def serialise_piece(piece: Piece) -> dict[str, Any]:
     return found
 
 
-def serialise_ellipsoid(ellipsoid: Ellipsoid) -> dict[str, Any]:
+def serialise_ellipsoid(ellipsoid: MovingEllipsoid) -> dict[str, Any]:
     """An ellipsoid as the page reads it: its axes one after the other."""
     return {
         "sort": ellipsoid.sort,
@@ -217,7 +217,7 @@ def encode_array(array: npt.ArrayLike, kind: str) -> str:
 
 
 def bound_motion(
-    drawn: Scene, placed: Array, traced: Array, ellipsoids: Sequence[Ellipsoid]
+    drawn: DrawnScene, placed: Array, traced: Array, ellipsoids: Sequence[MovingEllipsoid]
 ) -> tuple[Array, float]:
     """Middle and radius of where joints, hands and what is within reach around them are [m]."""
     around = [piece.points for piece in drawn.pieces if piece.kind == "obstacle"]

@@ -42,7 +42,7 @@ Shape = Any
 
 
 @dataclass(frozen=True)
-class Piece:
+class ScenePiece:
     """Triangles that move with one body.
 
     Attributes
@@ -70,7 +70,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Scene:
+class DrawnScene:
     """All that is drawn, at rest.
 
     Attributes
@@ -86,19 +86,21 @@ class Scene:
         What the drawing is not.
     """
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ScenePiece, ...]
     hands: tuple[tuple[int, Array], ...]
     spacing: float
     extent: float
     said: tuple[str, ...]
 
 
-def build_scene(robot: Robot, obstacles: Sequence[Obstacle] = (), most: int = TRIANGLES) -> Scene:
+def build_scene(
+    robot: Robot, obstacles: Sequence[Obstacle] = (), most: int = TRIANGLES
+) -> DrawnScene:
     """Triangles of a robot and of what stands around it.
 
     Links are drawn by their collision geometry, or by the visual one where they have no
     other. A robot without geometry (no URDF, or one whose meshes are missing) is a stick
-    figure, and `Scene.said` says why.
+    figure, and `DrawnScene.said` says why.
 
     Parameters
     ----------
@@ -120,10 +122,10 @@ def build_scene(robot: Robot, obstacles: Sequence[Obstacle] = (), most: int = TR
         links = draw_stick_figure(robot)
         said = (f"A stick figure: lines between the joints, their axes as drums. {reason}",)
     around_it = [piece for each in obstacles for piece in draw_obstacle(each, extent, spacing)]
-    return Scene((*links, *around_it), find_hands(robot, links), spacing, extent, said)
+    return DrawnScene((*links, *around_it), find_hands(robot, links), spacing, extent, said)
 
 
-def find_hands(robot: Robot, links: Sequence[Piece]) -> tuple[tuple[int, Array], ...]:
+def find_hands(robot: Robot, links: Sequence[ScenePiece]) -> tuple[tuple[int, Array], ...]:
     """Bodies that carry no other, and the middles of their drawings."""
     carrying = {joint.parent - 1 for joint in robot.joints}
     found = []
@@ -138,7 +140,7 @@ def find_hands(robot: Robot, links: Sequence[Piece]) -> tuple[tuple[int, Array],
 # ------------------------------------------------------------------------------ links
 
 
-def draw_links(robot: Robot, most: int) -> list[Piece]:
+def draw_links(robot: Robot, most: int) -> list[ScenePiece]:
     """Triangles of a URDF's links, in their bodies' joint frames."""
     urdf = load_urdf_model(robot, "so its shape is not known")
     drawn = urdf.read_shapes(urdf.links)
@@ -155,11 +157,11 @@ def draw_links(robot: Robot, most: int) -> list[Piece]:
             points = points @ offset.rotation.T + offset.translation
             name = urdf.model.frames[each.parentFrame].name
             body = urdf.moving.index(joint) if joint else -1
-            found.append(Piece(name, "link", body, points, faces))
+            found.append(ScenePiece(name, "link", body, points, faces))
     return found
 
 
-def draw_stick_figure(robot: Robot) -> list[Piece]:
+def draw_stick_figure(robot: Robot) -> list[ScenePiece]:
     """Lines between the joints of a robot, drums around their axes and a bar for a hand."""
     radius = 0.025 * max(robot.reach, 0.1)
     names = (robot.base_link, *robot.links)
@@ -167,7 +169,7 @@ def draw_stick_figure(robot: Robot) -> list[Piece]:
 
     def add(body: int, rings: Array) -> None:
         corners, faces = triangulate_rings(rings)
-        found.append(Piece(names[body + 1], "link", body, corners, faces))
+        found.append(ScenePiece(names[body + 1], "link", body, corners, faces))
 
     carrying = {joint.parent - 1 for joint in robot.joints}
     origin = np.zeros(3)
@@ -354,7 +356,7 @@ def compute_corner_normals(points: Array, faces: Integers) -> Array:
 # ------------------------------------------------------------------------------ obstacles
 
 
-def draw_obstacle(obstacle: Obstacle, extent: float, spacing: float) -> list[Piece]:
+def draw_obstacle(obstacle: Obstacle, extent: float, spacing: float) -> list[ScenePiece]:
     """Triangles of an obstacle, its planes as walls cut off where another one begins."""
     found = []
     planes = [
@@ -369,12 +371,14 @@ def draw_obstacle(obstacle: Obstacle, extent: float, spacing: float) -> list[Pie
         corners, lines = build_wall(normal, offset, others, extent, spacing)
         if len(corners) >= 3:
             fan = [(0, i, i + 1) for i in range(1, len(corners) - 1)]
-            found.append(Piece(obstacle.name, "wall", -1, corners, np.array(fan, dtype=int), lines))
+            found.append(
+                ScenePiece(obstacle.name, "wall", -1, corners, np.array(fan, dtype=int), lines)
+            )
     for shape, where in obstacle.shapes:
         if type(shape).__name__ != "Halfspace":
             points, faces = triangulate_shape(shape, obstacle.name, FEWEST)
             points = points @ where.rotation.T + where.translation
-            found.append(Piece(obstacle.name, "obstacle", -1, points, faces))
+            found.append(ScenePiece(obstacle.name, "obstacle", -1, points, faces))
     return found
 
 

@@ -18,8 +18,8 @@ from dynident.core.threads import limit_to_one_thread
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
 from dynident.regression.problem import Problem
-from dynident.search.ranges import Region, build_search_task
-from dynident.search.search import Evaluate, Keeping, Place, Run, Searchable, run_search
+from dynident.search.ranges import SearchRegion, build_search_task
+from dynident.search.search import Evaluate, Keeping, Place, Searchable, SearchRun, run_search
 
 ALIKE = 5.0
 """Distribution index of the simulated binary crossover: the larger, the more like their parents."""
@@ -47,7 +47,7 @@ class Breeding(Options):
 @limit_to_one_thread
 def ga(
     problem: Problem,
-    region: Region = Region(),
+    region: SearchRegion = SearchRegion(),
     breeding: Breeding = Breeding(),
     keeping: Keeping = Keeping(),
     knowledge: Knowledge = Knowledge(),
@@ -73,12 +73,12 @@ def ga(
         When nothing in the ranges is admitted.
     """
     found = build_search_task(problem, region, knowledge, bars)
-    run = Run(breeding.generations, PATIENCE, keeping, "estimate", progress, engine)
+    run = SearchRun(breeding.generations, PATIENCE, keeping, "estimate", progress, engine)
     place, words = breed_generations(found.searchable, breeding, run)
     return found.repaired(place.best, place.count, words)
 
 
-def breed_generations(task: Searchable, breeding: Breeding, run: Run) -> tuple[Place, str]:
+def breed_generations(task: Searchable, breeding: Breeding, run: SearchRun) -> tuple[Place, str]:
     """Where the generations end, and why there were no more.
 
     Parents are winners of tournaments of two, children come of simulated binary crossover (Deb

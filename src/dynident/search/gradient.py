@@ -17,7 +17,7 @@ from dynident.core.threads import limit_to_one_thread
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
 from dynident.regression.problem import Problem
-from dynident.search.ranges import LEAST_SQUARES, Region, Task, build_search_task
+from dynident.search.ranges import LEAST_SQUARES, RangeProblem, SearchRegion, build_search_task
 
 CLOSE = 1e-4
 """Excess of chi-squared over the optimum's at which a descent has ended: a hundredth of a sigma."""
@@ -27,7 +27,7 @@ Iterations = Annotated[int, Field(strict=True, ge=1, le=10**8)]
 
 
 @dataclass(frozen=True)
-class Descent(Options):
+class GradientDescent(Options):
     """How gradient goes down."""
 
     learning_rate: Annotated[
@@ -41,8 +41,8 @@ class Descent(Options):
 @limit_to_one_thread
 def gradient(
     problem: Problem,
-    region: Region = Region(),
-    descent: Descent = Descent(),
+    region: SearchRegion = SearchRegion(),
+    descent: GradientDescent = GradientDescent(),
     knowledge: Knowledge = Knowledge(),
     bars: ErrorBars = ErrorBars(),
 ) -> Estimate:
@@ -84,7 +84,7 @@ class Descended:
     words: str
 
 
-def descend_by_gradient(task: Task, descent: Descent) -> Descended:
+def descend_by_gradient(task: RangeProblem, descent: GradientDescent) -> Descended:
     """Steps ``x - (rate / L) df/dx``, x in units of the ranges and kept within them.
 
     f is chi-squared, half of whose second derivative has eigenvalues from mu to L. Each step takes
@@ -119,7 +119,7 @@ def descend_by_gradient(task: Task, descent: Descent) -> Descended:
     return Descended(beta, count, condition, words)
 
 
-def count_iterations(s: Array, error: Array, descent: Descent) -> float:
+def count_iterations(s: Array, error: Array, descent: GradientDescent) -> float:
     """Iterations without ranges until what is left of chi-squared is `CLOSE`.
 
     By the singular values of the scaled rows, and the parameters' error now along their right

@@ -6,12 +6,12 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
 from dynident.regression.problem import Problem
-from dynident.search.ranges import Region, build_search_task
+from dynident.search.ranges import SearchRegion, build_search_task
 
 
 def nls(
     problem: Problem,
-    region: Region = Region(),
+    region: SearchRegion = SearchRegion(),
     knowledge: Knowledge = Knowledge(),
     bars: ErrorBars = ErrorBars(),
 ) -> Estimate:

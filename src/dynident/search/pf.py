@@ -18,8 +18,8 @@ from dynident.core.threads import limit_to_one_thread
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
 from dynident.regression.problem import Problem
-from dynident.search.ranges import Region, build_search_task
-from dynident.search.search import Evaluate, Keeping, Place, Run, Searchable, run_search
+from dynident.search.ranges import SearchRegion, build_search_task
+from dynident.search.search import Evaluate, Keeping, Place, Searchable, SearchRun, run_search
 
 EFFECTIVE = 0.5
 """Share of the particles that the weights of a step leave effective."""
@@ -67,7 +67,7 @@ class Cloud(Place):
 @limit_to_one_thread
 def pf(
     problem: Problem,
-    region: Region = Region(),
+    region: SearchRegion = SearchRegion(),
     swarm: Swarm = Swarm(),
     keeping: Keeping = Keeping(),
     knowledge: Knowledge = Knowledge(),
@@ -93,13 +93,13 @@ def pf(
         When nothing in the ranges is admitted.
     """
     found = build_search_task(problem, region, knowledge, bars)
-    run = Run(swarm.steps, PATIENCE, keeping, "estimate", progress, engine)
+    run = SearchRun(swarm.steps, PATIENCE, keeping, "estimate", progress, engine)
     place, words = run_particle_filter(found.searchable, swarm, run)
     return found.repaired(place.best, place.count, words)
 
 
 def run_particle_filter(
-    task: Searchable, swarm: Swarm, run: Run, moves: int = MOVES
+    task: Searchable, swarm: Swarm, run: SearchRun, moves: int = MOVES
 ) -> tuple[Cloud, str]:
     """Where the steps end, the best mean of particles among it, and why there were no more.
 

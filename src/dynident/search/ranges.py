@@ -31,7 +31,7 @@ from dynident.core.schema import Name, Number, make_choice_validator
 from dynident.core.text import suggest_nearest
 from dynident.estimators.constrained import (
     ConstrainedFit,
-    Setting,
+    ConstrainedSetting,
     build_constrained_setting,
     finish_constrained_estimate,
 )
@@ -67,7 +67,7 @@ SpreadWeight = Annotated[Number, Field(gt=0.0, le=1e6)]
 
 
 @dataclass(frozen=True)
-class Region(Options):
+class SearchRegion(Options):
     """Where parameters are searched, and what for: options of nls, gradient, ga and pf."""
 
     ranges: Annotated[
@@ -94,7 +94,7 @@ class Region(Options):
 
 
 @dataclass(frozen=True, eq=False)
-class Spreads:
+class ErrorSpreads:
     """Eq. (25), ``sum_i |mean e_i| + k_e sum_i std e_i``, of the errors of each group.
 
     Attributes
@@ -122,14 +122,14 @@ def measure_squares(A: Array, b: Array, sets: Array) -> Array:
     return np.asarray(np.einsum("ij,ij->i", error, error))
 
 
-def measure_spreads(spreads: Spreads, unit: float, sets: Array) -> Array:
+def measure_spreads(spreads: ErrorSpreads, unit: float, sets: Array) -> Array:
     """The objective (25) of many sets of parameters in some unit, shape (sets,)."""
     mean, spread = spreads.parts(sets)
     sums = np.sum(np.abs(mean), axis=1) + spreads.k_e * np.sum(spread, axis=1)
     return np.asarray(sums / unit)
 
 
-def centre_row_factors(problem: Problem, k_e: float) -> Spreads:
+def centre_row_factors(problem: Problem, k_e: float) -> ErrorSpreads:
     """Means and centred factors of the rows: two passes over them."""
     p = problem.base.count
     counts = np.maximum(problem.factors.counts, 1.0)
@@ -145,28 +145,28 @@ def centre_row_factors(problem: Problem, k_e: float) -> Spreads:
         for rows in problem.rows()
     )
     pairs = zip(factors.groups, counts, strict=True)
-    return Spreads(means, tuple(group.factor / np.sqrt(count) for group, count in pairs), k_e)
+    return ErrorSpreads(means, tuple(group.factor / np.sqrt(count) for group, count in pairs), k_e)
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class RangeProblem:
     """Ranges, a criterion on them, and the exact optimum of it.
 
     Attributes
     ----------
-    given : Setting
+    given : ConstrainedSetting
         Its admitted set has the ranges among its cones.
     low, high : ndarray, shape (base parameters,)
     begin : ndarray, shape (base parameters,)
-    spreads : Spreads or None
+    spreads : ErrorSpreads or None
         Of the objective (25).
     """
 
-    given: Setting
+    given: ConstrainedSetting
     low: Array
     high: Array
     begin: Array
-    spreads: Spreads | None
+    spreads: ErrorSpreads | None
 
     @property
     def searchable(self) -> Searchable:
@@ -308,8 +308,8 @@ class Task:
 
 
 def build_search_task(
-    problem: Problem, region: Region, knowledge: Knowledge, bars: ErrorBars
-) -> Task:
+    problem: Problem, region: SearchRegion, knowledge: Knowledge, bars: ErrorBars
+) -> RangeProblem:
     """What is to be searched."""
     if region.objective == MEAN_AND_SPREAD:
         if knowledge.prior not in (None, "none"):
@@ -326,13 +326,15 @@ def build_search_task(
     parts = None
     if region.objective == MEAN_AND_SPREAD:
         parts = centre_row_factors(problem, region.spread_weight)
-    return Task(given, low, high, begin, parts)
+    return RangeProblem(given, low, high, begin, parts)
 
 
 # ---- the ranges
 
 
-def bound_base_parameters(given: Setting, ranges: Ranges | None) -> tuple[Array, Array, list[Cone]]:
+def bound_base_parameters(
+    given: ConstrainedSetting, ranges: Ranges | None
+) -> tuple[Array, Array, list[Cone]]:
     """Bounds of the base parameters, and the ranges as cones on the unknowns.
 
     A base parameter's range is that of the combination of standard ones that it is.
@@ -388,7 +390,7 @@ def build_range_cones(names: tuple[str, ...], rows: Array, low: Array, high: Arr
     return cones
 
 
-def choose_usual_ranges(given: Setting) -> tuple[Array, Array]:
+def choose_usual_ranges(given: ConstrainedSetting) -> tuple[Array, Array]:
     """Ranges of the standard parameters that nothing was said of, in SI units.
 
     Of bodies with inertials in the robot file: masses of up to `WIDE` times the file's, first
@@ -429,7 +431,7 @@ def choose_usual_ranges(given: Setting) -> tuple[Array, Array]:
 
 
 def choose_search_start(
-    given: Setting, begin: Mapping[str, float] | None, low: Array, high: Array
+    given: ConstrainedSetting, begin: Mapping[str, float] | None, low: Array, high: Array
 ) -> Array:
     """Where a search begins."""
     beta, names = 0.5 * (low + high), given.problem.base.names

@@ -14,7 +14,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.files import refuse_outputs, write_files
-from dynident.core.kept import Origin, pack_state_file, read_state_file, take_fingerprint
+from dynident.core.kept import StateOrigin, pack_state_file, read_state_file, take_fingerprint
 from dynident.core.options import Options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.schema import File
@@ -111,7 +111,7 @@ P = TypeVar("P", bound=Place)
 
 
 @dataclass(frozen=True)
-class Run:
+class SearchRun:
     """How a search is run: its steps at most, and how many without a gain are the last.
 
     The engine evaluates the criterion.
@@ -130,7 +130,7 @@ class Shelf:
     """Where a search's state is kept, and what it has to fit."""
 
     path: Path
-    origin: Origin
+    origin: StateOrigin
 
     def put(self, place: Place, generator: Any) -> None:
         """Write a state."""
@@ -187,7 +187,7 @@ def run_search(
     kind: type[P],
     begin: Callable[[Evaluate], P],
     step: Callable[[P, Evaluate], P],
-    run: Run,
+    run: SearchRun,
 ) -> tuple[P, str]:
     """Where a search ends, and why there.
 
@@ -201,7 +201,7 @@ def run_search(
         base = task.problem.base
         mark = take_fingerprint((options, *task.identity))
         shelf = Shelf(
-            Path(run.keeping.search_state), Origin(base.idim.robot.name, base.names, mark)
+            Path(run.keeping.search_state), StateOrigin(base.idim.robot.name, base.names, mark)
         )
         place = shelf.taken(kind, rng, len(task.low))
     with open_evaluation(task, run.engine) as evaluate:

@@ -21,7 +21,7 @@ from dynident.core.side_by_side import Engine
 from dynident.regression.problem import Problem
 from dynident.search.ga import Breeding, breed_generations
 from dynident.search.pf import Swarm, run_particle_filter
-from dynident.search.search import Keeping, Run, Searchable
+from dynident.search.search import Keeping, Searchable, SearchRun
 from dynident.search.shapes import (
     Projected,
     fit_at_usual_shapes,
@@ -41,7 +41,7 @@ MOVES = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Likelihood:
+class ShapeLikelihood:
     """The likelihood of shapes, the linear parameters eliminated.
 
     Coordinates of positive shapes are logarithms, so that ratios count.
@@ -91,9 +91,9 @@ class Likelihood:
         return found
 
 
-def build_shape_task(usual: Projected) -> tuple[Searchable, Likelihood]:
+def build_shape_task(usual: Projected) -> tuple[Searchable, ShapeLikelihood]:
     """A search of shapes within their ranges, and what it searches in."""
-    cost = Likelihood(usual.problem, usual.theta, usual.sigma)
+    cost = ShapeLikelihood(usual.problem, usual.theta, usual.sigma)
     low, high = cost.to_coordinates(cost.ends)
     width = high - low
     identity = (low, high, usual.theta, usual.sigma, np.array(usual.cost))
@@ -128,7 +128,7 @@ def search_start_shapes(
     size = given.get("population" if of_ga else "particles", SETS)
     most = given.get("generations" if of_ga else "steps", GENERATIONS)
     options = size, most, given.get("seed", 0)
-    run = Run(most, LULL, build_options(Keeping, given), "shapes", progress, engine)
+    run = SearchRun(most, LULL, build_options(Keeping, given), "shapes", progress, engine)
     place, words = (
         breed_generations(task, Breeding(*options), run)
         if of_ga

@@ -19,9 +19,9 @@ from dynident.core.arrays import Array, Booleans, Integers
 from dynident.core.errors import ComputationError
 from dynident.core.progress import Progress, ignore_progress
 from dynident.dynamics.parameters import DriveFriction, ShapeParameter
-from dynident.estimators.estimate import Estimate, Rough, Shape
-from dynident.friction.model import FrictionModel, Signals
-from dynident.friction.model import Shape as Bounds
+from dynident.estimators.estimate import Estimate, Rough, ShapeEstimate
+from dynident.friction.model import DriveSignals, FrictionModel
+from dynident.friction.model import ShapeTerm as Bounds
 from dynident.regression.factors import Factors, System, triangularise_rows
 from dynident.regression.problem import Problem
 from dynident.regression.rows import collect_conditions
@@ -269,7 +269,7 @@ def convert_from_linearised(
         covariance=covariance,
         history=None if history is None else history[:, own],
         instruments=instruments,
-        shape=Shape(names, np.array(at.shape), std) if names else None,
+        shape=ShapeEstimate(names, np.array(at.shape), std) if names else None,
         warnings=(*estimate.warnings, *notes),
     )
 
@@ -526,7 +526,7 @@ def choose_shape_starts(first: Projected) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class FrictionView:
     """What one friction sees, and the torque that is left for it where its joint has rows.
 
     Filters are left out: it is for a start. Stretches of a motion come with their samples that have
@@ -534,7 +534,7 @@ class Seen:
     """
 
     model: FrictionModel
-    stretches: tuple[tuple[Signals, Integers, float], ...]
+    stretches: tuple[tuple[DriveSignals, Integers, float], ...]
     torque: Array
 
     def columns(self, shape: Array) -> Array:
@@ -546,7 +546,7 @@ class Seen:
         return np.vstack(found)
 
 
-def gather_friction_signals(first: Projected, k: int, friction: DriveFriction) -> Seen:
+def gather_friction_signals(first: Projected, k: int, friction: DriveFriction) -> FrictionView:
     """What one of the frictions sees of the logs."""
     problem, idim = first.problem, first.problem.idim
     joint = idim.gears[friction.gear].number - 1
@@ -567,12 +567,12 @@ def gather_friction_signals(first: Projected, k: int, friction: DriveFriction) -
             signals = idim.view(*motion[:2], conditions=met)(k)
             stretches.append((signals, np.searchsorted(used, inside), log.rate))
     error = compute_residuals(problem, first.beta).error[joint]
-    found = Seen(friction.model, tuple(stretches), error)
+    found = FrictionView(friction.model, tuple(stretches), error)
     own = found.columns(np.array(idim.shape[friction.shape])) @ idim.linear(first.theta)[k]
     return replace(found, torque=error + own)
 
 
-def find_best_shape(seen: Seen, shapes: Array) -> tuple[Array, Array]:
+def find_best_shape(seen: FrictionView, shapes: Array) -> tuple[Array, Array]:
     """The shape, of some, whose columns explain a torque best, and their parameters."""
     positive = np.array([each.positive for each in seen.model.parameters])
     order, split = np.argsort(positive, kind="stable"), int(np.sum(~positive))

@@ -64,7 +64,7 @@ from dynident.simulation.integrators import GAMMA
 from dynident.simulation.kernel import find_runaway, normalise_quaternion
 from dynident.simulation.law import fill_linear_output, interpolate_reference, interpolate_signal
 from dynident.simulation.loop import Loop
-from dynident.simulation.ports import Scratch, State
+from dynident.simulation.ports import RolloutState, Scratch
 from dynident.simulation.rollout import (
     STRETCH,
     build_parts,
@@ -209,7 +209,7 @@ def simulate_floating(
     touch, work = build_touch(len(points.body), idim.tree.path.shape[1]), build_work(state)
     if loop.q0 is None:
         place_on_ground(idim.tree, plant, points, ground, state.q, room)
-    out = Rows(
+    out = FloatingRows(
         np.empty((samples, len(state.q))), np.empty((samples, dof)), np.empty((samples, dof)),
         np.empty((samples, n)), np.empty((samples, len(feet), 6)),
         np.empty((samples, len(feet)), dtype=np.bool_),
@@ -281,7 +281,7 @@ class Work(NamedTuple):
     memory: Array
 
 
-def build_work(state: State) -> Work:
+def build_work(state: RolloutState) -> Work:
     """Room for a step from states like this one."""
     dof = len(state.dq)
     M, L, W = np.zeros((3, dof, dof))
@@ -291,7 +291,7 @@ def build_work(state: State) -> Work:
     )
 
 
-class Rows(NamedTuple):
+class FloatingRows(NamedTuple):
     """One row a sample; see `FloatingMotion`."""
 
     q: Array

@@ -37,7 +37,7 @@ FEWEST = 50
 
 
 @dataclass(frozen=True)
-class Candidate:
+class GainCandidate:
     """One way the controller may compute its output, with the gains that fit it.
 
     Attributes
@@ -53,7 +53,7 @@ class Candidate:
         Velocity reference: "none", "given" (dqref) or "differences" (of qref, taken as
         those of the position are).
     kp, kv, feedforward : float
-        Gains, as in `Gains`.
+        Gains, as in `ControllerGains`.
     relative_error : float
         ``100 |u - reproduced u| / |u|`` over the samples used [%].
     misfit : float
@@ -79,7 +79,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Gains:
+class ControllerGains:
     """Gains identified for each of n joints.
 
     Attributes
@@ -102,7 +102,7 @@ class Gains:
     estimator : tuple of str
         "instrumental variables", or "least squares" where the reference moves too little
         to be an instrument.
-    candidates : tuple of tuple of Candidate
+    candidates : tuple of tuple of GainCandidate
         All that were tried for each joint, best first.
     """
 
@@ -117,7 +117,7 @@ class Gains:
     relative_error: Array
     samples: npt.NDArray[np.int64]
     estimator: tuple[str, ...]
-    candidates: tuple[tuple[Candidate, ...], ...]
+    candidates: tuple[tuple[GainCandidate, ...], ...]
 
     def __post_init__(self) -> None:
         for value in vars(self).values():
@@ -140,7 +140,7 @@ def identify_gains(
     lags: Sequence[int] = (1, 2, 4),
     dqref: Array | None = None,
     dq: Array | None = None,
-) -> Gains:
+) -> ControllerGains:
     """Identify the gains of independent joint controllers from a closed-loop log.
 
     Parameters
@@ -185,7 +185,7 @@ def identify_gains(
         joints.append(_identify_joint(j, log, rate, kind, float(bound[j]), sorted(set(lags))))
     candidates, std, samples, estimator = zip(*joints, strict=True)
     labels = ("kp", "kv", "feedforward", "lag", "shift", "relative_error")
-    return Gains(
+    return ControllerGains(
         kind=kind,
         kp_std=np.array(std)[:, 0],
         kv_std=np.array(std)[:, 1],
@@ -206,7 +206,7 @@ def _check_columns(label: str, signal: Array, shape: tuple[int, ...]) -> Array:
 
 
 _Law = tuple[str, int, str, Array]
-"""Velocity, lag and reference of a `Candidate`; columns that it weighs, (samples, 2 or 3)."""
+"""Velocity, lag and reference of a `GainCandidate`; columns that it weighs, (samples, 2 or 3)."""
 
 
 def _generate_laws(
@@ -258,7 +258,7 @@ def _build_instruments(log: dict[str, Array], rate: float, depth: list[int]) -> 
 
 def _identify_joint(
     j: int, log: dict[str, Array], rate: float, kind: str, limit: float, lags: list[int]
-) -> tuple[tuple[Candidate, ...], Array, int, str]:
+) -> tuple[tuple[GainCandidate, ...], Array, int, str]:
     """Candidates, best first; standard errors of the best; samples; name of the estimator."""
     output, samples = log["output"], len(log["q"])
     longest = int(min(MEMORY * rate, samples / 10))
@@ -359,14 +359,14 @@ def _extract_gains(coefficients: Array, kind: str) -> tuple[float, float]:
     return (first / second if kind == "p-p" else first), second
 
 
-def _build_candidate(fit: _Fit, law: _Law, shift: int, kind: str, strong: bool) -> Candidate:
+def _build_candidate(fit: _Fit, law: _Law, shift: int, kind: str, strong: bool) -> GainCandidate:
     chosen = fit.coefficients if strong else fit.least_squares
     kp, kv = _extract_gains(chosen, kind)
     velocity, lag, reference, _ = law
     feedforward = float(reference != "none")
     if kind == "p-p" and len(chosen) == 3:
         feedforward = float(chosen[2]) / kv
-    return Candidate(
+    return GainCandidate(
         *(velocity, lag, shift, reference, kp, kv, feedforward),
         relative_error=fit.error if strong else fit.least_squares_error,
         misfit=fit.misfit,

@@ -18,7 +18,7 @@ CHANGE, SLOPE, SIGN, RISE = 0, 1, 2, 3
 """What a dead band makes of an error e: f(e) - e, its slope, the sign h(e) of f, its slope."""
 
 
-class Law(NamedTuple):
+class ControlLaw(NamedTuple):
     """A `Controller` on the integrator's clock.
 
     Attributes

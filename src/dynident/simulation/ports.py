@@ -51,7 +51,7 @@ class Inputs(NamedTuple):
     hurry: Array
 
 
-class State(NamedTuple):
+class RolloutState(NamedTuple):
     """Where a rollout stands; the kernel moves it on in place.
 
     Attributes
@@ -186,7 +186,7 @@ class Scratch(NamedTuple):
 
 
 def build_scratch(
-    robot: Robot, tree: Tree, plant: Plant, state: State, stages: int, led: bool
+    robot: Robot, tree: Tree, plant: Plant, state: RolloutState, stages: int, led: bool
 ) -> Scratch:
     """Room for a robot and an integrator of that many stages, its base led or not."""
     elements, drives = plant.elements, len(plant.gears)

@@ -10,7 +10,7 @@ from dynident.core.arrays import Array
 from dynident.core.progress import Progress, ignore_progress
 from dynident.recording.recording import Recording
 from dynident.simulation.loop import Loop
-from dynident.simulation.rollout import Motion, rollout
+from dynident.simulation.rollout import SimulatedMotion, rollout
 from dynident.simulation.sensors import Sensors, logged, position_noise
 
 
@@ -22,7 +22,7 @@ class Recorded:
     """
 
     recording: Recording
-    motion: Motion = field(repr=False)
+    motion: SimulatedMotion = field(repr=False)
 
 
 def record_rollout(

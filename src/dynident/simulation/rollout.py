@@ -36,11 +36,11 @@ from dynident.simulation.law import (
     PUNCH,
     SPEED,
     SPEED_LIMIT,
-    Law,
+    ControlLaw,
 )
 from dynident.simulation.loop import MOST_STEPS, Loop
 from dynident.simulation.mount import mount_model
-from dynident.simulation.ports import Inputs, Outputs, Scratch, State, build_scratch
+from dynident.simulation.ports import Inputs, Outputs, RolloutState, Scratch, build_scratch
 from dynident.simulation.servo import slow_targets
 
 BASE = 7 + 6 + 6
@@ -96,7 +96,7 @@ class LoopColumn:
 
 
 @dataclass(frozen=True)
-class Motion:
+class SimulatedMotion:
     """A simulated motion, one row a sample.
 
     Attributes
@@ -123,20 +123,20 @@ class Motion:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class SensitiveStretch:
     """A stretch of a motion with sensitivities; only those asked for have rows.
 
     Attributes
     ----------
     start : int
         Its first sample.
-    motion : Motion
+    motion : SimulatedMotion
     by_q, by_dq, by_ddq, by_tau : ndarray, shape (rows, n, columns)
         Of position, velocity, acceleration and drive torque by each column's parameter.
     """
 
     start: int
-    motion: Motion
+    motion: SimulatedMotion
     by_q: Array
     by_dq: Array
     by_ddq: Array
@@ -159,7 +159,7 @@ def prepare_rollouts(parts: tuple[int, ...] = (0, 1)) -> None:
 
 def rollout(
     loop: Loop, theta: Array, progress: Callable[[str, float], None] | None = None
-) -> Motion:
+) -> SimulatedMotion:
     """Simulate the closed loop over the whole reference.
 
     >>> motion = di.rollout(di.Loop(model, pd([900.0, 600.0], [60.0, 40.0]), reference), theta)
@@ -186,7 +186,9 @@ def rollout(
             done = loop.lead + part.start + len(part.motion.q)
             progress("simulation", done / loop.samples)
     names = ("q", "dq", "ddq", "tau", "measured", *(["mount"] if loop.mount is not None else []))
-    return Motion(loop.rate, *(np.concatenate([getattr(p, n) for p in parts]) for n in names))
+    return SimulatedMotion(
+        loop.rate, *(np.concatenate([getattr(p, n) for p in parts]) for n in names)
+    )
 
 
 def sensitive_rollout(
@@ -196,7 +198,7 @@ def sensitive_rollout(
     wanted: Sequence[str] = SENSITIVITIES,
     own: Sequence[LoopColumn] = (),
     begun: Array | None = None,
-) -> Iterator[Stretch]:
+) -> Iterator[SensitiveStretch]:
     """Simulate, and differentiate the motion by parameters along the way.
 
     The sensitivities are exact for the discrete motion: each operation of the integrator,
@@ -271,8 +273,10 @@ def sensitive_rollout(
                 f"the sensitivities overflow before t = {stop / loop.rate:.4f} s: the loop is "
                 "unstable, even where limits bound its motion"
             )
-        motion = Motion(loop.rate, out.q, out.dq, out.ddq, out.tau, out.measured)
-        yield Stretch(start - loop.lead, motion, out.by_q, out.by_dq, out.by_ddq, out.by_tau)
+        motion = SimulatedMotion(loop.rate, out.q, out.dq, out.ddq, out.tau, out.measured)
+        yield SensitiveStretch(
+            start - loop.lead, motion, out.by_q, out.by_dq, out.by_ddq, out.by_tau
+        )
 
 
 def refuse_chosen_steps(integrator: str | None) -> None:
@@ -289,7 +293,7 @@ def build_parts(
     theta: Array,
     columns: Sequence[int] | Integers = (),
     own: Sequence[LoopColumn] = (),
-) -> tuple[Plant, Law, Inputs, State, Scratch]:
+) -> tuple[Plant, ControlLaw, Inputs, RolloutState, Scratch]:
     """What a rollout is given and carries along, for `sensitive_rollout`'s arguments."""
     idim = loop.idim
     n, dof, c = idim.robot.n, idim.robot.dof, len(columns) + len(own)
@@ -322,7 +326,7 @@ def roll_out_mounted(
     columns: Sequence[int] | Integers,
     wanted: Sequence[str],
     own: Sequence[LoopColumn],
-) -> Iterator[Stretch]:
+) -> Iterator[SensitiveStretch]:
     """`sensitive_rollout` of a loop with a mount: of its robot's joints alone.
 
     The mount's joints are the robot's first ones, without a law: springs and dampers are
@@ -345,12 +349,12 @@ def roll_out_mounted(
         add_mount_joints(loop, model.idim, m), every, chosen, wanted, others
     ):
         motion = part.motion
-        seen = Motion(
+        seen = SimulatedMotion(
             motion.rate, motion.q[:, m:], motion.dq[:, m:], motion.ddq[:, m:], motion.tau[:, m:],
             motion.measured[:, m:], np.stack([motion.q[:, :m], motion.dq[:, :m]], axis=1),
         )  # fmt: skip
         by = (getattr(part, f"by_{name}")[:, m:, order] for name in SENSITIVITIES)
-        yield Stretch(part.start, seen, *by)
+        yield SensitiveStretch(part.start, seen, *by)
 
 
 def roll_out_apart(
@@ -359,7 +363,7 @@ def roll_out_apart(
     columns: Sequence[int] | Integers,
     wanted: Sequence[str],
     own: Sequence[LoopColumn],
-) -> Iterator[Stretch]:
+) -> Iterator[SensitiveStretch]:
     """`sensitive_rollout` of a loop whose motors and links have a lost motion between them.
 
     The robot's joints come first, then as many motors, on which the laws act by what the
@@ -402,7 +406,7 @@ def roll_out_apart(
     every, others = model.theta(theta), [each for _, each in pairs]
     for part in sensitive_rollout(wider, every, chosen, wanted, others, begun):
         motion = part.motion
-        seen = Motion(
+        seen = SimulatedMotion(
             motion.rate, motion.q[:, :n], motion.dq[:, :n], motion.ddq[:, :n], motion.tau[:, n:],
             motion.measured[:, :n],
         )  # fmt: skip
@@ -410,7 +414,7 @@ def roll_out_apart(
             getattr(part, f"by_{name}")[:, n * (name == "tau") :][:, :n] @ total
             for name in SENSITIVITIES
         )
-        yield Stretch(part.start, seen, *by)
+        yield SensitiveStretch(part.start, seen, *by)
 
 
 def refuse_lost_motion(loop: Loop, columns: Sequence[int] | Integers) -> None:
@@ -481,7 +485,7 @@ def pad_in_front(values: Array, m: int, fill: float = 0.0, axis: int = 0) -> Arr
     return np.concatenate([np.full(shape, fill), values], axis=axis)
 
 
-def build_law(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> Law:
+def build_law(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> ControlLaw:
     """The controller on the integrator's clock, and which of its parameters are differentiated."""
     control, idim = loop.controller, loop.idim
     fitted = any(each.kind not in START_KINDS for each in own)
@@ -508,7 +512,7 @@ def build_law(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> Law
         key: np.ascontiguousarray(getattr(loop if key == "gain" else control, key), dtype=float)
         for key in names
     }
-    return Law(
+    return ControlLaw(
         **arrays,
         edge=control.edge,
         hold=hold,
@@ -524,7 +528,7 @@ def build_law(loop: Loop, own: Sequence[LoopColumn] = (), first: int = 0) -> Law
     )
 
 
-def build_initial_state(loop: Loop, law: Law, plant: Plant, columns: int) -> State:
+def build_initial_state(loop: Loop, law: ControlLaw, plant: Plant, columns: int) -> RolloutState:
     """The robot on its reference, controllers at rest there, and friction in its first state."""
     robot = loop.idim.robot
     n, dof, m = robot.n, robot.dof, law.C.shape[1]
@@ -559,7 +563,7 @@ def build_initial_state(loop: Loop, law: Law, plant: Plant, columns: int) -> Sta
         if norm == 0.0:
             raise InputError("the start's quaternion (x, y, z, w) is zero")
         q[3:7] /= norm
-    return State(
+    return RolloutState(
         q=q,
         dq=dq,
         z=solve_resting_states(loop.controller, np.asarray(q)[len(q) - n :]),

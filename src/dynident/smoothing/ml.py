@@ -25,7 +25,12 @@ from dynident.core.options import (
     refuse_negative,
 )
 from dynident.core.schema import Number
-from dynident.estimators.covariance import ErrorBars, Scores, estimate_covariance, name_covariance
+from dynident.estimators.covariance import (
+    ErrorBars,
+    EstimateScores,
+    estimate_covariance,
+    name_covariance,
+)
 from dynident.estimators.estimate import Estimate
 from dynident.regression.factors import Factors, System, compress_groups
 from dynident.regression.problem import Problem, Regression, refuse_combinations, refuse_sensors
@@ -117,7 +122,7 @@ def ml(
     propagation = Propagation(problem, choose_noise_levels(problem, noise))
     fixed = collect_given_sigma(problem, noise)
     start, sigma, _ = solve_wls(problem.factors, reweighting=reweighting)
-    begun = Likelihood(Errors(propagation, start), np.where(np.isnan(fixed), sigma, fixed))
+    begun = RowLikelihood(RowErrors(propagation, start), np.where(np.isnan(fixed), sigma, fixed))
     found = maximise_likelihood(begun, fixed, reweighting)
     return finish_ml_estimate(found, fixed, bars)
 
@@ -181,7 +186,7 @@ Reached = tuple[NoisyRows, Array, Array]
 
 
 @dataclass(frozen=True, eq=False)
-class Errors:
+class RowErrors:
     """The rows at some parameters."""
 
     propagation: Propagation
@@ -207,7 +212,7 @@ class Errors:
 
 
 @dataclass(frozen=True, eq=False)
-class Likelihood:
+class RowLikelihood:
     """The rows at an estimate.
 
     Attributes
@@ -216,7 +221,7 @@ class Likelihood:
         Standard deviation of each group's own noise, behind its filter.
     """
 
-    errors: Errors
+    errors: RowErrors
     sigma: Array
     rounds: int = 0
 
@@ -367,12 +372,12 @@ class Likelihood:
         """Of the step, in standard deviations."""
         return float(np.linalg.norm(self.half.T @ self.slope))
 
-    def advanced(self) -> Likelihood:
+    def advanced(self) -> RowLikelihood:
         """A step of beta, halved until the criterion decreases."""
         now, step = float(self.squares.sum()), self.step
         for halvings in range(HALVINGS):
             beta = self.beta + 0.5**halvings * step
-            ahead = replace(self, errors=Errors(self.propagation, beta))
+            ahead = replace(self, errors=RowErrors(self.propagation, beta))
             if float(ahead.squares.sum()) <= now * (1.0 + 1e-12):
                 return ahead
         raise ComputationError("no step of ml lowers the errors; check position_std, or take wls")
@@ -386,7 +391,7 @@ class Likelihood:
                 found[g] += np.sum((part.X[g][:, columns] @ self.half[columns]) ** 2)
         return found
 
-    def scaled(self, fixed: Array, leverage: Array) -> Likelihood:
+    def scaled(self, fixed: Array, leverage: Array) -> RowLikelihood:
         """Sigma of the groups that have none given, by a step of Fisher's scoring.
 
         ``sum (f e^2 - s^2) / s^4 = 0`` with ``f = r / (r - h)``, h the leverage of the group's
@@ -420,7 +425,9 @@ def require_motion(excess: Array) -> None:
         )
 
 
-def maximise_likelihood(here: Likelihood, fixed: Array, reweighting: Reweighting) -> Likelihood:
+def maximise_likelihood(
+    here: RowLikelihood, fixed: Array, reweighting: Reweighting
+) -> RowLikelihood:
     """Steps of beta and of sigma until neither moves."""
     for _ in range(reweighting.round_limit):
         moved = here.advanced().scaled(fixed, here.leverage)
@@ -436,12 +443,12 @@ def maximise_likelihood(here: Likelihood, fixed: Array, reweighting: Reweighting
     )
 
 
-def finish_ml_estimate(found: Likelihood, fixed: Array, bars: ErrorBars) -> Estimate:
+def finish_ml_estimate(found: RowLikelihood, fixed: Array, bars: ErrorBars) -> Estimate:
     """The estimate with its covariance, its residuals and what is odd about its noise."""
     problem, beta = found.problem, found.beta
     rows = found.scores(fixed)
     ones = rows.factors.ones
-    scores = Scores(rows, beta, ones, ones, compute_residuals(rows, beta))
+    scores = EstimateScores(rows, beta, ones, ones, compute_residuals(rows, beta))
     spread = estimate_covariance(scores, found.inverse, bars, white="robust", coloured="hac")
     literature = compute_literature_std(problem.factors.weighted(found.spread))
     encoders = np.sqrt(np.mean([own.position**2 for own in found.propagation.levels], axis=0))
@@ -459,7 +466,7 @@ def finish_ml_estimate(found: Likelihood, fixed: Array, bars: ErrorBars) -> Esti
     )
 
 
-def warn_of_odd_noise(found: Likelihood, fixed: Array) -> Iterator[str]:
+def warn_of_odd_noise(found: RowLikelihood, fixed: Array) -> Iterator[str]:
     """Groups whose noise is not what was given or found."""
     counts = found.problem.factors.counts
     for g, group in enumerate(found.problem.groups):

@@ -30,7 +30,7 @@ LEAST_FREEDOM = 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class MotionRun:
     """Samples without a gap.
 
     Attributes
@@ -80,7 +80,7 @@ class Run:
 
 
 @dataclass(frozen=True, eq=False)
-class Spreads:
+class SampleSpreads:
     """What a log's samples scatter by: standard deviations.
 
     Attributes
@@ -128,7 +128,7 @@ class Equations:
 
 
 @dataclass(frozen=True, eq=False)
-class Reached:
+class IntervalEffects:
     """What the coefficients of an interval, and when its samples were taken, do to these.
 
     Attributes
@@ -157,15 +157,17 @@ class LinearRun:
     eliminated : Eliminated
     """
 
-    run: Run
-    spreads: Spreads
+    run: MotionRun
+    spreads: SampleSpreads
     equations: Equations
     now: Array
     pivots: Array
     eliminated: Eliminated
 
     @classmethod
-    def of(cls, run: Run, spreads: Spreads, now: Array, equations: Equations | None) -> LinearRun:
+    def of(
+        cls, run: MotionRun, spreads: SampleSpreads, now: Array, equations: Equations | None
+    ) -> LinearRun:
         """The motion and the instants of a run eliminated about some coefficients."""
         m, n = run.q.shape
         told = Equations.none(m, n) if equations is None else equations
@@ -179,7 +181,7 @@ class LinearRun:
         """At the coefficients, shape (4, m, n)."""
         return self.run.motion(self.now)
 
-    def reach(self, part: Integers) -> Reached:
+    def reach(self, part: Integers) -> IntervalEffects:
         """What reaches some samples."""
         B, told, n = self.run.weights[part], self.equations, self.run.q.shape[1]
         t = len(B)
@@ -190,7 +192,7 @@ class LinearRun:
         own = told.slopes[part] * (told.stated[part] / told.sigma)[:, :, None, None]
         slopes[:, n:] = np.einsum("tgja,tai->tgij", own, B[:, :3])
         rates[:, n:] = np.einsum("tgja,atj->tg", own, self.motion[1:, part])
-        return Reached(slopes.reshape(t, 2 * n, ACTIVE * n), rates)
+        return IntervalEffects(slopes.reshape(t, 2 * n, ACTIVE * n), rates)
 
     def rows(self) -> Iterator[Array]:
         """Those of one interval after another, instants eliminated, which leaves `pivots`."""
@@ -305,15 +307,15 @@ def measure_taken(linear: LinearRun) -> Taken:
 
 def renew_spreads(
     taken: Sequence[Taken],
-    ahead: Sequence[tuple[Run, Array]],
+    ahead: Sequence[tuple[MotionRun, Array]],
     floor: Array,
     known: Array,
-) -> Spreads:
+) -> SampleSpreads:
     """Standard deviations by what is left of rows: ``sum r^2 / (rows - taken)`` (MacKay 1992).
 
     Parameters
     ----------
-    ahead : sequence of (Run, ndarray)
+    ahead : sequence of (MotionRun, ndarray)
         The runs and coefficients that are left, of as many runs.
     floor, known : ndarray, shape (n,)
         Of the positions': the least, and those that are given, not a number elsewhere.
@@ -332,7 +334,7 @@ def renew_spreads(
     size = max(float(np.abs(run.q).max()) for run, _ in ahead)
     smallest = np.finfo(float).eps * (1.0 + size)
     position = np.maximum(np.sqrt(squares / free[0]), np.maximum(floor, smallest))
-    return Spreads(
+    return SampleSpreads(
         np.where(np.isnan(known), position, known),
         np.maximum(np.sqrt(bends / free[1]), smallest),
         max(float(np.sqrt(late / of_late)), LEAST_JITTER),

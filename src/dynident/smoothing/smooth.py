@@ -41,8 +41,8 @@ from dynident.smoothing.motion import (
     LEAST_JITTER,
     Equations,
     LinearRun,
-    Run,
-    Spreads,
+    MotionRun,
+    SampleSpreads,
     Taken,
     differentiate_torque,
     measure_taken,
@@ -83,7 +83,7 @@ class Smoothing(Options):
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class SmoothedMotion:
     """A log's motion, estimated together with the parameters.
 
     Attributes
@@ -108,15 +108,15 @@ class Smoothed(Estimate):
 
     Attributes
     ----------
-    motions : tuple of Motion
+    motions : tuple of SmoothedMotion
         Of each log.
     """
 
-    motions: tuple[Motion, ...] = ()
+    motions: tuple[SmoothedMotion, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class KnownNoise:
     """Standard deviations that are given, not a number where they are to be found, (n,)."""
 
     position: Array
@@ -127,14 +127,14 @@ class Known:
         return np.where(np.isnan(self.torque), found, self.torque)
 
 
-def collect_known_noise(problem: Problem, noise: JointNoise) -> Known:
+def collect_known_noise(problem: Problem, noise: JointNoise) -> KnownNoise:
     """Noise as it is given."""
     n = problem.robot.n
     given = [
         np.full(n, np.nan) if own is None else np.array(broadcast_to_joints(own, n, name))
         for name, own in (("position_std", noise.position_std), ("torque_std", noise.torque_std))
     ]
-    return Known(*given)
+    return KnownNoise(*given)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,7 @@ class Logged:
         Whose samples are those that were measured.
     at : ndarray, shape (samples,)
         Where these are among the samples on the log's clock.
-    runs : tuple of Run
+    runs : tuple of MotionRun
     floor : ndarray, shape (n,)
         Of the positions' noise: that of the steps in which they are counted [rad or m].
     stamped : bool
@@ -156,7 +156,7 @@ class Logged:
 
     log: GeneralisedSamples
     at: Array
-    runs: tuple[Run, ...]
+    runs: tuple[MotionRun, ...]
     floor: Array
     stamped: bool
 
@@ -199,7 +199,7 @@ def take_log(log: GeneralisedSamples, wanted: Smoothing, *, clocked: bool = Fals
     )
     time = at / log.rate
     runs = tuple(
-        Run(
+        MotionRun(
             slice(a, b),
             time[a:b],
             taken.measured[a:b],
@@ -223,7 +223,7 @@ class Begun:
     """The motion of a log by its positions alone, and the log at the instants of that."""
 
     log: Logged
-    spreads: Spreads
+    spreads: SampleSpreads
     coefficients: tuple[Array, ...]
     taken: list[Taken]
     evidence: float
@@ -248,7 +248,7 @@ def fit_positions(given: Logged, known: Array) -> Begun:
     position = np.where(np.isnan(known), np.maximum(rough, given.floor), known)
     coefficients = tuple(np.zeros((run.knots.coefficients, n)) for run in given.runs)
     plain = improve_positions(
-        given, Spreads(position, rough, LEAST_JITTER), coefficients, known, timed=False
+        given, SampleSpreads(position, rough, LEAST_JITTER), coefficients, known, timed=False
     )
     if n == 1 or not given.stamped:
         return plain
@@ -264,14 +264,14 @@ def fit_positions(given: Logged, known: Array) -> Begun:
     position = np.where(np.isnan(known), np.maximum(rest, given.floor) + TINY, known)
     period = 1.0 / given.log.rate
     jitter = max(float(np.sqrt(np.mean(np.minimum(np.abs(late), period) ** 2))), LEAST_JITTER)
-    spreads = Spreads(position, plain.spreads.bend, jitter)
+    spreads = SampleSpreads(position, plain.spreads.bend, jitter)
     other = improve_positions(given, spreads, plain.coefficients, known, timed=True)
     return other if other.evidence < plain.evidence else plain
 
 
 def improve_positions(
     given: Logged,
-    spreads: Spreads,
+    spreads: SampleSpreads,
     coefficients: tuple[Array, ...],
     known: Array,
     *,
@@ -300,7 +300,7 @@ def improve_positions(
     return Begun(given, spreads, coefficients, taken, evidence)
 
 
-def measure_change(new: Spreads, old: Spreads, given: Logged) -> float:
+def measure_change(new: SampleSpreads, old: SampleSpreads, given: Logged) -> float:
     """The largest relative change of a standard deviation.
 
     Instants do not count where they are off by less than their encoders' noise shows.
@@ -319,14 +319,14 @@ def measure_change(new: Spreads, old: Spreads, given: Logged) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class SmoothingState:
     """Motions and parameters, with what they are weighed by.
 
     Attributes
     ----------
     coefficients : tuple of tuple of ndarray
         Of each run of each log.
-    spreads : tuple of Spreads
+    spreads : tuple of SampleSpreads
         Of each log.
     widths : tuple of ndarray, shape (n,)
         Of the sign of each joint's speed, of each log [rad/s or m/s].
@@ -338,10 +338,10 @@ class State:
 
     logs: tuple[Logged, ...]
     problem: Problem
-    known: Known
+    known: KnownNoise
     beta: Array
     coefficients: tuple[tuple[Array, ...], ...]
-    spreads: tuple[Spreads, ...]
+    spreads: tuple[SampleSpreads, ...]
     widths: tuple[Array, ...]
     sigma: Array
     penalty: float
@@ -394,7 +394,7 @@ class State:
                 total += float(np.sum((run.late / spreads.instant) ** 2))
         return total
 
-    def linearised(self) -> Linear:
+    def linearised(self) -> LinearisedState:
         """The equations linearised, and the motions eliminated."""
         theta, linears = self.problem.base.standard(self.beta), []
         for k, given in enumerate(self.logs):
@@ -415,14 +415,14 @@ class State:
                     for run, c in zip(given.runs, self.coefficients[k], strict=True)
                 ]
             )
-        return Linear(self, linears)
+        return LinearisedState(self, linears)
 
 
 @dataclass(frozen=True, eq=False)
-class Linear:
+class LinearisedState:
     """A state, linearised: the runs of each log."""
 
-    state: State
+    state: SmoothingState
     linears: list[list[LinearRun]]
 
     @cached_property
@@ -432,7 +432,7 @@ class Linear:
         R = triangularise_rows(np.vstack([*borders, np.zeros((borders[0].shape[1],) * 2)]))
         return System.of(R)
 
-    def advanced(self, beta: Array, penalty: float) -> State:
+    def advanced(self, beta: Array, penalty: float) -> SmoothingState:
         """The step to some parameters and the motions at these, halved until the cost decreases.
 
         Between two answers the prior's share is at most that of a line: it is convex.
@@ -476,7 +476,7 @@ class Linear:
         """What the motions take of each run's rows."""
         return [list(map(measure_taken, log)) for log in self.linears]
 
-    def renewed(self, ahead: State) -> State:
+    def renewed(self, ahead: SmoothingState) -> SmoothingState:
         """A step ahead, with spreads by what is left of each kind of rows, and signs' widths."""
         state, taken, known = self.state, self.taken, self.state.known
         spreads = tuple(
@@ -513,7 +513,7 @@ class Linear:
             )
         return self.state.problem.given(self.state.problem.groups, logs)
 
-    def motions(self, covariance: Array) -> tuple[Motion, ...]:
+    def motions(self, covariance: Array) -> tuple[SmoothedMotion, ...]:
         """What was found of the motions, with a covariance of the parameters."""
         size, axes = np.linalg.eigh(covariance)
         root = axes * np.sqrt(np.maximum(size, 0.0))
@@ -530,7 +530,7 @@ class Linear:
                 time[run.own] = run.stamps + run.late
             inside = ~np.isnan(time)
             found.append(
-                Motion(
+                SmoothedMotion(
                     time[inside],
                     motion[0, inside],
                     motion[1, inside],
@@ -590,7 +590,7 @@ def smooth(
         along, knowledge, bootstrap, bars, reweighting=reweighting, engine=engine
     )
     inner, first = setting.inner(), setting.solve()
-    state = State(
+    state = SmoothingState(
         tuple(own.log for own in fitted),
         along,
         known,
@@ -626,7 +626,7 @@ def smooth(
     return Smoothed(**vars(estimate), motions=linear.motions(estimate.covariance.matrix))
 
 
-def settle(state: State, inner: Constrained, limit: int) -> tuple[State, int]:
+def settle(state: SmoothingState, inner: Constrained, limit: int) -> tuple[SmoothingState, int]:
     """Steps until neither the parameters nor the spreads move, and how many."""
     for rounds in range(1, limit + 1):
         linear = state.linearised()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dynident.core.words import format_entry
 from dynident.fit.doctor import Report
-from dynident.readers.presets import Layout
+from dynident.readers.presets import PresetLayout
 from dynident.recording.recording import Recording
 from dynident.robot.model import Robot
 from dynident.study.doctor import render_mended_study
@@ -89,13 +89,16 @@ def cut_log(log: LogSection, recording: Recording) -> list[LogSection]:
 
 
 def render_first_study(
-    study: Study, folder: Path, reports: Sequence[Report] | None, layouts: Sequence[Layout] = ()
+    study: Study,
+    folder: Path,
+    reports: Sequence[Report] | None,
+    layouts: Sequence[PresetLayout] = (),
 ) -> str:
     """Its text, with what repairs its logs, what was found in them, and what else it may state.
 
     Parameters
     ----------
-    layouts : sequence of Layout
+    layouts : sequence of PresetLayout
         Which were recognised.
     reports : sequence of Report, or None
         One a log, and one alone of a log that was cut; None of logs that were not examined.

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from dynident.collection.carried import unpack_model
-from dynident.collection.fill import Reduced, Task, fill_folder
+from dynident.collection.fill import Reduced, ReductionTask, fill_folder
 from dynident.collection.folder import (
     HEAD,
     Collected,
-    Entry,
-    Statement,
+    FolderStatement,
+    LogEntry,
     choose_sources,
     leave_out,
     read_sources,
@@ -143,7 +143,7 @@ def read_model_study(path: Path) -> Study:
     return validate_data(Study, {"robot": {"file": str(path)}}, path)
 
 
-def state_model(study: Study, folder: Path) -> Statement:
+def state_model(study: Study, folder: Path) -> FolderStatement:
     """What all sources of a folder state by a study, refused where the folder states another."""
     idim = build_study_idim(study, load_study_robot(study))
     refuse_springs(idim.robot, "factors keep")
@@ -171,13 +171,13 @@ def asks_doctor(study: Study) -> bool:
 
 def find_sections(
     study: Study, sources: Sequence[str | Path], layout: Mapping[str, Any]
-) -> tuple[list[LogSection], list[Entry]]:
+) -> tuple[list[LogSection], list[LogEntry]]:
     """The logs to be reduced, under names that tell them apart, and what is no log."""
     forget_listings([*map(str, sources), *list_file_names(study)])
     if not sources:
         return [section for section in study.log if section.use == "identify"], []
     found: list[LogSection] = []
-    left: list[Entry] = []
+    left: list[LogEntry] = []
     for text in map(str, sources):
         try:
             logs = list_logs(text)
@@ -203,7 +203,7 @@ def lay_out(study: Study, files: tuple[str, ...], layout: Mapping[str, Any]) -> 
 
 
 @limit_to_one_thread
-def reduce_log(task: Task) -> Reduced:
+def reduce_log(task: ReductionTask) -> Reduced:
     """Read, prepare and reduce one log."""
     section = LogSection.model_validate(task.section)
     placed = replace_file_names(section, lambda name: relate_path(name, Path(task.folder)))
@@ -298,7 +298,7 @@ def identify_factors(
     return replace(fit, study=study, warnings=(*left, *fit.warnings))
 
 
-def restore_study(folder: Path, statement: Statement, sources: Sequence[Source]) -> Study:
+def restore_study(folder: Path, statement: FolderStatement, sources: Sequence[Source]) -> Study:
     """The study of some sources, files named as seen from here."""
     told = {**statement.study, "log": [source.about.section for source in sources]}
     study = validate_data(Study, told, folder / HEAD)

@@ -34,7 +34,7 @@ from dynident.decide.blocks import (
     sum_squared_errors,
 )
 from dynident.fit.comparison import Candidate, Comparison, Failure
-from dynident.fit.scores import Scores
+from dynident.fit.scores import BlockScores
 from dynident.friction.names import build_friction, split_friction_names
 from dynident.methods import ESTIMATORS, OWN_SHAPES
 from dynident.methods.options import SIMULATION, list_option_names, switch_bootstrap_off
@@ -133,7 +133,7 @@ def compare(
     if isinstance(source, Problem):
         if chosen != Engine():
             raise InputError("a problem is compared in this process: several read a study")
-        given: str | Opened = open_problem(source, validation, frictions[0], blocks)
+        given: str | OpenedStudy = open_problem(source, validation, frictions[0], blocks)
         robot, held_out = source.robot, bool(validation)
     else:
         if validation:
@@ -142,7 +142,9 @@ def compare(
             )
         robot, given = load_study_robot(source), pack_study(source)
         held_out = any(log.use == "validate" for log in source.log)
-    tasks = [Task(given, tuple(methods), name, frictions[0], blocks) for name in frictions]
+    tasks = [
+        ComparisonTask(given, tuple(methods), name, frictions[0], blocks) for name in frictions
+    ]
     every = [(name, method) for name in frictions for method in methods]
     found: dict[tuple[str, str], Candidate | Failure] = {}
     kinds: tuple[str, ...] = ()
@@ -172,7 +174,7 @@ def compare(
     )
 
 
-class Opened(NamedTuple):
+class OpenedStudy(NamedTuple):
     """A study, its fitted logs under a first model, those held out, and blocks."""
 
     study: Study
@@ -181,10 +183,10 @@ class Opened(NamedTuple):
     folds: tuple[Fold, ...]
 
 
-class Task(NamedTuple):
+class ComparisonTask(NamedTuple):
     """A friction model by several methods, as plain data that cross processes; or of logs here."""
 
-    source: str | Opened
+    source: str | OpenedStudy
     methods: tuple[str, ...]
     friction: str
     first: str
@@ -199,7 +201,7 @@ class Compared(NamedTuple):
 
 
 @limit_to_one_thread
-def compare_methods(task: Task) -> Compared:
+def compare_methods(task: ComparisonTask) -> Compared:
     """All methods with one friction model, which share its rows and shapes."""
     given = task.source
     study, first, held_out, folds = (
@@ -221,18 +223,18 @@ def compare_methods(task: Task) -> Compared:
 
 def open_problem(
     problem: Problem, held_out: Sequence[Samples], friction: str, blocks: int
-) -> Opened:
+) -> OpenedStudy:
     """A problem as a study of it would be."""
     rotor = problem.idim.rotor
     study = Study(robot=RobotSection(file=problem.robot.name, rotor=rotor))
     first = problem.with_drives(friction, rotor, problem.idim.elements)
-    return Opened(
+    return OpenedStudy(
         study, first, tuple(held_out), build_folds(first, first.samples, held_out, blocks)
     )
 
 
 @lru_cache(maxsize=1)
-def open_logs(text: str, friction: str, blocks: int) -> Opened:
+def open_logs(text: str, friction: str, blocks: int) -> OpenedStudy:
     """A study from its text; once a process."""
     study = Study.model_validate_json(text)
     robot = load_study_robot(study)
@@ -243,7 +245,7 @@ def open_logs(text: str, friction: str, blocks: int) -> Opened:
     )
     elements = build_elements(study.element, robot)
     first = Problem(robot, fitted, friction, study.robot.rotor, elements=elements)
-    return Opened(study, first, held_out, build_folds(first, fitted, held_out, blocks))
+    return OpenedStudy(study, first, held_out, build_folds(first, fitted, held_out, blocks))
 
 
 def split_frictions(text: str) -> tuple[str, ...]:
@@ -354,7 +356,9 @@ def count_estimated_parameters(fit: Fit) -> int:
     return free + (fit.base.count if essential is None else len(essential.kept))
 
 
-def score_folds(models: Sequence[Model], folds: Sequence[Fold], kinds: Sequence[str]) -> Scores:
+def score_folds(
+    models: Sequence[Model], folds: Sequence[Fold], kinds: Sequence[str]
+) -> BlockScores:
     """Errors of a model of each fold on what is scored of it."""
     sums = [
         sum_squared_errors(*model, others, kinds)
@@ -366,10 +370,10 @@ def score_folds(models: Sequence[Model], folds: Sequence[Fold], kinds: Sequence[
     peak = np.max(largest, axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         relative_error = np.sum(absolute, axis=0) / np.sum(rows, axis=0) / peak
-    return Scores(squared_error, squared_torque, relative_error)
+    return BlockScores(squared_error, squared_torque, relative_error)
 
 
-def score_held_out(fit: Fit, plain: Study, blocks: int) -> tuple[tuple[str, ...], Scores]:
+def score_held_out(fit: Fit, plain: Study, blocks: int) -> tuple[tuple[str, ...], BlockScores]:
     """Errors on the held-out logs as the study prepares them that varies nothing."""
     held_out = [
         prepare_study_recording(log, read_study_recording(log, fit.robot), plain.prepare)

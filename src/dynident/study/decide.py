@@ -32,7 +32,7 @@ from dynident.decide.prior import choose_weight
 from dynident.decide.springs import NONE
 from dynident.decide.standstill import choose_standstill
 from dynident.estimators.closed_loop import lacks_torque
-from dynident.estimators.constrained import Setting, build_constrained_setting
+from dynident.estimators.constrained import ConstrainedSetting, build_constrained_setting
 from dynident.estimators.covariance import ErrorBars
 from dynident.fit.figures import require_torque
 from dynident.friction import DEFAULT_FRICTION
@@ -164,7 +164,7 @@ def decide(
     name: str,
     study: Study,
     problem: Problem,
-    setting: Setting,
+    setting: ConstrainedSetting,
     recordings: Sequence[Recording],
     asked: Sequence[str],
 ) -> tuple[Decision, ...]:

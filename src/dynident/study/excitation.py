@@ -15,7 +15,7 @@ from dynident.core.makers import build_maker_section, collect_arguments
 from dynident.core.options import build_option_section, collect_options
 from dynident.core.schema import File, Name, Spec, make_choice_validator
 from dynident.excitation.obstacles import OBSTACLES, Obstacle
-from dynident.excitation.options import FAMILIES, Shape
+from dynident.excitation.options import FAMILIES, TrajectoryShape
 from dynident.excitation.trajectories import SCHEMA, Trajectory
 
 
@@ -110,7 +110,7 @@ def read_trajectory(path: Path) -> tuple[Trajectory, float, int]:
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise InputError(f"{path}: is no {SCHEMA}; dynident excite writes one")
     try:
-        family = Shape(**convert_lists_to_tuples(document["shape"])).family()
+        family = TrajectoryShape(**convert_lists_to_tuples(document["shape"])).family()
         C = np.array(document["coefficients"], dtype=float)
         rate, periods = float(document["rate"]), int(document["periods"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:

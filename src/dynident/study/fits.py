@@ -167,7 +167,7 @@ def rebuild_loop(fit: Fit, samples: Samples) -> Simulation:
 
 
 @dataclass(frozen=True)
-class Layout:
+class LogLayout:
     """How a log is laid out and prepared otherwise than those of a fit.
 
     Attributes
@@ -182,11 +182,11 @@ class Layout:
     prepare: Mapping[str, Any]
 
 
-AS_FITTED = Layout({}, {})
+AS_FITTED = LogLayout({}, {})
 
 
 def read_fit_log(
-    fit: Fit, files: Sequence[str], layout: Layout = AS_FITTED, torque: bool | None = None
+    fit: Fit, files: Sequence[str], layout: LogLayout = AS_FITTED, torque: bool | None = None
 ) -> Samples:
     """Another log, laid out as the first of a fit's study and prepared as that was.
 
@@ -199,7 +199,7 @@ def read_fit_log(
 
 
 def read_other_log(
-    known: Study | Mapping[str, Any], robot: Robot, files: Sequence[str], layout: Layout,
+    known: Study | Mapping[str, Any], robot: Robot, files: Sequence[str], layout: LogLayout,
     torque: bool,
 ) -> Samples:  # fmt: skip
     """A log, laid out and prepared as the first of a study, or prepared as is known."""
@@ -266,7 +266,7 @@ def measure_log(
     fit: Fit,
     files: Sequence[str],
     lowpass_hz: float | None = None,
-    layout: Layout = AS_FITTED,
+    layout: LogLayout = AS_FITTED,
 ) -> LogErrors:
     """Errors of a fit, and of the robot file's inertials, on another log: see `read_fit_log`.
 
@@ -299,7 +299,7 @@ def measure_log(
 
 
 def compare_on_logs(
-    one: Fit, other: Fit | None, logs: Sequence[Sequence[str]], layout: Layout = AS_FITTED
+    one: Fit, other: Fit | None, logs: Sequence[Sequence[str]], layout: LogLayout = AS_FITTED
 ) -> tuple[Difference, tuple[str, ...]]:
     """A fit beside another one or its robot file, also on other logs, and what was noticed there.
 

@@ -6,7 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
-from dynident.collection.fleet import Opened, describe_fleet, identify_member, identify_type, weigh
+from dynident.collection.fleet import (
+    OpenedFleet,
+    describe_fleet,
+    identify_member,
+    identify_type,
+    weigh,
+)
 from dynident.collection.folder import HEAD
 from dynident.collection.member import Site
 from dynident.collection.sites import FleetFile, read_fleet
@@ -95,7 +101,7 @@ def identify_robot(
 
 
 def choose_method(
-    robots: Opened, method: str | None, options: Mapping[str, Any]
+    robots: OpenedFleet, method: str | None, options: Mapping[str, Any]
 ) -> tuple[str, dict[str, Any]]:
     """The method and its options: what is given, else what the robots' study states."""
     study = restore_study(robots.folder, robots.statement, [])

@@ -35,7 +35,7 @@ from dynident.simulation.sensors import ROWS, Sensors
 from dynident.study.excitation import trajectory
 
 if TYPE_CHECKING:
-    from dynident.simulation.gains import Gains
+    from dynident.simulation.gains import ControllerGains
 
 
 OF_LOGS: dict[str, tuple[str, ...]] = {"log": (), "reconstructed": ("lag",)}
@@ -289,7 +289,7 @@ def identify_controller(
 
 
 def build_identified_controller(
-    found: Gains, gain: Array, limit: Array | None, rate: float
+    found: ControllerGains, gain: Array, limit: Array | None, rate: float
 ) -> Controller:
     """The controller of identified gains, sampled with the log."""
     limits = np.inf if limit is None else limit
@@ -307,7 +307,7 @@ def build_identified_controller(
     )  # fmt: skip
 
 
-def describe_gains(found: Gains, robot: Robot, log: Samples) -> str:
+def describe_gains(found: ControllerGains, robot: Robot, log: Samples) -> str:
     """What was identified of the controllers, in words."""
     each = [
         f"{name} kp {kp:.5g}, {'kv' if found.kind == 'p-p' else 'kd'} {kv:.5g} (output within "

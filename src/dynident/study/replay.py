@@ -16,7 +16,7 @@ from dynident.core.threads import limit_to_one_thread
 from dynident.core.words import format_number
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.dynamics.whole import Model
+from dynident.dynamics.whole import WholeModel
 from dynident.engines import ENGINES
 from dynident.engines.drive import build_drive
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model, fill_missing_torque
@@ -34,7 +34,7 @@ from dynident.robot.model import Robot
 from dynident.simulation.rollout import rollout
 from dynident.study.fits import (
     AS_FITTED,
-    Layout,
+    LogLayout,
     build_study_loop,
     find_study,
     read_fit_log,
@@ -60,8 +60,8 @@ class Player:
     """
 
     base: BaseParameters
-    model: Model
-    near: Callable[[], tuple[Model, tuple[str, ...]]]
+    model: WholeModel
+    near: Callable[[], tuple[WholeModel, tuple[str, ...]]]
     find_loop: Callable[[Samples], Simulation]
 
     @property
@@ -75,7 +75,7 @@ def play_file(robot: Robot, find_loop: Callable[[Samples], Simulation]) -> Playe
     if not robot.has_nominal:
         raise InputError(f"the file of {robot.name} has no inertials to replay")
     idim = build_idim(robot, "coulomb-viscous-symmetric")
-    model = Model(idim, join_nominal_parameters(idim))
+    model = WholeModel(idim, join_nominal_parameters(idim))
     return Player(base_parameters(idim), model, lambda: (model, ()), find_loop)
 
 
@@ -125,7 +125,7 @@ def replay(
     source: Fit | Study,
     log: Recording | Samples | Files,
     engine: str = OURS,
-    layout: Layout = AS_FITTED,
+    layout: LogLayout = AS_FITTED,
     robot: str | None = None,
 ) -> Replay:
     """Simulate a fit, or a robot's file as it is, under a log's law in an engine, and in ours.
@@ -140,7 +140,7 @@ def replay(
         With the law's targets. Files are read in the layout of the first log of the study, data
         frames as `read_log` knows them by the names of their columns.
     engine : {"dynident", "mujoco", "pinocchio"}
-    layout : Layout
+    layout : LogLayout
         Of files.
     robot : str, optional
         File of another robot, which is simulated instead.

@@ -27,13 +27,13 @@ from dynident.regression.problem import Problem
 from dynident.report.draws import Calibration, Draws, certify_draws
 from dynident.report.fit import Fit
 from dynident.study.calibration import measure_position_calibration, measure_torque_calibration
-from dynident.study.fits import AS_FITTED, Layout, read_fit_log, rebuild_loop
+from dynident.study.fits import AS_FITTED, LogLayout, read_fit_log, rebuild_loop
 
 NO_PRIOR = Knowledge(prior="none")
 
 
 @dataclass(frozen=True)
-class Drawing(Options):
+class DrawOptions(Options):
     """How many draws there are, and which."""
 
     n: Annotated[Annotated[int, Field(strict=True, ge=1, le=100_000)], "how many draws"] = 256
@@ -42,8 +42,8 @@ class Drawing(Options):
 
 def sample(
     fit: Fit,
-    n: int = Drawing.n,
-    seed: int = Drawing.seed,
+    n: int = DrawOptions.n,
+    seed: int = DrawOptions.seed,
     anyway: bool = False,
     engine: Runner = None,
 ) -> Draws:
@@ -71,13 +71,13 @@ def sample(
         Of a refuted result; when no consistent set is near the result, or a draw is not certified.
     """
     fit.require_trust("a draw", anyway)
-    wanted, chosen = Drawing(n, seed), choose_engine(1, engine)
+    wanted, chosen = DrawOptions(n, seed), choose_engine(1, engine)
     if fit.estimate.fitted is not None:
         return replace(sample_position_fit(fit, wanted, chosen), width=fit.width)
     return sample_torque_fit(fit, wanted, chosen)
 
 
-def sample_torque_fit(fit: Fit, wanted: Drawing, engine: Engine) -> Draws:
+def sample_torque_fit(fit: Fit, wanted: DrawOptions, engine: Engine) -> Draws:
     """Draws of standard parameters about those of a fit of torques."""
     base, found = fit.base, fit.estimate
     covariance, knowledge = found.covariance.matrix, found.knowledge
@@ -99,7 +99,7 @@ def sample_torque_fit(fit: Fit, wanted: Drawing, engine: Engine) -> Draws:
     )  # fmt: skip
 
 
-def sample_position_fit(fit: Fit, wanted: Drawing, engine: Engine) -> Draws:
+def sample_position_fit(fit: Fit, wanted: DrawOptions, engine: Engine) -> Draws:
     """Draws of drives and loop, and of the links where these were fitted.
 
     What was fitted ends the list of standard parameters; then come shapes and loop.
@@ -124,7 +124,7 @@ def sample_position_fit(fit: Fit, wanted: Drawing, engine: Engine) -> Draws:
 
 
 def measure_calibration(
-    fit: Fit, draws: Draws, text: str, layout: Layout = AS_FITTED
+    fit: Fit, draws: Draws, text: str, layout: LogLayout = AS_FITTED
 ) -> Calibration:
     """How much of a log, files with commas between, lies inside the band of the draws of a fit."""
     if fit.estimate.fitted is None:

@@ -44,9 +44,9 @@ from dynident.methods.options import (
     name_methods_with_option,
 )
 from dynident.online.recursive import Drift, Forgetting, Weights
-from dynident.online.tracker import Alarm, Tracking
+from dynident.online.tracker import Alarm, TrackerSettings
 from dynident.readers import READERS, read_tables
-from dynident.readers.presets import PRESETS, Layout, find_layout, find_stated_layout
+from dynident.readers.presets import PRESETS, PresetLayout, find_layout, find_stated_layout
 from dynident.readers.stores import is_remote
 from dynident.recording.commanded import DriveLaw, command_torque
 from dynident.recording.floating import Floating
@@ -90,7 +90,7 @@ IDENTIFYING = {
     name: replace(option, words=f"of {name_methods_with_option(name)}: {option.words}")
     for name, option in (list_all_options() | collect_options([*EVERY_METHOD, Deciding])).items()
 }
-TRACKING = collect_options([Tracking, Weights, Forgetting, Drift, Alarm])
+TRACKING = collect_options([TrackerSettings, Weights, Forgetting, Drift, Alarm])
 SELECTING = collect_options([Selecting])
 PREPARING = collect_options([Preparation])
 """Options that are keys of a section, and flags of its command."""
@@ -365,7 +365,7 @@ def fill_presets(study: Study) -> Study:
     return study
 
 
-def recognise_layouts(study: Study, stated: bool = False) -> tuple[Study, tuple[Layout, ...]]:
+def recognise_layouts(study: Study, stated: bool = False) -> tuple[Study, tuple[PresetLayout, ...]]:
     """A study whose logs have the columns and units of the recorders that wrote them.
 
     Logs with a preset have its layout, and unless only `stated` ones count, those without columns
@@ -384,7 +384,7 @@ def recognise_layouts(study: Study, stated: bool = False) -> tuple[Study, tuple[
     free = study.robot.model_copy(update={"locked": {}})
     whole = load_study_robot(study.model_copy(update={"robot": free}))
     joints = whole.joint_names
-    logs, found = [], dict[str, Layout]()
+    logs, found = [], dict[str, PresetLayout]()
     for log in study.log:
         chosen = log.preset is not None or not (stated or log.columns)
         layout = find_log_layout(log, joints) if chosen else None
@@ -411,7 +411,7 @@ def recognise_layouts(study: Study, stated: bool = False) -> tuple[Study, tuple[
     return study.model_copy(update={"log": tuple(logs), "robot": robot}), tuple(found.values())
 
 
-def find_log_layout(log: LogSection, joints: Sequence[str]) -> Layout | None:
+def find_log_layout(log: LogSection, joints: Sequence[str]) -> PresetLayout | None:
     """The layout of a log's preset, or the one that is recognised."""
     tables = [table for file in log.files for table in read_tables(Path(file))]
     names = [name for table in tables for name in table.titles]

@@ -15,23 +15,30 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.files import write_files
-from dynident.core.kept import Kept, Origin, pack_state_file, read_state_file
+from dynident.core.kept import KeptState, StateOrigin, pack_state_file, read_state_file
 from dynident.core.options import broadcast_to_joints, read_options
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import Idim
 from dynident.fit.determined import SAME
-from dynident.live.channels import Channels, Instant, find_channels
-from dynident.live.messages import Equation, Message, Noticed, Row, Signals
+from dynident.live.channels import Channels, StreamInstant, find_channels
+from dynident.live.messages import Equation, EstimateRow, Message, Noticed, SampleSignals
 from dynident.live.outlets import Outlets, open_outlets
-from dynident.live.stream import Lines, Sample, Stopped, TextStream, open_text, stream_recording
+from dynident.live.stream import (
+    Sample,
+    Stopped,
+    StreamLines,
+    TextStream,
+    open_text,
+    stream_recording,
+)
 from dynident.online.recursive import Drift, Forgetting, Weights, convert_to_equation_sigma
-from dynident.online.tracker import Alarm, Known, Tracker, Tracking
+from dynident.online.tracker import Alarm, PriorKnowledge, Tracker, TrackerSettings
 from dynident.readers.table import Table
 from dynident.recording.floating import Floating
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import BANDWIDTH, TORQUE_FACTOR, prepare
-from dynident.recording.read import Layout, find_column_layout
+from dynident.recording.read import ColumnLayout, find_column_layout
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.regression.weighted import solve_wls
@@ -54,7 +61,7 @@ GAP = 1.5
 
 
 @dataclass(frozen=True)
-class Setting:
+class TrackSetting:
     """What is tracked, and how.
 
     Attributes
@@ -83,14 +90,14 @@ class Setting:
         return read_options(Weights, self.study.track)
 
     @property
-    def start(self) -> Known | None:
+    def start(self) -> PriorKnowledge | None:
         """What is known before the first sample."""
         if self.result is None:
             return None
         std = self.result.estimate.covariance.std
         if not np.all(std > 0.0):
             raise InputError(f"{self.robot.name}: parameters without error cannot be followed")
-        return Known(self.result.estimate.beta, np.diag(std**2))
+        return PriorKnowledge(self.result.estimate.beta, np.diag(std**2))
 
     def choose_base(self, channels: Channels) -> BaseParameters:
         """Base parameters of a stream: those of the result, where they are all that it shows."""
@@ -143,7 +150,7 @@ class Setting:
     @property
     def instruments(self) -> bool:
         """Whether the reference of the stream gives instruments."""
-        return read_options(Tracking, self.study.track).instruments != "none"
+        return read_options(TrackerSettings, self.study.track).instruments != "none"
 
     @property
     def cutoff(self) -> float:
@@ -162,14 +169,16 @@ class Setting:
         return partial(open_outlets, self.robot.name)
 
 
-def build_track_setting(study: Study, section: LogSection | None, result: Fit | None) -> Setting:
+def build_track_setting(
+    study: Study, section: LogSection | None, result: Fit | None
+) -> TrackSetting:
     """What is tracked by a study, or from a fit on."""
     if result is not None:
-        return Setting(result.idim, study, section, result)
-    return Setting(build_study_idim(study, load_study_robot(study)), study, section, None)
+        return TrackSetting(result.idim, study, section, result)
+    return TrackSetting(build_study_idim(study, load_study_robot(study)), study, section, None)
 
 
-class Follower:
+class LogFollower:
     """The causal filter, the tracker and what is written when.
 
     Parameters
@@ -184,7 +193,7 @@ class Follower:
 
     def __init__(
         self,
-        setting: Setting,
+        setting: TrackSetting,
         channels: Channels,
         base: BaseParameters,
         sigma: Array,
@@ -192,7 +201,7 @@ class Follower:
         signals: bool = False,
     ) -> None:
         track = setting.study.track
-        options = read_options(Tracking, track)
+        options = read_options(TrackerSettings, track)
         self.rate, self.sigma, self.base, self.channels = rate, sigma, base, channels
         self._start = setting.start
         self.filter = channels.build_filter(setting.cutoff, rate)
@@ -252,16 +261,16 @@ class Follower:
             found.append(self.row(at))
         return found
 
-    def rest(self) -> list[Row]:
+    def rest(self) -> list[EstimateRow]:
         """The estimate at the end, where the last that was written is an earlier one."""
         due = self.tracker.samples % self.each != 0
         return [self.row(float(self._last[0]) - self.filter.lag)] if due else []
 
-    def row(self, at: float) -> Row:
+    def row(self, at: float) -> EstimateRow:
         """The estimate as it is."""
         tracker = self.tracker
         theta = tracker.theta if tracker.consistent else None
-        return Row(at, self.taken, tracker.beta, tracker.std, self.load, theta, self.base)
+        return EstimateRow(at, self.taken, tracker.beta, tracker.std, self.load, theta, self.base)
 
     @property
     def load(self) -> tuple[float, float] | None:
@@ -269,7 +278,7 @@ class Follower:
         load = self.tracker.load
         return None if load is None else (load.mass, float(load.std[0]))
 
-    def signal(self, at: float, instant: Instant, predicted: Array) -> Signals:
+    def signal(self, at: float, instant: StreamInstant, predicted: Array) -> SampleSignals:
         """What is told of a sample that was taken in, and of what had been predicted of it."""
         places, moved = [k for k, _ in self._equations], None
         measured = instant.tau.copy()
@@ -280,7 +289,7 @@ class Follower:
             change = np.abs(self.tracker.beta - self._start.beta) / std
             moved = float(change.max()), self.base.names[int(change.argmax())]
         equations = tuple(equation for _, equation in self._equations)
-        return Signals(
+        return SampleSignals(
             at, equations, measured[places], predicted[places], self.load, self.tracker.surprise,
             moved,
         )  # fmt: skip
@@ -293,14 +302,14 @@ class Follower:
         return pack_state_file(SCHEMA, self.origin, about, arrays)
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> StateOrigin:
         """All that a state has to fit."""
         base, channels = self.base, self.channels
         rates = f"{self.tracker.fingerprint} {self._setting.cutoff!r} {self.rate!r} {self.step}"
         rates += f" {channels.followed} {channels.others}"
-        return Origin(base.idim.robot.name, base.names, rates)
+        return StateOrigin(base.idim.robot.name, base.names, rates)
 
-    def restore(self, state: Kept) -> None:
+    def restore(self, state: KeptState) -> None:
         """Go on from a stored state."""
         state.require(self.origin, "sigma, rate, cutoff, ageing or prior")
         arrays = dict(state.arrays)
@@ -334,7 +343,7 @@ class Earlier(NamedTuple):
     sigma : ndarray, shape (dof,)
     """
 
-    kept: Kept
+    kept: KeptState
     taken: int
     rate: float
     sigma: Array
@@ -355,7 +364,7 @@ def read_state(path: Path) -> Earlier | None:
         raise kept.damaged from error
 
 
-def estimate_log_sigma(setting: Setting, base: BaseParameters, recording: Recording) -> Array:
+def estimate_log_sigma(setting: TrackSetting, base: BaseParameters, recording: Recording) -> Array:
     """Sigma of each equation, of least squares on a whole log."""
     # sigma is that of single samples, also where a batch would average periods
     given = {k: v for k, v in setting.prepare.items() if k not in ("period", "warmup")}
@@ -365,7 +374,7 @@ def estimate_log_sigma(setting: Setting, base: BaseParameters, recording: Record
 
 @limit_to_one_thread
 def track_log(
-    setting: Setting,
+    setting: TrackSetting,
     source: str | None,
     write: Callable[[Message], None],
     *,
@@ -375,7 +384,7 @@ def track_log(
     state: Path | None = None,
     signals: bool = False,
     stopped: Stopped = lambda: False,
-) -> Follower:
+) -> LogFollower:
     """Follow a log or a stream from where its state says to its end.
 
     Parameters
@@ -399,7 +408,7 @@ def track_log(
     """
     earlier = None if state is None else read_state(state)
     past = 0 if earlier is None else earlier.taken
-    follower: Follower | None = None
+    follower: LogFollower | None = None
     section = setting.section
     if earlier is not None:
         rate = earlier.rate
@@ -418,7 +427,7 @@ def track_log(
                 stream = opened = open_text(name)
             if rate is None and section is not None:
                 rate = section.rate
-            lines = Lines(stream, name, follow, stopped)
+            lines = StreamLines(stream, name, follow, stopped)
             floating = Floating() if section is None else read_options(Floating, section)
             text = TextStream(
                 lines,
@@ -470,13 +479,13 @@ def track_log(
 
 
 def begin_following(
-    setting: Setting,
+    setting: TrackSetting,
     channels: Channels,
     whole: Recording | None,
     earlier: Earlier | None,
     rate: float,
     signals: bool = False,
-) -> Follower:
+) -> LogFollower:
     """What follows a stream whose channels are known, at its first sample."""
     base, sigma = setting.choose_base(channels), setting.find_sigma(channels)
     if sigma is None and earlier is not None:
@@ -485,10 +494,10 @@ def begin_following(
         sigma = estimate_log_sigma(setting, base, whole)
     if sigma is None:
         raise InputError(NO_SIGMA)
-    return Follower(setting, channels, base, sigma, rate, signals)
+    return LogFollower(setting, channels, base, sigma, rate, signals)
 
 
-def read_whole_log(setting: Setting, source: str | None, rate: float | None) -> Recording:
+def read_whole_log(setting: TrackSetting, source: str | None, rate: float | None) -> Recording:
     """A log read as a whole, laid out as the study has it."""
     section = setting.section
     if source is not None:
@@ -505,7 +514,7 @@ def read_whole_log(setting: Setting, source: str | None, rate: float | None) -> 
 
 def make_layout_finder(
     robot: Robot, section: LogSection | None, floating: Floating
-) -> Callable[[Table], Layout]:
+) -> Callable[[Table], ColumnLayout]:
     """Where the columns of a stream are: as a log's table says, or by their default names."""
     if section is None:
         return partial(find_column_layout, robot=robot)

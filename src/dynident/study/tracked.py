@@ -16,7 +16,7 @@ from dynident.core.text import format_count
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters
 from dynident.live.channels import find_channels
-from dynident.live.messages import Message, Noticed, Row, tell_event
+from dynident.live.messages import EstimateRow, Message, Noticed, tell_event
 from dynident.live.stream import stream_recording
 from dynident.online.keywords import TrackOptions
 from dynident.recording.read import Files, take_log
@@ -26,14 +26,14 @@ from dynident.report.pages import render_track_page
 from dynident.report.tables import build_frame
 from dynident.study.fits import find_study
 from dynident.study.study import PrepareSection, RobotSection, Study, TrackSection
-from dynident.study.track import Setting, begin_following, build_track_setting
+from dynident.study.track import TrackSetting, begin_following, build_track_setting
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 
 @dataclass(frozen=True, eq=False)
-class Followed:
+class FollowedParameters:
     """A fit's parameters along a log.
 
     Attributes
@@ -42,7 +42,7 @@ class Followed:
         Of the log.
     base : BaseParameters
         What beta are.
-    rows : tuple of Row
+    rows : tuple of EstimateRow
         Estimates, every so often.
     events : tuple of Noticed
         When another load was noticed, and when that of the fit again.
@@ -58,7 +58,7 @@ class Followed:
 
     name: str
     base: BaseParameters
-    rows: tuple[Row, ...]
+    rows: tuple[EstimateRow, ...]
     events: tuple[Noticed, ...]
 
     @cached_property
@@ -113,7 +113,7 @@ class Followed:
         )
 
 
-def build_fit_setting(fit: Fit, **options: Any) -> Setting:
+def build_fit_setting(fit: Fit, **options: Any) -> TrackSetting:
     """How a fit is followed: by its study, with keys of ``[track]`` in place of the study's own."""
     study = find_study(fit)
     if study is None:
@@ -126,7 +126,7 @@ def build_fit_setting(fit: Fit, **options: Any) -> Setting:
 
 
 @limit_to_one_thread
-def track(fit: Fit, log: Recording | Files, **options: Unpack[TrackOptions]) -> Followed:
+def track(fit: Fit, log: Recording | Files, **options: Unpack[TrackOptions]) -> FollowedParameters:
     """Follow a fit's base parameters, and what is carried, along a log.
 
     Parameters
@@ -140,7 +140,7 @@ def track(fit: Fit, log: Recording | Files, **options: Unpack[TrackOptions]) -> 
 
     Returns
     -------
-    Followed
+    FollowedParameters
         Estimates lag behind the samples by a causal filter, as they do on a robot.
 
     Raises
@@ -164,21 +164,21 @@ def track(fit: Fit, log: Recording | Files, **options: Unpack[TrackOptions]) -> 
     found += follower.rest()
     if not follower.taken:
         raise InputError(f"{log.name}: has no samples")
-    return Followed(
+    return FollowedParameters(
         log.name,
         follower.base,
-        tuple(each for each in found if isinstance(each, Row)),
+        tuple(each for each in found if isinstance(each, EstimateRow)),
         tuple(each for each in found if isinstance(each, Noticed)),
     )
 
 
 def render_messages(log: str, messages: Sequence[Message]) -> str:
     """Estimates over time as a page, and what was noticed."""
-    rows = tuple(each for each in messages if isinstance(each, Row))
+    rows = tuple(each for each in messages if isinstance(each, EstimateRow))
     if not rows:
         raise ComputationError(f"{log}: there is no estimate to draw")
     noticed = [each for each in messages if isinstance(each, Noticed)]
-    found = Followed(log, rows[0].base, rows, tuple(noticed))
+    found = FollowedParameters(log, rows[0].base, rows, tuple(noticed))
     return render_track_page(
         found.base,
         log,

@@ -14,16 +14,16 @@ from dynident.core.words import format_entry, format_percent, format_table
 from dynident.fit.comparison import format_percent_with_std, serialise_score
 from dynident.fit.scores import choose_simplest, select_best_verdicts
 from dynident.plots.document import (
-    Part,
-    Row,
-    Statement,
-    Table,
+    PagePart,
+    PageRow,
+    PageTable,
+    VerdictSentence,
     build_column_table,
     render_document,
     render_facts,
     render_table,
 )
-from dynident.sweeps.run import Run
+from dynident.sweeps.run import SweepRun
 
 SCHEMA = "dynident.sweep/1"
 LEGEND = (
@@ -33,7 +33,7 @@ LEGEND = (
 
 
 @dataclass(frozen=True)
-class Failure:
+class SweepFailure:
     """A combination that gave no answer, and why."""
 
     values: dict[str, Any]
@@ -55,16 +55,16 @@ class Sweep:
         Values by keys.
     blocks : int
         Of the held-out logs.
-    runs : tuple of Run
+    runs : tuple of SweepRun
         At least one.
-    failures : tuple of Failure
+    failures : tuple of SweepFailure
     """
 
     robot: str
     axes: dict[str, tuple[Any, ...]]
     blocks: int
-    runs: tuple[Run, ...]
-    failures: tuple[Failure, ...]
+    runs: tuple[SweepRun, ...]
+    failures: tuple[SweepFailure, ...]
 
     def __repr__(self) -> str:
         """One line, for a prompt."""
@@ -72,7 +72,7 @@ class Sweep:
         return f"<Sweep of {self.robot}: {runs}; print(found.summary())>"
 
     @cached_property
-    def best(self) -> Run:
+    def best(self) -> SweepRun:
         """The simplest run within one standard error of the smallest held-out error.
 
         Among those with the best verdict that any has; of equally simple ones that with the
@@ -141,7 +141,7 @@ class Sweep:
         stub, labels, columns = self.list_columns()
         table = build_column_table(stub, labels, columns[:-1], ("verdict",))
         rows = zip(table.rows, self.runs, strict=True)
-        marked = tuple(Row(row.cells, "total" * (run is self.best)) for row, run in rows)
+        marked = tuple(PageRow(row.cells, "total" * (run is self.best)) for row, run in rows)
         words = f"{describe_values(self.best.values)}: {self.reason}"
         combinations = format_count(len(self.runs), "combination")
         held_out = f"{format_count(self.blocks, 'block')} of held-out logs"
@@ -152,10 +152,10 @@ class Sweep:
         return render_document(
             Path(self.robot).stem,
             f"{combinations} of {', '.join(self.axes)}, scored on {held_out}",
-            [Statement("good", "Best", words)],
+            [VerdictSentence("good", "Best", words)],
             [
-                Part("runs", "Combinations", own),
-                Part(
+                PagePart("runs", "Combinations", own),
+                PagePart(
                     "joints",
                     "Held-out errors of the joints",
                     render_table(build_joint_table(self), joints),
@@ -164,7 +164,7 @@ class Sweep:
         )
 
 
-def build_joint_table(found: Sweep) -> Table:
+def build_joint_table(found: Sweep) -> PageTable:
     """Held-out errors of every kind of rows, run by run."""
     kinds = list(dict.fromkeys(kind for run in found.runs for kind in run.kinds))
     columns = [
@@ -182,7 +182,7 @@ def build_joint_table(found: Sweep) -> Table:
     return build_column_table("", [describe_values(run.values) for run in found.runs], columns)
 
 
-def serialise_run(run: Run) -> dict[str, Any]:
+def serialise_run(run: SweepRun) -> dict[str, Any]:
     """A run as plain data."""
     return {
         "values": run.values,

@@ -17,7 +17,7 @@ from dynident.core.schema import list_file_names, replace_file_names
 from dynident.core.threads import limit_to_one_thread
 from dynident.core.version import VERSION
 from dynident.fit.json import relate_path, serialise_result
-from dynident.fit.scores import Scores
+from dynident.fit.scores import BlockScores
 from dynident.study.compare import count_estimated_parameters, score_held_out
 from dynident.study.run import run_study
 from dynident.study.study import Study, pack_study
@@ -26,7 +26,7 @@ SCHEMA = "dynident.sweep.run/1"
 RUN, RESULT = "run.json", "result.json"
 
 
-class Task(NamedTuple):
+class SweepTask(NamedTuple):
     """A combination as plain data that cross processes: its study, and the one without it."""
 
     study: str
@@ -35,7 +35,7 @@ class Task(NamedTuple):
     folder: str
 
 
-class Made(NamedTuple):
+class SweepFiles(NamedTuple):
     """The files of a run, or why there are none."""
 
     files: dict[str, bytes]
@@ -43,7 +43,7 @@ class Made(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Run:
+class SweepRun:
     """What is told of a combination.
 
     Attributes
@@ -60,7 +60,7 @@ class Run:
         Torque error of the fitted rows [%].
     kinds : tuple of str
         Names of the kinds of rows: the joints, and what else the logs state.
-    held_out : Scores
+    held_out : BlockScores
         On the same rows in all runs.
     """
 
@@ -71,28 +71,28 @@ class Run:
     parameters: int
     fitted_percent: float
     kinds: tuple[str, ...]
-    held_out: Scores
+    held_out: BlockScores
 
 
-def make_task(study: Study, plain: Study, blocks: int, folder: Path) -> tuple[str, Task]:
+def make_task(study: Study, plain: Study, blocks: int, folder: Path) -> tuple[str, SweepTask]:
     """The work of a combination, and what it depends on: contents of files, too."""
     seen = replace_file_names(study, lambda name: relate_path(name, folder))
     reference = plain.prepare.model_dump_json(exclude_none=True)
     files = [hash_file(Path(name)) for name in list_file_names(study)]
     text = seen.model_dump_json(exclude_none=True)
     key = take_fingerprint([VERSION, text, reference, str(blocks), *files])[:16]
-    return key, Task(pack_study(study), pack_study(plain), blocks, str(folder.absolute()))
+    return key, SweepTask(pack_study(study), pack_study(plain), blocks, str(folder.absolute()))
 
 
 @limit_to_one_thread
-def run_combination(task: Task) -> Made:
+def run_combination(task: SweepTask) -> SweepFiles:
     """Identify and score."""
     study, plain = (Study.model_validate_json(text) for text in (task.study, task.plain))
     try:
         fit = run_study(study)
         kinds, scores = score_held_out(fit, plain, task.blocks)
     except DynidentError as error:
-        return Made({}, str(error))
+        return SweepFiles({}, str(error))
     told = {
         "schema": SCHEMA,
         "verdict": fit.verdict.state,
@@ -103,10 +103,10 @@ def run_combination(task: Task) -> Made:
         "squared_torque": scores.squared_torque.tolist(),
     }
     result = to_json(serialise_result(fit, Path(task.folder)))
-    return Made({RUN: to_json(told).encode(), RESULT: result.encode()})
+    return SweepFiles({RUN: to_json(told).encode(), RESULT: result.encode()})
 
 
-def read_run(folder: Path, values: dict[str, Any], name: str, state: str) -> Run | None:
+def read_run(folder: Path, values: dict[str, Any], name: str, state: str) -> SweepRun | None:
     """A run from its file; None where there is none that is whole."""
     try:
         told = json.loads((folder / RUN).read_bytes())
@@ -114,9 +114,9 @@ def read_run(folder: Path, values: dict[str, Any], name: str, state: str) -> Run
             return None
         squared = np.array(told["squared_error"]), np.array(told["squared_torque"])
         shape: Sequence[int] = squared[0].shape
-        return Run(
+        return SweepRun(
             values, name, state, told["verdict"], told["parameters"], told["fitted_percent"],
-            tuple(told["kinds"]), Scores(*squared, np.full(shape[-1], np.nan)),
+            tuple(told["kinds"]), BlockScores(*squared, np.full(shape[-1], np.nan)),
         )  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -15,8 +15,8 @@ from dynident.study.begin import hold_some_out, read_bare_logs
 from dynident.study.compare import BLOCKS
 from dynident.study.study import Study, list_input_files
 from dynident.sweeps.axes import list_combinations, vary_study
-from dynident.sweeps.outcome import Failure, Sweep
-from dynident.sweeps.run import Run, make_task, read_run, run_combination
+from dynident.sweeps.outcome import Sweep, SweepFailure
+from dynident.sweeps.run import SweepRun, make_task, read_run, run_combination
 
 RUNS = "runs"
 """The folder of the runs, in that of a sweep."""
@@ -85,7 +85,7 @@ def sweep(
         make_task(vary_study(held, each), held, blocks, folder / RUNS / "run")
         for each in combinations
     ]
-    runs: list[Run | Failure | None] = [
+    runs: list[SweepRun | SweepFailure | None] = [
         read_run(folder / RUNS / key, each, f"{RUNS}/{key}", "there")
         for each, (key, _) in zip(combinations, made, strict=True)
     ]
@@ -96,7 +96,7 @@ def sweep(
         k = missing[place]
         own, key = combinations[k], made[k][0]
         if isinstance(done, Lost) or done.reason:
-            runs[k] = Failure(own, done.reason)
+            runs[k] = SweepFailure(own, done.reason)
             if strict:
                 raise ComputationError(f"{runs[k]}")
             continue
@@ -106,8 +106,8 @@ def sweep(
         held.robot.file,
         {key: tuple(each) for key, each in values.items()},
         blocks,
-        tuple(run for run in runs if isinstance(run, Run)),
-        tuple(run for run in runs if isinstance(run, Failure)),
+        tuple(run for run in runs if isinstance(run, SweepRun)),
+        tuple(run for run in runs if isinstance(run, SweepFailure)),
     )
     if not found.runs:
         raise ComputationError(f"no combination gave an answer; {found.failures[0]}")

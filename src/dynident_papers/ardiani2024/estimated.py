@@ -23,8 +23,8 @@ from dynident.estimators.instrument_tests import run_identity_test
 from dynident.estimators.instrumental import ROUNDS
 from dynident.estimators.instrumental import compute_iv_literature_std as instrument_std
 from dynident.estimators.iteration import (
+    MethodStep,
     Search,
-    Step,
     Stepped,
     choose_start_values,
     iterate_until_settled,
@@ -495,7 +495,7 @@ def estimate_corrected_didim(problem: Problem, simulation: Simulation) -> Fit:
         std = instrument_std(factors.weighted(sigma))
         return Stepped(rows, solve_corrected_step(factors, sigma), sigma, std)
 
-    step = Step(solve, problem.with_instruments)
+    step = MethodStep(solve, problem.with_instruments)
     start = choose_start_values(problem, simulation.start)
     auxiliary = build_auxiliary_model(problem, simulation)
     found = iterate_until_settled(auxiliary, start, Search(), step, "the correction may be none")
