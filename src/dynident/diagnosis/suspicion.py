@@ -229,6 +229,19 @@ def make_mendable_suspicion(
     return Suspicion(diagnosis, what, reading, mending, error=error, freedom=freedom)
 
 
+def suspect_scaled_joint(robot: Robot, joint: int, times: float, than: str) -> Suspicion:
+    """The torque of a joint that is so many times what something else says."""
+    name, torque = robot.joint_names[joint], np.eye(robot.n)
+    torque[joint, joint] = 1.0 / times
+    return Suspicion(
+        "torque scale of a joint",
+        f"the torque of {name} is {times:.3g} times {than}",
+        replace(Reading.plain(robot.n), torque=torque),
+        freedom=1,
+        advice=f"check the gain, the unit and the reduction of {name}",
+    )
+
+
 def suspect_gravities(robot: Robot, size: float) -> Iterator[tuple[Robot, Suspicion]]:
     """Robots with gravity along other axes, and what is told of each but for its reading."""
     for axis in (*np.eye(3), *-np.eye(3)):
