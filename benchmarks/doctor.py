@@ -556,11 +556,11 @@ def coupling(s: Scene, _: float, rng: np.random.Generator) -> Made:
 G = 9.81
 DAMAGES: dict[str, Damage] = {
     "torque sign of a joint": Damage(
-        ("torque sign",), mending_undone(lambda n, r: Mending(sign={"tau": one_sign(n, r)})),
+        ("torque sign", "sign"), mending_undone(lambda n, r: Mending(sign={"tau": one_sign(n, r)})),
         (1, 2, 3),
     ),
     "torque sign of all joints": Damage(
-        ("torque sign",), mending_undone(lambda n, r: Mending(sign={"tau": -1.0}))
+        ("torque sign", "sign"), mending_undone(lambda n, r: Mending(sign={"tau": -1.0}))
     ),
     "torques of two joints swapped": Damage(
         ("torque order",), mending_undone(lambda n, r: Mending(order={"tau": swap(n, r)})),
@@ -571,11 +571,11 @@ DAMAGES: dict[str, Damage] = {
         mending_undone(lambda n, r: Mending(order={"tau": tuple(range(n, 0, -1))})), joints=3,
     ),
     "position sign of a joint": Damage(
-        ("position sign",), mending_undone(lambda n, r: Mending(sign={"q": one_sign(n, r)})),
+        ("position sign", "sign"), mending_undone(lambda n, r: Mending(sign={"q": one_sign(n, r)})),
         (1, 2, 3),
     ),
     "position sign of all joints": Damage(
-        ("position sign",), mending_undone(lambda n, r: Mending(sign={"q": -1.0}))
+        ("position sign", "sign"), mending_undone(lambda n, r: Mending(sign={"q": -1.0}))
     ),
     "positions of two joints swapped": Damage(
         ("position order",), mending_undone(lambda n, r: Mending(order={"q": swap(n, r)})),

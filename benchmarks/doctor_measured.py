@@ -273,7 +273,7 @@ def torques_slow(
     return q, np.column_stack(slow)
 
 
-MIRRORED = ("torque sign", "position sign")
+MIRRORED = ("torque sign", "position sign", "sign")
 """Of all joints: a chain of joints along two axes has a mirror image, whose signs are the other."""
 KINDS: dict[str, Damage] = {
     "torque sign of a joint": replace(
@@ -566,7 +566,8 @@ def page(outcomes: Sequence[Outcome]) -> str:
         "is refused; *right* if the first finding, or a sign of the signals, is right about it; "
         "*wrong* if another is first. The default method, without decisions and the bootstrap. "
         "Each is told with the held-out log at hand, and without. Torque and position signs of "
-        "all joints count as one: mirror images of a robot tell them apart as badly. Sizes are "
+        "all joints count as one: mirror images of a robot tell them apart as badly; a finding of "
+        "one joint that names both is right about either. Sizes are "
         "held against the damage alone; then against the damage and what the same measure finds "
         "of the undamaged log (the TX40's torques lead by 1.7 to 1.9 ms, those of both of the "
         "EMPS's logs by 0.7 ms), which models err by alike. "

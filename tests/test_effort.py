@@ -11,7 +11,7 @@ import toy
 from robots import urdf
 
 from dynident import api, load_robot, read_log
-from dynident.diagnosis.by_file import find_other_side, find_zero, name_missing_bodies
+from dynident.diagnosis.by_file import find_missing_bodies, find_other_side, find_zero
 from dynident.diagnosis.examine import examine
 from dynident.diagnosis.scene import take_scene
 from dynident.diagnosis.signs import STILL, find_signs
@@ -53,23 +53,30 @@ def ask_of_bodies(idim, motion, moving=1.0):
     return idim.torque(idim.nominal, q, moving * dq, moving * ddq)
 
 
+def name_missing(scene):
+    """What torques are that lack the file's bodies."""
+    found = find_missing_bodies(scene)
+    assert found is not None
+    return found.kind
+
+
 SHARES = np.array([0.85, 1.1, 0.9, 1.2])
 """Of the bodies' torques, that a model has which is not quite right."""
 
 
 def test_torques_without_the_weight_or_the_bodies_are_named(scene):
-    assert name_missing_bodies(scene) is None
+    assert find_missing_bodies(scene) is None
     idim, motion = scene.base.idim, scene.logged
     weightless = scene.driven(scene.torque - ask_of_bodies(idim, motion, 0.0))
-    assert name_missing_bodies(weightless) == "gravity"
+    assert name_missing(weightless) == "gravity"
     units = np.array([2.0, 0.2, 0.2, 2.0])  # of the two that bear weight, little of what moves them
-    assert name_missing_bodies(scene.driven(units * scene.torque)) is None
+    assert find_missing_bodies(scene.driven(units * scene.torque)) is None
     outside = scene.driven(scene.torque - 0.9 * ask_of_bodies(idim, motion))
-    assert name_missing_bodies(outside) is None  # a tenth of all of them is another unit
+    assert find_missing_bodies(outside) is None  # a tenth of all of them is another unit
     outside = scene.driven(scene.torque - SHARES * ask_of_bodies(idim, motion))
-    assert name_missing_bodies(outside) == "external torque"
+    assert name_missing(outside) == "external torque"
     for unit in (0.01, 1000.0):
-        assert name_missing_bodies(scene.driven(unit * scene.torque)) is None
+        assert find_missing_bodies(scene.driven(unit * scene.torque)) is None
 
 
 def test_positions_in_degrees_are_no_reason_to_miss_the_bodies(measured):
@@ -82,7 +89,7 @@ def test_positions_in_degrees_are_no_reason_to_miss_the_bodies(measured):
     part = replace(log, q=log.q[:290], tau=log.tau[:290], segments=((0, 290),))
     for q in (part.q, np.degrees(part.q)):
         scene = take_scene(base, prepare(replace(part, q=q)), most=FEW)
-        assert name_missing_bodies(scene) is None
+        assert find_missing_bodies(scene) is None
 
 
 def test_external_torque_is_a_finding_before_all_others(sound, base):
@@ -167,15 +174,15 @@ def test_torques_of_measured_robots_are_known_for_what_they_are(measured):
     log = prepare(read_log(folder / "measurements_1.npz", robot, columns=columns), 10.0)
     base = base_parameters(build_idim(robot))
     s = take_scene(base, log, most=FEW)
-    assert name_missing_bodies(s) is None
+    assert find_missing_bodies(s) is None
     weight = ask_of_bodies(base.idim, s.logged, 0.0)
-    assert name_missing_bodies(s.driven(s.torque - weight)) == "gravity"
+    assert name_missing(s.driven(s.torque - weight)) == "gravity"
     beta = s.problem.consistent()
     shares = 1.0 + 0.1 * np.random.default_rng(0).uniform(-1.0, 1.0, len(base.idim.parameters))
     model = base.idim.torque(shares * base.standard(beta), *s.logged)
-    assert name_missing_bodies(s.driven(s.torque - model)) == "external torque"
+    assert name_missing(s.driven(s.torque - model)) == "external torque"
     for unit in (0.01, 100.0):
-        assert name_missing_bodies(s.driven(unit * s.torque)) is None
+        assert find_missing_bodies(s.driven(unit * s.torque)) is None
 
 
 # ---- sizes and units

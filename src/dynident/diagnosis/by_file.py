@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -17,12 +16,13 @@ from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.scene import TINY, Scene
 from dynident.diagnosis.screening import build_problem
+from dynident.diagnosis.signs import Sign
 from dynident.diagnosis.sized import TURN, build_offset_family
-from dynident.diagnosis.suspicion import Case, Reading, Suspicion, WeighedSuspicion
+from dynident.diagnosis.suspicion import Case, Reading, Suspected, Suspicion, suspect_scaled_joint
 from dynident.instants.squares import average_errors
 
-Missing = Literal["external torque", "gravity"]
-"""What torques may be that lack the file's bodies."""
+BY_FILE = ", if the robot file's inertials are right"
+NOTHING = "the torques hold nothing of the robot's"
 ASKED = (
     "torque sign",
     "torque order",
@@ -38,7 +38,7 @@ ASKED = (
 """Diagnoses whose readings need no number."""
 
 
-def find_by_file(scene: Scene) -> WeighedSuspicion | None:
+def find_by_file(scene: Scene) -> Suspected | None:
     """The reading that the robot file speaks for, and bodies of their own not against.
 
     A joint of which the file's torque explains nothing has no say between readings: one that takes
@@ -87,16 +87,14 @@ def find_by_file(scene: Scene) -> WeighedSuspicion | None:
             read = build_problem(alone, readings[k].reading)
             left = average_errors(read.free_errors())
             if read.as_many_as(alone.problem) and left <= limit.TIED * free:
-                told.append((k, left))
+                told.append((abs(np.log((readings[k].rate or rate) / rate)), left, k))
     if not told:
         return None
-    best, _ = min(
-        told, key=lambda own: (abs(np.log((readings[own[0]].rate or rate) / rate)), own[1])
-    )
-    return WeighedSuspicion(readings[best], before, average_errors(errors[best]))
+    best = min(told)[-1]
+    return Suspected(readings[best], before, average_errors(errors[best]))
 
 
-def name_missing_bodies(s: Scene) -> Missing | None:
+def find_missing_bodies(s: Scene) -> Sign | None:
     """What torques are that hold little of the file's weight where that is most.
 
     Those that move the file's bodies, where that tells, are freed of gravity alone. Others are what
@@ -117,13 +115,15 @@ def name_missing_bodies(s: Scene) -> Missing | None:
     if np.median(of_motion[tells]) > limit.MOVED:
         own = heavy & tells  # in another unit they have as little of what moves them
         little = np.median(most[own] / np.abs(of_motion[own])) <= limit.BORNE if any(own) else True
-        return "gravity" if little else None
+        return Sign("gravity", f"{NOTHING} weight{BY_FILE}") if little else None
     case = Case(s, np.zeros(s.base.count), np.zeros(s.n), frozenset(range(s.n)))
     units = (each.reading.of(s) for each in DIAGNOSES["position unit"].suspect(case))
     in_units = measure_file_torque(s) > 0.0 or any(
         is_near_one(measure_file_torque(each)) for each in units
     )
-    return None if in_units or find_other_side(s) is not None else "external torque"
+    if in_units or find_other_side(s) is not None:
+        return None
+    return Sign("external torque", f"{NOTHING} weight and motion{BY_FILE}")
 
 
 def measure_file_torque(s: Scene) -> float:
@@ -167,6 +167,8 @@ def measure_errors(s: Scene, torques: Array, bodies: bool = True) -> Array:
         drive = build_drive_columns(s, j)
         y = s.tau[at] @ torques[:, j].T
         rest, size = y - known[at, j, None], np.linalg.norm(y, axis=0)
+        if s.logged_torque is not None:
+            size = np.full_like(size, np.linalg.norm(s.logged_torque[s.instant][at, j]))
         found = np.linalg.lstsq(drive, rest, rcond=limit.UNSEEN)[0]
         left = rest - drive @ found
         rubs = drive[:, RUBS] @ found[RUBS]
@@ -315,25 +317,17 @@ class FileScale:
 
     def suspicion(self, s: Scene) -> Suspicion | None:
         """What to read otherwise, and where it is far off; None where it is not."""
-        torque = np.eye(s.n)
-        if not is_near_one(self.every) and self.every > 0.0:
-            side = find_other_side(s)
-            if side is not None:
-                return side
-            torque /= self.every
-            what = f"the torques are {self.every:.3g} times what bodies ask for"
-            advice = "check their unit, gains and the side of the reduction, and the unit of time"
-            name = "torque scale"
-        elif self.joint is not None:
-            torque[self.joint, self.joint] /= self.own
-            joint = s.robot.joint_names[self.joint]
-            what = f"the torque of {joint} is {self.own:.3g} times what the others ask for"
-            advice = f"check the gain, the unit and the reduction of {joint}"
-            name = "torque scale of a joint"
-        else:
-            return None
-        reading = replace(Reading.plain(s.n), torque=torque)
-        return Suspicion(name, what, reading, freedom=1, advice=advice)
+        if is_near_one(self.every) or self.every <= 0.0:
+            if self.joint is None:
+                return None
+            return suspect_scaled_joint(s.robot, self.joint, self.own, "what the others ask for")
+        return find_other_side(s) or Suspicion(
+            "torque scale",
+            f"the torques are {self.every:.3g} times what bodies ask for",
+            replace(Reading.plain(s.n), torque=np.eye(s.n) / self.every),
+            freedom=1,
+            advice="check their unit, gains and the side of the reduction, and the unit of time",
+        )
 
 
 def is_near_one(times: float, most: float = limit.BEYOND) -> bool:

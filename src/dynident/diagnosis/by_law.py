@@ -17,12 +17,12 @@ from dynident.core.arrays import Array
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.scene import TINY, Scene
-from dynident.diagnosis.suspicion import Case, Reading, Suspicion, WeighedSuspicion
+from dynident.diagnosis.suspicion import Case, Reading, Suspected, Suspicion
 from dynident.instants.squares import average_errors
 from dynident.recording.mend import shift_in_time
 
 
-def find_by_law(s: Scene, law: Controller) -> WeighedSuspicion | None:
+def find_by_law(s: Scene, law: Controller) -> Suspected | None:
     """Another clock or scale of the torques, if the law explains them then, and not before."""
     log, own = s.log, law.of_an_instant
     if log.qref is None or own is None or law.compensation != "none" or law.n != s.n:
@@ -42,7 +42,7 @@ def find_by_law(s: Scene, law: Controller) -> WeighedSuspicion | None:
     if errors[best] > limit.LAWFUL:
         return None
     if errors[best] <= limit.BY_FILE * errors[0]:
-        return WeighedSuspicion(clocks[best - 1], float(errors[0]), float(errors[best]))
+        return Suspected(clocks[best - 1], float(errors[0]), float(errors[best]))
     scale = float(np.median(times[0]))
     if scale <= 0.0 or 1.0 / limit.AGREEING <= scale <= limit.AGREEING:
         return None
@@ -54,7 +54,7 @@ def find_by_law(s: Scene, law: Controller) -> WeighedSuspicion | None:
         advice="check their unit, gains and the side of the reduction",
     )
     before = np.linalg.norm(tau - asked[0, told], axis=0) / size
-    return WeighedSuspicion(scaled, average_errors(before), float(errors[0]))
+    return Suspected(scaled, average_errors(before), float(errors[0]))
 
 
 def ask_for_torques(s: Scene, law: Controller, factors: Sequence[float]) -> Array:

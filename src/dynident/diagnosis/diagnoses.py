@@ -19,9 +19,8 @@ from dynident.core.arrays import Array, Integers
 from dynident.core.inertia import INERTIAL
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.scene import Scene
-from dynident.diagnosis.signs import find_lost_rows
 from dynident.diagnosis.sized import (
-    interpolate_minimum,
+    measure_gain,
     suspect_delays,
     suspect_drifts,
     suspect_encoder_offsets,
@@ -40,6 +39,7 @@ from dynident.diagnosis.suspicion import (
     fit_consistent_model,
     make_mendable_suspicion,
     suspect_gravities,
+    suspect_scaled_joint,
 )
 from dynident.diagnosis.targets import (
     BOTH,
@@ -66,7 +66,7 @@ from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Packing
 from dynident.filters.blocks import low_pass_signals
-from dynident.instants.squares import FAINT, average_errors
+from dynident.instants.squares import FAINT
 from dynident.recording.mend import Mending, Signal
 from dynident.robot.model import Robot
 
@@ -74,11 +74,6 @@ from dynident.robot.model import Robot
 def replace_base(scene: Scene, base: BaseParameters, packing: Packing) -> Scene:
     """A scene of another robot, and those beside it; `packing` is of its base parameters."""
     return scene.of(base, packing).among(other.of(base, packing) for other in scene.beside)
-
-
-def replace_robot(base: BaseParameters, robot: Robot) -> BaseParameters:
-    """Base parameters of a robot that differs in what they do not depend on."""
-    return replace(base, idim=base.idim.of(robot))
 
 
 def list_sign_flips(case: Case) -> Iterator[tuple[str, tuple[float, ...] | float]]:
@@ -259,43 +254,57 @@ def suspect_reversed_time(case: Case) -> Iterator[Suspicion]:
 def suspect_missing_gravity(case: Case) -> Iterator[Suspicion]:
     """Torques from which the controller's gravity compensation was taken out.
 
-    Where another log tells what gravity asks for, what is missing of it is found by least squares
-    and given back: the controller's idea of gravity need not be that of the robot.
+    A controller's idea of gravity need not be that of the robot. It may be the robot file's, whose
+    weight is given back then; where another log tells what gravity asks for, what is missing of it
+    is found by least squares.
     """
     robot = case.robot
     if not np.any(robot.gravity):
         return
     s, base = case.scene, case.scene.base
-    floating = replace_robot(base, replace(robot, gravity=np.zeros(3)))
 
-    def change(s: Scene) -> Scene:
-        return s.of(floating, s.motion.packing)
+    def give_back(s: Scene, theta: Array = base.idim.nominal) -> Scene:
+        q = s.logged[0]
+        still = np.zeros_like(q)
+        return s.relieved(-theta, q, still, still)
 
-    freedom = 0
-    if s.beside:
-        bodies, still = np.flatnonzero(base.kept < base.idim.inertial), np.zeros_like(s.q)
-        columns = place_columns(s, bodies, (s.q, still, still))
-        missing, rows = fit_difference(s, case.of_others, columns)
-        if is_mostly_there(rows, case.of_others, missing):
-            return
-        freedom = int(np.linalg.matrix_rank(rows, rtol=limit.DEPENDENT))
-
-        def change(s: Scene) -> Scene:
-            q = s.logged[0]
-            still = np.zeros_like(q)
-            return s.relieved(base.standard(missing), q, still, still)
-
-    yield Suspicion(
-        "gravity", "gravity is not in the torques", Reading.plain(case.n, change), freedom=freedom,
+    told = Suspicion(
+        "gravity", "gravity is not in the torques", Reading.plain(case.n, give_back),
         advice="log the whole torque of the drives, or set gravity = [0, 0, 0] in [robot]",
     )  # fmt: skip
+    if robot.has_nominal:
+        what = "the weight of the robot file's bodies is not in the torques"
+        yield replace(told, what=what, advice="log the whole torque of the drives")
+    if not s.beside:
+        floating = replace(base, idim=base.idim.of(replace(robot, gravity=np.zeros(3))))
+        reading = Reading.plain(case.n, lambda s: s.of(floating, s.motion.packing))
+        yield replace(told, reading=reading)
+        return
+    bodies, still = np.flatnonzero(base.kept < base.idim.inertial), np.zeros_like(s.q)
+    missing = find_missing(case, bodies, s.q, still, still)
+    if missing is not None:
+        reading = Reading.plain(case.n, lambda s: give_back(s, -missing[0]))
+        yield replace(told, reading=reading, freedom=missing[1])
 
 
-def place_columns(s: Scene, places: Integers, motion: tuple[Array, Array, Array]) -> Array:
-    """Columns of some base parameters along q, dq and ddq, zero of others, (instants, n, p)."""
-    columns = np.zeros((*s.q.shape, s.base.count))
-    columns[:, :, places] = s.base.idim.regressor(*motion)[:, :, s.base.kept[places]]
-    return columns
+def find_missing(
+    case: Case, places: Integers, q: Array, dq: Array, ddq: Array
+) -> tuple[Array, int] | None:
+    """What torques have of some base parameters beyond a model of other logs, along a motion.
+
+    With the count of what tells; None where they hold most of what these parameters ask for.
+    """
+    s, base, beta = case.scene, case.scene.base, case.of_others
+    if not len(places):
+        return None
+    columns = base.idim.regressor(q, dq, ddq)[:, :, base.kept[places]]
+    size, rows = fit_difference(s, beta, columns)
+    there, asked = (np.linalg.norm(rows @ x) for x in (beta[places] + size, beta[places]))
+    if there > limit.MISSING * asked:
+        return None
+    theta = np.zeros(len(base.idim.parameters))
+    theta[base.kept[places]] = size
+    return theta, int(np.linalg.matrix_rank(rows, rtol=limit.DEPENDENT))
 
 
 def fit_difference(s: Scene, beta: Array, columns: Array) -> tuple[Array, Array]:
@@ -311,12 +320,6 @@ def fit_difference(s: Scene, beta: Array, columns: Array) -> tuple[Array, Array]
     rows = (scale[:, :, None] * columns).reshape(-1, columns.shape[2])
     rest = np.ravel(scale * (s.tau - known))
     return np.asarray(np.linalg.lstsq(rows, rest, rcond=limit.DEPENDENT)[0]), rows
-
-
-def is_mostly_there(rows: Array, beta: Array, missing: Array) -> bool:
-    """Whether torques hold most of what columns of a model ask for, and little is missing of it."""
-    there, asked = np.linalg.norm(rows @ (beta + missing)), np.linalg.norm(rows @ beta)
-    return bool(there > limit.MISSING * asked)
 
 
 def suspect_loads(case: Case) -> Iterator[Suspicion]:
@@ -342,8 +345,6 @@ def suspect_loads(case: Case) -> Iterator[Suspicion]:
 
 
 PER_BODY = len(INERTIAL)
-
-
 STANDARD = 9.81
 """Gravity of a robot whose file has none [m/s^2]."""
 
@@ -358,17 +359,14 @@ def suspect_missing_friction(case: Case) -> Iterator[Suspicion]:
     idim, kept = s.base.idim, np.array(s.base.kept)
     own = [k for k, c in enumerate(idim.drive_columns, idim.inertial) if c.friction is not None]
     places = np.flatnonzero(np.isin(kept, own))
-    if not s.beside or not len(places):
+    if not s.beside:
         return
-    columns = place_columns(s, places, (s.q, s.dq, s.ddq))
-    missing, rows = fit_difference(s, case.of_others, columns)
-    if is_mostly_there(rows, case.of_others, missing):
+    missing = find_missing(case, places, s.q, s.dq, s.ddq)
+    if missing is None:
         return
-    theta = np.zeros(len(idim.parameters))
-    theta[kept] = missing
     yield Suspicion(
         "friction", "friction is not in the torques",
-        Reading.plain(case.n, lambda s: s.relieved(theta, *s.logged)), freedom=len(places),
+        Reading.plain(case.n, lambda s: s.relieved(missing[0], *s.logged)), freedom=missing[1],
         advice="log the whole torque of the drives, or set friction = 'none' in [robot]",
     )  # fmt: skip
 
@@ -430,7 +428,7 @@ def suspect_mountings(case: Case) -> Iterator[Suspicion]:
 
         def change(s: Scene, robot: Robot = robot) -> Scene:
             base, packing = skewed()
-            return replace_base(s, replace_robot(base, robot), packing)
+            return replace_base(s, replace(base, idim=base.idim.of(robot)), packing)
 
         yield replace(told, reading=Reading.plain(case.n, change))
 
@@ -475,11 +473,8 @@ def suspect_rates(case: Case) -> Iterator[Suspicion]:
     """A time axis that is another: inertia and gravity do not go together.
 
     Of positions that no filter smooths none that is slower: it would only make their noise less.
-    Behind each row that was lost time is another: no clock is that of all.
     """
     log = case.scene.log
-    if any(find_lost_rows(log)):
-        return
     for factor in (*RATES, *(1.0 / rate for rate in RATES)):
         right = factor * log.rate
         if not limit.SLOWEST_RATE <= right <= limit.FASTEST_RATE or (log.rough and factor < 1.0):
@@ -499,8 +494,6 @@ def suspect_rates(case: Case) -> Iterator[Suspicion]:
 
 SCALES, FINER = np.geomspace(1.0 / 300.0, 300.0, 201), np.geomspace(1.0 / 1.06, 1.06, 21)
 """Factors of a joint's torque that are tried, and those about the best of them."""
-WIDER = np.geomspace(1.0 / 1.4, 1.4, 15)
-"""Those about what other logs ask of all torques."""
 
 
 def suspect_torque_scales(case: Case) -> Iterator[Suspicion]:
@@ -511,7 +504,7 @@ def suspect_torque_scales(case: Case) -> Iterator[Suspicion]:
     """
     problem = case.scene.problem
     weights, system = problem.scale, problem.system
-    for j, name in enumerate(case.names):
+    for j in range(case.n):
         if weights[j] == 0.0 or case.scene.blur[j] >= limit.DROWNED:
             continue
         weight = np.sqrt(weights[j])
@@ -528,15 +521,7 @@ def suspect_torque_scales(case: Case) -> Iterator[Suspicion]:
             left = 1.0 + shares * (size[:, None] ** -2.0 - 1.0)
             explained = (rest + part / size[:, None]) ** 2 / np.maximum(left, FAINT**2)
             factor = float(size[int(np.argmax(np.sum(explained, axis=1)))])
-        torque = np.eye(case.n)
-        torque[j, j] = factor
-        yield Suspicion(
-            "torque scale of a joint",
-            f"the torque of {name} is {1.0 / factor:.3g} times what the others predict",
-            replace(Reading.plain(case.n), torque=torque),
-            freedom=1,
-            advice=f"check the gain, the unit and the reduction of {name}",
-        )
+        yield suspect_scaled_joint(case.robot, j, 1.0 / factor, "what the others predict")
 
 
 def suspect_torque_sides(case: Case) -> Iterator[Suspicion]:
@@ -563,21 +548,15 @@ def suspect_foreign_scales(case: Case) -> Iterator[Suspicion]:
     s = case.scene
     if not s.beside:
         return
-    alike, factor = (measure_scales(case, own) for own in (True, False))
-    if alike is None or factor is None:
+    factor = measure_scales(case)
+    if factor is None:
         return
     off = np.abs(np.abs(factor) - 1.0) > limit.OTHER
     joint = np.flatnonzero(off)
     if len(joint) == 1 and s.blur[joint[0]] < limit.DROWNED:
         j = int(joint[0])
-        yield Suspicion(
-            "torque scale of a joint",
-            f"the torque of {case.names[j]} is {factor[j]:.3g} times that of the other log",
-            replace(Reading.plain(case.n), torque=np.diag(np.where(off, 1.0 / factor, 1.0))),
-            freedom=1,
-            advice=f"check the gain, the unit and the reduction of {case.names[j]}",
-        )
-    for given, freedom in ((alike, 1), (factor, case.n)):
+        yield suspect_scaled_joint(case.robot, j, float(factor[j]), "that of the other log")
+    for given, freedom in ((np.full(case.n, measure_common_scale(s)), 1), (factor, case.n)):
         if np.any(np.abs(np.abs(given) - 1.0) > limit.OTHER):
             times = ", ".join(f"{f:.3g}" for f in given[: 1 if freedom == 1 else None])
             yield Suspicion(
@@ -589,56 +568,34 @@ def suspect_foreign_scales(case: Case) -> Iterator[Suspicion]:
             )
 
 
-def measure_scales(case: Case, alike: bool) -> Array | None:
+def measure_scales(case: Case) -> Array | None:
     """How many times each torque is that which the other logs' model asks for, shape (n,).
 
-    Then that which all logs' model asks for, once this log is read so; `alike` of all joints
-    together. None where a torque is nothing of that.
+    Then that which all logs' model asks for, once this log is read so. None where a torque is
+    nothing of that.
     """
     s, beta = case.scene, case.of_others
-    weights = s.problem.scale[: case.n]
     for _ in range(limit.SCALE_ROUNDS):
         asked = np.where(s.moving, s.motion.predict(beta), 0.0)
         there, square = np.sum(asked * s.tau, axis=0), np.sum(asked**2, axis=0)
-        if alike:
-            there, square = (np.full(case.n, weights @ own) for own in (there, square))
         factor: Array = there / (square + np.finfo(float).tiny)
         if not np.all(np.abs(factor) > 0.0):
             return None
         beta = fit_consistent_model(s.columns.read(np.diag(1.0 / factor)))
-    return refine_scale(s, factor) if alike else factor
+    return factor
 
 
-def refine_scale(s: Scene, factor: Array) -> Array:
-    """A factor of all torques that leaves the smallest error about another, shape (n,)."""
-    places = np.log(WIDER)
-    errors = [s.columns.read(np.diag(1.0 / (factor * f))).free_errors() for f in WIDER]
-    best, _ = interpolate_minimum(places, np.array([average_errors(each) for each in errors]))
-    return factor * float(np.exp(best))
+def measure_common_scale(s: Scene) -> float:
+    """How many times all torques are those of the other logs."""
+    times = 1.0
+    for _ in range(limit.SCALE_ROUNDS):  # the log's weight changes with it
+        times /= measure_gain(s.driven(s.torque / times))[1]
+    return times
 
 
 def suspect_nothing(_: Any) -> Iterator[Any]:
     """What is not asked of a kind of logs."""
     return iter(())
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """What a log may be suspected of.
-
-    Attributes
-    ----------
-    suspect : callable
-        The suspicions, with their sizes, of a log of torques that is looked at.
-    applies : callable
-        Of which of these logs they are.
-    follow : callable
-        The same of a log of encoders alone, by its targets and their law.
-    """
-
-    suspect: Callable[[Case], Iterator[Suspicion]]
-    applies: Callable[[Scene], bool]
-    follow: Callable[[TrackingCase], Iterator[Otherwise]] = suspect_nothing
 
 
 def is_any(scene: Scene) -> bool:
@@ -677,17 +634,36 @@ def has_unit(scene: Scene) -> bool:
     return base is not None and base.proper and not base.oriented and base.mount is not None
 
 
+@dataclass(frozen=True)
+class Diagnosis:
+    """What a log may be suspected of.
+
+    Attributes
+    ----------
+    suspect : callable
+        The suspicions, with their sizes, of a log of torques that is looked at.
+    applies : callable
+        Of which of these logs they are.
+    follow : callable
+        The same of a log of encoders alone, by its targets and their law.
+    """
+
+    suspect: Callable[[Case], Iterator[Suspicion]]
+    applies: Callable[[Scene], bool] = is_plain
+    follow: Callable[[TrackingCase], Iterator[Otherwise]] = suspect_nothing
+
+
 DIAGNOSES: dict[str, Diagnosis] = {
     "torque sign": Diagnosis(
         partial(suspect_signs, "torque sign", "torque", ("tau",)), has_torques
     ),
     "torque order": Diagnosis(suspect_torque_orders, has_torques),
     "torque side": Diagnosis(suspect_torque_sides, has_reductions),
-    "delay": Diagnosis(suspect_delays, is_plain, suspect_target_delays),
-    "position delay": Diagnosis(suspect_position_lags, is_plain),
+    "delay": Diagnosis(suspect_delays, follow=suspect_target_delays),
+    "position delay": Diagnosis(suspect_position_lags),
     "encoder offset": Diagnosis(suspect_encoder_offsets, is_any, suspect_tracked_zeros),
-    "drift": Diagnosis(suspect_drifts, is_plain),
-    "gain step": Diagnosis(suspect_gain_steps, is_plain),
+    "drift": Diagnosis(suspect_drifts),
+    "gain step": Diagnosis(suspect_gain_steps),
     "position sign": Diagnosis(
         partial(suspect_signs, "position sign", "position", ("q", "qref")),
         is_any,
@@ -695,29 +671,27 @@ DIAGNOSES: dict[str, Diagnosis] = {
     ),
     "position order": Diagnosis(
         partial(suspect_orders, "position order", "the positions", ("q",)),
-        is_plain,
-        suspect_tracked_orders,
+        follow=suspect_tracked_orders,
     ),
     "joint order": Diagnosis(
         partial(suspect_orders, "joint order", "positions and torques", ("q", "tau", "qref")),
-        is_plain,
     ),
-    "position unit": Diagnosis(suspect_position_units, is_plain),
-    "absolute encoder": Diagnosis(suspect_absolute_encoders, is_plain),
-    "reversed time": Diagnosis(suspect_reversed_time, is_plain),
-    "gravity": Diagnosis(suspect_missing_gravity, is_plain),
-    "mounting": Diagnosis(suspect_mountings, is_plain, suspect_mounted_targets),
-    "coupled drive": Diagnosis(suspect_coupled_drives, is_plain),
-    "rate": Diagnosis(suspect_rates, is_plain),
-    "torque scale of a joint": Diagnosis(suspect_torque_scales, is_plain),
-    "load": Diagnosis(suspect_loads, is_plain),
-    "friction": Diagnosis(suspect_missing_friction, is_plain),
-    "spring": Diagnosis(suspect_springs, is_plain),
-    "ripple": Diagnosis(suspect_ripples, is_plain),
-    "unsigned": Diagnosis(suspect_lost_signs, is_plain),
-    "torque scale": Diagnosis(suspect_foreign_scales, is_plain, suspect_scales),
-    "push": Diagnosis(suspect_nothing, is_plain, suspect_pushes),
-    "slow logger": Diagnosis(suspect_slow_loggers, is_plain),
+    "position unit": Diagnosis(suspect_position_units),
+    "absolute encoder": Diagnosis(suspect_absolute_encoders),
+    "reversed time": Diagnosis(suspect_reversed_time),
+    "gravity": Diagnosis(suspect_missing_gravity),
+    "mounting": Diagnosis(suspect_mountings, follow=suspect_mounted_targets),
+    "coupled drive": Diagnosis(suspect_coupled_drives),
+    "rate": Diagnosis(suspect_rates),
+    "torque scale of a joint": Diagnosis(suspect_torque_scales),
+    "load": Diagnosis(suspect_loads),
+    "friction": Diagnosis(suspect_missing_friction),
+    "spring": Diagnosis(suspect_springs),
+    "ripple": Diagnosis(suspect_ripples),
+    "unsigned": Diagnosis(suspect_lost_signs),
+    "torque scale": Diagnosis(suspect_foreign_scales, follow=suspect_scales),
+    "push": Diagnosis(suspect_nothing, follow=suspect_pushes),
+    "slow logger": Diagnosis(suspect_slow_loggers),
     "late signal": Diagnosis(suspect_late_signals, is_general),
     "wrench sign": Diagnosis(suspect_wrench_signs, has_wrenches),
     "wrench order": Diagnosis(suspect_wrench_orders, has_wrenches),

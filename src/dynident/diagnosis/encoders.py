@@ -12,7 +12,7 @@ from dynident.core.arrays import find_longest_run
 from dynident.core.threads import limit_to_one_thread
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.diagnoses import DIAGNOSES
-from dynident.diagnosis.examine import Finding
+from dynident.diagnosis.examine import Finding, state_reading
 from dynident.diagnosis.screening import is_clearly_better, settles_contradictions
 from dynident.diagnosis.signs import stops_gently
 from dynident.diagnosis.targets import LEAVE_OUT, Otherwise, TrackingCase
@@ -148,11 +148,8 @@ def explain(
     suspicion = each.suspicion
     rest = [(one.suspicion.what, errors.mean) for one, errors in others]
     other = next((f"{what} ({100.0 * mean:.3g} %)" for what, mean in rest), "")
-    finding = Finding(
-        scene.log.name, suspicion.diagnosis, suspicion.what, suspicion.mend, 100.0 * now.mean,
-        100.0 * left.mean, other, suspicion.mending, gravity=suspicion.gravity,
-        against=" and ".join(own.log.name for own in beside),
-    )  # fmt: skip
+    finding = state_reading(scene.log.name, suspicion, now.mean, left.mean, other)
+    finding = replace(finding, against=" and ".join(own.log.name for own in beside))
     return finding, each.log, beside if each.beside is None else each.beside
 
 

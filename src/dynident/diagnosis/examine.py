@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -13,27 +14,28 @@ from dynident.core.errors import ComputationError
 from dynident.core.threads import limit_to_one_thread
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.by_file import (
-    Missing,
+    BY_FILE,
     find_by_file,
+    find_missing_bodies,
     is_near_one,
     measure_file_scale,
-    name_missing_bodies,
 )
 from dynident.diagnosis.by_law import find_by_law
 from dynident.diagnosis.diagnoses import DIAGNOSES
-from dynident.diagnosis.scene import Scene, take_scene
+from dynident.diagnosis.scene import Scene, estimate_blur, take_scene
 from dynident.diagnosis.screening import (
     build_problem,
     is_clearly_better,
     screen_suspects,
     settles_contradictions,
 )
+from dynident.diagnosis.signs import Sign, find_lost_rows, find_unsigned_log
 from dynident.diagnosis.springs import find_sure_spring
 from dynident.diagnosis.suspicion import (
     Case,
     Reading,
+    Suspected,
     Suspicion,
-    WeighedSuspicion,
     fit_consistent_model,
 )
 from dynident.dynamics.base import BaseParameters, find_observed_base
@@ -131,7 +133,14 @@ class Explained:
         return average_errors(self.errors) * limit.TIED**self.suspicion.freedom
 
 
-BY_FILE = ", if the robot file's inertials are right"
+RECORD = {
+    "rows lost": "log each row with its time: behind each gap time is another",
+    "unsigned": "log the torques with their signs",
+    "external torque": "log the whole torque of the joints: this is what a model leaves of it, as "
+    "an estimate of external torques does, or a controller that adds its model's torque itself",
+    "gravity": "log the whole torque of the drives, or set gravity = [0, 0, 0] in [robot]",
+}
+"""How to log what no reading gives back."""
 USUAL = "coulomb-viscous"
 """Friction in the place of what depends on more than an instant."""
 
@@ -172,23 +181,10 @@ def examine(
     found = examine_scenes(list(scenes), range(len(logs)), thorough, law)
     if any(found) or not held_out or not disagrees(scenes[0], scenes[0].among(scenes[1:])):
         return found
+    # what shows only against the fitted logs was looked for with those
+    rest = [(s, look_at_log(s, (), thorough).findings) for s in scenes[len(logs) :]]
     fitted = tuple(scenes[: len(logs)])
-    return (
-        *found,
-        *(examine_held_out(scene, fitted, thorough) for scene in scenes[len(logs) :]),
-    )
-
-
-def examine_held_out(
-    scene: Scene, fitted: tuple[Scene, ...], thorough: bool
-) -> tuple[Finding, ...]:
-    """What is wrong with a held-out log, if that shows by itself.
-
-    What shows only against the fitted logs was looked for with those.
-    """
-    if not look_at_log(scene, (), thorough).findings:
-        return ()
-    return look_at_log(scene, fitted, thorough).findings
+    return *found, *(look_at_log(s, fitted, thorough).findings if own else () for s, own in rest)
 
 
 def examine_scenes(
@@ -210,7 +206,7 @@ def examine_scenes(
         if not telling:
             break
         alone = [k for k in telling if not looks[k].against]
-        taken = alone or [min(telling, key=lambda k: looks[k].share)]
+        taken = alone or [min(telling, key=lambda k: round(looks[k].share, 6))]  # first of equal
         for k in taken:
             found[k], scenes[k] = looks[k].findings, looks[k].log
             others = (i for i in range(len(scenes)) if i != k)
@@ -271,10 +267,11 @@ def look_at_log(
 ) -> Look:
     """What is wrong with a log: with it alone, or with how it stands to the others."""
     findings: list[Finding] = []
-    known = scene.plain and scene.robot.has_nominal
-    missing = name_missing_bodies(scene) if known else None
-    if missing == "external torque":
-        return Look((state_finding(scene, missing, *MISSING[missing]),), scene, others, False, 1.0)
+    lost = next(chain(find_lost_rows(scene.log), find_unsigned_log(scene.log)), None)
+    if lost is None and scene.plain and scene.robot.has_nominal:
+        lost = find_missing_bodies(scene)
+    if lost is not None and lost.kind != "gravity":  # of which other mountings have little, too
+        return Look((state_loss(scene, lost),), scene, others, False, 1.0)
     for k in range(limit.ROUNDS if thorough else 1):
         by_law = None if law is None or k or not scene.plain else find_by_law(scene, law)
         found = (
@@ -282,7 +279,7 @@ def look_at_log(
             if by_law is None
             else conclude(scene, by_law, ", if the law of the controller is right")
         )
-        if found is None:
+        if found is None or (lost is not None and found[0].share > limit.WORTH):
             break
         finding, reading = found
         read = reading.of(scene.among(others))  # a robot is that of all logs
@@ -291,7 +288,7 @@ def look_at_log(
         if finding.quiet:
             break  # what is next to nothing tells nothing of the rest
     if not findings:
-        return Look(find_unexplained(scene, missing), scene, others, False, 1.0)
+        return Look(find_unexplained(scene, lost), scene, others, False, 1.0)
     against = bool(findings[0].against) or not scene.plain
     return Look(tuple(findings), scene, others, against, findings[0].share)
 
@@ -320,8 +317,8 @@ def find_fault(
         return find_unnoticed_spring(together) or of_file
     if of_log is None or of_file is None:
         return of_log or of_file
-    alike = of_file[0].diagnosis == of_log[0].diagnosis
-    return of_log if alike or of_log[0].share <= of_file[0].share else of_file
+    said = [(f.diagnosis, f.unit, f.rate, f.gravity) for f, _ in (of_log, of_file)]
+    return of_log if said[0] == said[1] or of_log[0].share <= of_file[0].share else of_file
 
 
 def reconcile_logs(scene: Scene, together: Scene, thorough: bool) -> tuple[Finding, Reading] | None:
@@ -342,15 +339,20 @@ def reconcile_logs(scene: Scene, together: Scene, thorough: bool) -> tuple[Findi
     return finding, reading
 
 
-def conclude(scene: Scene, found: WeighedSuspicion, proviso: str) -> tuple[Finding, Reading]:
+def conclude(scene: Scene, found: Suspected, proviso: str) -> tuple[Finding, Reading]:
     """The finding of a reading that something other than the log speaks for."""
-    told = found.suspicion
-    before, after = 100.0 * found.before, 100.0 * found.after
-    finding = Finding(
-        scene.log.name, told.diagnosis, told.what + proviso, told.mend, before, after,
-        mending=told.mending, unit=told.unit, rate=told.rate, gravity=told.gravity,
+    told = replace(found.suspicion, what=found.suspicion.what + proviso)
+    return state_reading(scene.log.name, told, found.before, found.after), told.reading
+
+
+def state_reading(
+    log: str, s: Suspicion, before: float, after: float, other: str = "", quiet: bool = False
+) -> Finding:
+    """The finding of a suspicion that leaves some mean error, `after`."""
+    return Finding(
+        log, s.diagnosis, s.what, s.mend, 100.0 * before, 100.0 * after, other, s.mending, s.unit,
+        s.error, s.rate, s.gravity, quiet=quiet,
     )  # fmt: skip
-    return finding, told.reading
 
 
 def find_unnoticed_spring(scene: Scene) -> tuple[Finding, Reading] | None:
@@ -364,41 +366,30 @@ def find_unnoticed_spring(scene: Scene) -> tuple[Finding, Reading] | None:
     if np.any(correlate_residuals(read, after) > limit.WHITE):
         return None
     errors = scene.problem.errors(spring.beta), read.problem.errors(after)
-    before, left = (100.0 * average_errors(each) for each in errors)
+    before, left = (average_errors(each) for each in errors)
     if left > limit.WORTH_SURE * before:
         return None
-    log = scene.log.name
-    found = Finding(log, told.diagnosis, told.what, told.mend, before, left, error=spring.error)
-    return found, told.reading
+    return state_reading(scene.log.name, told, before, left), told.reading
 
 
-MISSING: dict[Missing, tuple[str, str]] = {
-    "external torque": (
-        "the torques hold nothing of the robot's weight and motion" + BY_FILE,
-        "log the whole torque of the joints: this is what a model leaves of it, as an estimate of "
-        "external torques does, or a controller that adds its model's torque itself",
-    ),
-    "gravity": (
-        "the torques hold nothing of the robot's weight" + BY_FILE,
-        "log the whole torque of the drives, or set gravity = [0, 0, 0] in [robot]",
-    ),
-}
-"""What torques lack that hold little of the file's bodies, and what to do."""
-
-
-def find_unexplained(scene: Scene, missing: Missing | None) -> tuple[Finding, ...]:
+def find_unexplained(scene: Scene, lost: Sign | None) -> tuple[Finding, ...]:
     """Torque of a log with which no reading goes: of another run, or far from the file's bodies."""
     error = average_errors(scene.problem.free_errors())
     if scene.plain and error > limit.UNRELATED:
         what = f"no reading explains the torque (error {100.0 * error:.0f} % a joint)"
         return (state_finding(scene, "unrelated", what, "is it that of another run?"),)
-    if missing is not None:
-        return (state_finding(scene, missing, *MISSING[missing]),)
+    if lost is not None:
+        return (state_loss(scene, lost),)
     if scene.plain and scene.robot.has_nominal:
         told = measure_file_scale(scene).suspicion(scene)
         if told is not None:
             return (state_finding(scene, told.diagnosis, told.what + BY_FILE, told.advice),)
     return ()
+
+
+def state_loss(scene: Scene, lost: Sign) -> Finding:
+    """What the log lacks."""
+    return state_finding(scene, lost.kind, lost.what, RECORD[lost.kind])
 
 
 def state_finding(scene: Scene, diagnosis: str, what: str, advice: str) -> Finding:
@@ -436,16 +427,18 @@ def find_best_explanation(
     s, quiet = best.suspicion, has_only_quiet_gains(scene, errors, best.errors)
     if quiet and s.sure <= limit.SURE_QUIETLY and not leaves_only_noise(s.reading.of(scene)):
         return None  # so little torque has much in it that no model has
-    others = (
-        f"{each.suspicion.what} ({100.0 * average_errors(each.errors):.3g} %)"
-        for each in explained[1:]
-        if each.suspicion.what != s.what
+    after, others = (
+        average_errors(best.errors),
+        (e for e in explained if e.suspicion.what != s.what),
     )
-    finding = Finding(
-        scene.log.name, s.diagnosis, s.what, s.mend, 100.0 * before,
-        100.0 * average_errors(best.errors), next(others, ""), s.mending, s.unit, s.error, s.rate,
-        s.gravity, quiet=quiet,
-    )  # fmt: skip
+    second = next(
+        (f"{e.suspicion.what} ({100.0 * average_errors(e.errors):.3g} %)" for e in others), ""
+    )
+    finding = state_reading(scene.log.name, s, before, after, second, quiet)
+    other = find_other_sign(explained, apart)
+    if other is not None:
+        what, mend = f"{s.what}, or else {other.what}", f"{s.mend}, or {other.lines[0]}"
+        finding = replace(finding, diagnosis="sign", what=what, mend=mend)
     return finding, s.reading
 
 
@@ -466,7 +459,9 @@ def fit_suspects(case: Case, thorough: bool, apart: float | None) -> list[Explai
         if diagnosis.applies(scene)
         for suspicion in diagnosis.suspect(case)
     ]
-    contradicted = average_errors(errors) > limit.FORCED * average_errors(problem.free_errors())
+    contradicted = average_errors(errors) > limit.CONTRADICTED * average_errors(
+        problem.free_errors()
+    )
     most = limit.CONTRADICTORY if scene.plain and contradicted else limit.FITTED
     most = len(suspects) if thorough and scene.plain else most
     hopeless = limit.HOPELESS if thorough or contradicted else limit.TIED
@@ -491,14 +486,14 @@ def fit_suspects(case: Case, thorough: bool, apart: float | None) -> list[Explai
             left = suspicion.reading.errors(scene, read, read.consistent())
         except ComputationError:
             continue
-        clear = (
-            is_clearly_better(
+        if (
+            average_errors(left[: scene.groups]) < limit.UNRELATED
+            and is_clearly_better(
                 left, errors, suspicion, apart, suspicion.sure > limit.SURE, scene.loud
             )
-            and average_errors(left[: scene.groups]) < limit.UNRELATED
-        )
-        lost = scene.plain and has_unrelated_joints(scene, left, suspicion)
-        if clear and not lost and settles_contradictions(left, errors, apart, suspicion.freedom):
+            and settles_contradictions(left, errors, apart, suspicion.freedom)
+            and not (scene.plain and has_unrelated_joints(scene, left, suspicion))
+        ):
             found.append(Explained(suspicion, left, read))
     return found
 
@@ -522,6 +517,25 @@ def rank_explanations(scene: Scene, explained: list[Explained]) -> list[Explaine
     return [explained[k] for k in sorted(range(len(explained)), key=order)]
 
 
+def find_other_sign(explained: list[Explained], apart: float | None) -> Suspicion | None:
+    """Of the best reading, the sign of a torque or a position, the other one if it may be that.
+
+    That friction takes energy tells their product. What tells them apart are the other joints, of
+    which a reading has to explain as much as any that is a finding, and the file's bodies.
+    """
+    best, *others = explained
+    sign = (best.suspicion.mending or Mending()).sign or {}
+    for each in others:
+        turned = (each.suspicion.mending or Mending()).sign or {}
+        alike = {*sign.values()} == {*turned.values()} and sign.keys() != turned.keys()
+        known = best.problem.base.idim.robot.has_nominal
+        if not alike or is_clearly_better(best.errors, each.errors, best.suspicion, apart, False):
+            continue
+        if not known or each.problem.file_error() <= limit.TIED**2 * best.problem.file_error():
+            return each.suspicion
+    return None
+
+
 def find_bad_joints(
     scene: Scene, beta: Array, errors: Array, thorough: bool
 ) -> tuple[frozenset[int], bool]:
@@ -536,12 +550,9 @@ def find_bad_joints(
     poor = frozenset(np.flatnonzero(errors[first:dof] > limit.DOUBTFUL).tolist())
     if scene.plain:
         free = average_errors(scene.problem.free_errors())
-        contradicted = average_errors(errors) > limit.CONTRADICTED * free
-        told = bool(contradicted or np.any(correlate_residuals(scene, beta) > limit.WHITE))
-        told = told or bool(
-            np.any(errors[:n] > limit.DOUBTFUL + scene.blur)
-        )  # white at few instants
-        return poor, told
+        told = np.any(correlate_residuals(scene, beta) > limit.WHITE)
+        told |= np.any(errors[:n] > limit.DOUBTFUL + scene.blur)  # white at few instants
+        return poor, bool(told or average_errors(errors) > limit.CONTRADICTED * free)
     if np.any(errors[dof : scene.groups] > limit.ASTRAY):
         return frozenset(range(n)), True
     return poor, bool(poor) or bool(first and average_errors(errors[:first]) >= limit.POOR)
@@ -553,7 +564,7 @@ def has_unrelated_joints(scene: Scene, left: Array, suspicion: Suspicion) -> boo
     What has one number for all joints, or none, is of no joint by itself.
     """
     own, *others = left.reshape(-1, scene.n)
-    most = limit.UNRELATED + scene.blur
+    most = limit.UNRELATED + estimate_blur(suspicion.reading.of(scene))
     known = np.min(others, axis=0) < limit.UNRELATED if others else np.zeros(scene.n, dtype=bool)
     touched = suspicion.reading.touched
     if suspicion.freedom <= 1 and np.all(touched):
@@ -579,11 +590,11 @@ def find_unrelated_joint(scene: Scene, errors: Array) -> tuple[Finding, Reading]
     if average_errors(left[others]) > limit.RELIEVED * average_errors(errors[others]):
         return None
     name = scene.robot.joint_names[joint]
-    before, after = 100.0 * average_errors(errors[others]), 100.0 * average_errors(left[others])
     what = f"nothing explains the torque of {name}, and without it the others' is explained"
-    advice = "is it that of another run?"
-    log, quiet = scene.log.name, has_only_quiet_gains(scene, errors, left)
-    return Finding(log, "unrelated", what, advice, before, after, quiet=quiet), reading
+    told = Suspicion("unrelated", what, reading, advice="is it that of another run?")
+    before, after = average_errors(errors[others]), average_errors(left[others])
+    quiet = has_only_quiet_gains(scene, errors, left)
+    return state_reading(scene.log.name, told, before, after, quiet=quiet), reading
 
 
 def has_only_quiet_gains(scene: Scene, before: Array, after: Array) -> bool:

@@ -298,8 +298,7 @@ class Scene:
         squares = np.array([float(y @ y) for y in self.sides])
         sizes = np.where(borne > 0.0, borne, squares)
         if self.logged_torque is not None:
-            known = self.logged_torque[self.instant]
-            sizes = np.maximum(sizes, np.sum(known**2 * self.moving, axis=0))
+            sizes = np.sum(self.logged_torque[self.instant] ** 2 * self.moving, axis=0)
         count, beside = self.motion.count, self.others.problem
         return LeastSquares(self.base, factors, sides, rests, count, self.blur, sizes, beside)
 

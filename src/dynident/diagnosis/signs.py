@@ -83,7 +83,7 @@ def find_stretch_signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
                 )
             )
     if not any(sign.kind == "unsigned" for sign in found):
-        found += find_unsigned_log(robot, samples)
+        found += find_unsigned_log(samples)
     return (*find_lost_rows(samples), *found)
 
 
@@ -139,12 +139,13 @@ def find_commanded_torques(robot: Robot, samples: Samples) -> Iterator[Sign]:
         )
 
 
-def find_unsigned_log(robot: Robot, samples: Samples) -> Iterator[Sign]:
+def find_unsigned_log(samples: Samples) -> Iterator[Sign]:
     """Torques of which none is ever negative, though they come down to zero time and again."""
     low, _ = find_run_extremes(samples.joint_torque, samples.runs)
-    if robot.n < 2 or np.any(low < 0.0):
+    n = samples.joint_torque.shape[1]
+    if n < 2 or np.any(low < 0.0):
         return
-    torques = (join_runs(samples.joint_torque, samples.runs, j) for j in range(-robot.n, 0))
+    torques = (join_runs(samples.joint_torque, samples.runs, j) for j in range(n))
     visits = [count_visits_to_zero(own) for own in torques]
     if sum(visits) >= limit.VISITS * len(visits):
         often = f"no torque is ever negative, and they come down to zero {sum(visits)} times"

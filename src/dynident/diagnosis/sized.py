@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import eigh, solve_triangular
 
 from dynident.core.arrays import Array
 from dynident.core.factors import System
@@ -645,34 +645,45 @@ def build_ripple_family(n: int, waves: Mapping[int, tuple[float, Array]]) -> Siz
 
 
 def suspect_gain_steps(case: Case) -> Iterator[Suspicion]:
-    """Torques whose gain is another from somewhere in the log on."""
-    yield from suspect_families(case, [build_step_family(case.n, k) for k in range(1, EIGHTHS)])
+    """Torques whose gain is another from some eighth of the log on."""
+    s = case.scene
+    starts = [int(k * len(s.torque) // EIGHTHS) for k in range(1, EIGHTHS)]
+    (_, factor), start = min(zip((measure_gain(s, each) for each in starts), starts, strict=True))
+    if abs(factor - 1.0) < limit.OTHER or factor <= 0.0:
+        return
 
-
-def build_step_family(n: int, eighth: int) -> SizedReading:
-    """Torques that grow by a share from some eighth of the log on."""
-
-    def read(s: Scene, size: Array) -> Scene:
+    def change(s: Scene) -> Scene:
         torque = s.torque.copy()
-        torque[eighth * len(torque) // EIGHTHS :] *= 1.0 + size[0]
+        torque[start:] *= factor
         return s.driven(torque)
 
-    def tell(s: Scene, size: Array, error: Array) -> Suspicion | None:
-        times = 1.0 / (1.0 + float(size[0]))
-        if abs(size[0]) < limit.OTHER:
-            return None
-        time = eighth * len(s.torque) / EIGHTHS / s.rate
-        return Suspicion(
-            "gain step",
-            f"the torques from about {time:.3g} s on are {times:.3g} ± "
-            f"{times**2 * float(error[0]):.2g} times what they were before",
-            Reading.plain(n, lambda known: read(known, size)),
-            advice="fit the stretches before and behind as two logs, and check their gains",
-            freedom=2,  # where it is, too
-            error=float(error[0]),
-        )
+    times = f"from about {start / s.rate:.3g} s on are {1.0 / factor:.3g} times"
+    yield Suspicion(
+        "gain step", f"the torques {times} what they were before", Reading.plain(s.n, change),
+        advice="fit the stretches before and behind as two logs, and check their gains",
+        freedom=2,  # where it is, too
+    )  # fmt: skip
 
-    return SizedReading(read, tell, 0.01, limit.OFFSET_STEP, least=-0.9)
+
+def measure_gain(s: Scene, start: int = 0) -> tuple[float, float]:
+    """The least share that least squares leaves with another gain from a sample on, and that gain.
+
+    Of all else that is logged, ``y_1``, and these, ``y_2``, the combination ``v_1 y_1 + v_2 y_2``
+    leaves the least share by the first ``E v = lambda N v``, with products E of what is left of
+    both and N of themselves. By steps of Gauss and Newton, whose column is the measured torque,
+    noise would become less by making the torque smaller. Nan where either is nothing.
+    """
+    problem, behind, square = s.problem, np.zeros(s.base.count), 0.0
+    total = float(problem.scale @ problem.squares)
+    for j, weight in enumerate(problem.scale[: s.n]):
+        own = np.where(s.instant >= start, s.tau[:, j], 0.0)[s.moving[:, j]]
+        square += weight * float(own @ own)
+        behind += problem.project(j, weight * (problem.factors[j].Q.T @ own)[:, None])[:, 0]
+    if not 0.0 < square < total:
+        return np.inf, 1.0
+    both, squares = np.array([problem.system.b - behind, behind]), np.diag([total - square, square])
+    shares, combined = eigh(squares - both @ both.T, squares)
+    return float(shares[0]), float(combined[1, 0] / (combined[0, 0] or limit.UNSEEN))
 
 
 def suspect_drifts(case: Case) -> Iterator[Suspicion]:

@@ -171,7 +171,7 @@ class Suspicion:
         return f"add {', '.join(self.lines)} to [[log]]" if self.lines else self.advice
 
 
-class WeighedSuspicion(NamedTuple):
+class Suspected(NamedTuple):
     """A suspicion that more than the log speaks for, with joints' mean errors before and after."""
 
     suspicion: Suspicion
@@ -227,6 +227,19 @@ def make_mendable_suspicion(
     """A suspicion whose repair a log's table in a study has keys for."""
     reading = Reading.of_mending(mending, n)
     return Suspicion(diagnosis, what, reading, mending, error=error, freedom=freedom)
+
+
+def suspect_scaled_joint(robot: Robot, joint: int, times: float, than: str) -> Suspicion:
+    """The torque of a joint that is so many times what something else says."""
+    name, torque = robot.joint_names[joint], np.eye(robot.n)
+    torque[joint, joint] = 1.0 / times
+    return Suspicion(
+        "torque scale of a joint",
+        f"the torque of {name} is {times:.3g} times {than}",
+        replace(Reading.plain(robot.n), torque=torque),
+        freedom=1,
+        advice=f"check the gain, the unit and the reduction of {name}",
+    )
 
 
 def suspect_gravities(robot: Robot, size: float) -> Iterator[tuple[Robot, Suspicion]]:

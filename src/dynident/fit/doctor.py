@@ -114,7 +114,9 @@ def report_log(
         if rate is not None:
             other_rate = found.rate or other_rate
     mendable = mending != given or any((unit, other_rate, gravity))
-    beside = (*(() if blind else find_signs(robot, log)), *beside)
+    told = {found.what for found in findings}
+    shown = () if blind else find_signs(robot, log)
+    beside = (*(sign for sign in shown if sign.what not in told), *beside)
     return Report(log.name, findings, beside, mending, unit, other_rate, gravity, mendable)
 
 

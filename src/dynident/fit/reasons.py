@@ -86,7 +86,9 @@ def list_torque_reasons(
         Whether rows at standstill count; not where the logs decided whether they are fitted, nor
         where the rows are gone.
     """
-    every = [*list_finding_reasons(findings), *(reason for log in logs for reason in log.reasons)]
+    every = list_finding_reasons(findings)
+    told = {reason.words for reason in every}  # what a log has lost is a finding, too
+    every += [reason for log in logs for reason in log.reasons if reason.words not in told]
     count = sum(len(error) for error in found.residuals.error) or problem.factors.rows
     motion = max(log.motion for log in logs)
     kept = list(range(problem.base.count) if found.essential is None else found.essential.kept)
