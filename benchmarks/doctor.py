@@ -943,8 +943,9 @@ def page(sound: list[Outcome], pairs: list[Pair], busy: bool = False) -> str:
         "to the robot's file); the held-out log is sound, but for springs, which are in both, and "
         "the last kind. A log is *harmful* if it at least doubles the held-out error, or is "
         "refused; *named first* if the first finding or the first sign of the signals is "
-        "right about it. The default method, without the bootstrap. Thresholds were chosen on logs "
-        "of other random states than those shown here.",
+        "right about it; `sign`, which names a torque's or else its position's, is right about "
+        "either. The default method, without the bootstrap. Thresholds were chosen on logs of "
+        "other random states than those shown here.",
         "",
         f"- {len(pairs)} damaged logs of {len(DAMAGES)} kinds, {len(harm)} of them harmful: of "
         f"{'; '.join(dict.fromkeys(b.scene for _, b in pairs))}",

@@ -51,9 +51,9 @@ def study(bandwidth: float, spring: tuple[str, ...]) -> Study:
         | {"columns": columns, "use": use, "name": name}
         for name, use in (("A", "identify"), ("B", "validate"))
     ]
-    own = {"link": ("position",), "spring": spring}
+    own: dict[str, object] = {"link": ("position",), "spring": spring}
     own |= {"slip": KR300_SLIPS} if "hysteresis" in spring else {}
-    drives = [{"joint": f"joint{j}"} | own for j in (1, 2, 3)]
+    drives = [{"joint": f"joint{j}", **own} for j in (1, 2, 3)]
     gas = {"joint": "joint2", "kind": "gas-spring", "base": 0.8, "crank": 0.2}
     return Study.model_validate(
         {
@@ -116,6 +116,8 @@ def remembered() -> list[str]:
         values = dict(zip(fit.idim.names, fit.theta, strict=True))
         for j, own in enumerate(fit.springs, 1):
             (held,) = own.held_out
+            assert own.width_interval is not None
+            assert held.linear is not None
             ends = " to ".join(format_number(1e6 * end, 2) for end in own.width_interval)
             width = format_number(1e6 * own.width, 2), ends
             torques = [values[f"Kh{end}{j}"] for end in "abc"]
@@ -159,7 +161,7 @@ def covered(runs: int) -> list[str]:
             biases.append(off)
             if "hysteresis" in spring:
                 truth = 2.0 * (VALUES["Kha"] + VALUES["Khb"]) / VALUES["K"]
-                ends = [each.width_interval for each in fit.springs]
+                ends = [each.width_interval or (np.nan, np.nan) for each in fit.springs]
                 widths.append([low < truth < high for low, high in ends])
         bias = np.abs(np.mean(biases, axis=0)) * np.sqrt(runs)
         rows.append(

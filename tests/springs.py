@@ -32,7 +32,7 @@ def elastic_arm(
     joints: Sequence[int], link: tuple[Any, ...] = ("position",), spring: tuple[Any, ...] = ()
 ) -> Robot:
     """The toy's first three joints, some of them with a spring."""
-    known = {"slip": SLIPS} if "hysteresis" in spring else {}
+    known: dict[str, Any] = {"slip": SLIPS} if "hysteresis" in spring else {}
     specs = [DriveSpec(joint=f"joint_{j}", link=link, spring=spring, **known) for j in joints]
     return replace_drives(toy.arm(3), specs, None, "toy")
 
