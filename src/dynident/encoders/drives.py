@@ -557,7 +557,8 @@ def finish_drives_estimate(
     parted: str,
 ) -> Estimate:
     """Error bars on the face of the active constraints, and all that a result has."""
-    x, base = keep_bounds(found.x, free.cones), apply_friction_shapes(problem, unknowns, found.x)
+    x = unknowns.unit * keep_bounds(found.x / unknowns.unit, free.cones)
+    base = apply_friction_shapes(problem, unknowns, found.x)
     a, b = unknowns.linear, len(unknowns.columns)
     x[a:b] = base.idim.shape  # facts and bounds to the last digit
     count, weights, sigma = len(x), found.here.sigma(), found.here.rms()
@@ -628,7 +629,10 @@ def finish_drives_estimate(
 
 
 def keep_bounds(x: Array, cones: Sequence[Cone]) -> Array:
-    """Unknowns that a row bounds by itself within that bound, and at it but for rounding."""
+    """Unknowns, in the units of the cones, within the bounds that rows give them alone.
+
+    What a solver leaves there but for rounding is at its bound.
+    """
     kept = x.copy()
     for cone in cones:
         if not isinstance(cone, Positive):
