@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import toy
 
+import dynident as di
 from dynident.core.arrays import Array
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.elastic import bend_joints
-from dynident.dynamics.idim import Idim
+from dynident.dynamics.idim import Idim, build_idim
 from dynident.recording.recording import Recording
 from dynident.robot.load import replace_drives
 from dynident.robot.model import Robot
@@ -103,3 +104,14 @@ def twin(
         signals[gauge.name] = own + noise * size * rng.normal(size=own.shape)
     tau = tau[:, : idim.robot.n] + noise * TORQUE * rng.normal(size=motion[0].shape)
     return Recording("twin", RATE, motion[0] + bent[0], tau, wrenches=signals), theta
+
+
+def share_inside(robot: Robot, runs: int = 8, **values: Any) -> float:
+    """Share of base parameters of some twins that are inside of their 95 % intervals."""
+    idim, inside = build_idim(robot), []
+    for seed in range(runs):
+        log, theta = twin(idim, seed, **values)
+        fit = di.identify(di.Problem(robot, di.prepare(log, 6.0)), "wls", doctor=False)
+        off = np.abs(fit.estimate.beta - fit.base.matrix @ theta)
+        inside.append(off < 1.96 * fit.estimate.covariance.std)
+    return float(np.mean(inside))

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import run
-from springs import RATE, SLIPS, VALUES, elastic_arm, full_set, periodic, twin
+from springs import RATE, SLIPS, VALUES, elastic_arm, full_set, periodic, share_inside, twin
 
 import dynident as di
 from dynident.core.errors import InputError
@@ -213,14 +213,7 @@ def test_keys_that_do_not_fit_are_refused():
 @pytest.mark.parametrize("spring", [HYSTERESIS, ("cubic", "hysteresis")])
 def test_intervals_cover_in_a_few_runs(spring):
     """The reduced form of benchmarks/elastic.py; hits of one run go together, hence the bounds."""
-    idim = build_idim(elastic_arm((1, 2), spring=spring))
-    inside = []
-    for seed in range(8):
-        log, theta = twin(idim, seed, Kc=4e7)
-        fit = di.identify(Problem(idim.robot, prepare(log, 6.0)), "wls", doctor=False)
-        off = np.abs(fit.estimate.beta - fit.base.matrix @ theta)
-        inside.append(off < 1.96 * fit.estimate.covariance.std)
-    assert 0.88 < np.mean(inside) <= 1.0
+    assert 0.88 < share_inside(elastic_arm((1, 2), spring=spring), Kc=4e7) <= 1.0
 
 
 @pytest.mark.long

@@ -564,15 +564,12 @@ def finish_drives_estimate(
     count, weights, sigma = len(x), found.here.sigma(), found.here.rms()
     rows = build_position_rows(problem, simulation, unknowns, x)
     errors = compute_residuals(rows, x)
-    faces = find_free_directions(free.cones, found.solution)
     limits = [k for k, cone in enumerate(free.cones) if not isinstance(cone, Equal)]
     active = list_active_constraints(
         [free.cones[k] for k in limits], [found.solution.faces[k] for k in limits]
     )
     A = np.vstack([found.here.system(weights)[:, :-1], free.rows]) * unknowns.unit
-    R = np.linalg.qr(A @ faces, mode="r")
-    inverse = np.linalg.pinv(R, rcond=1e-9)
-    gain = unknowns.unit[:, None] * (faces @ (inverse @ inverse.T) @ faces.T) * unknowns.unit
+    gain = invert_on_faces(A, unknowns.unit, find_free_directions(free.cones, found.solution))
     spread = estimate_covariance(EstimateScores(rows, x, weights, sigma, errors), gain, bars)
     believed = gain @ free.rows.T
     matrix = spread.matrix + believed @ believed.T
@@ -626,6 +623,12 @@ def finish_drives_estimate(
         shape=shape if len(shape.names) else None,
         fitted=fitted,
     )
+
+
+def invert_on_faces(A: Array, unit: Array, faces: Array) -> Array:
+    """``U F (F^T A^T A F)^+ F^T U``: what errors of scaled rows do to the unknowns that are free."""
+    inverse = np.linalg.pinv(np.linalg.qr(A @ faces, mode="r"), rcond=1e-9)
+    return np.asarray(unit[:, None] * (faces @ (inverse @ inverse.T) @ faces.T) * unit)
 
 
 def keep_bounds(x: Array, cones: Sequence[Cone]) -> Array:

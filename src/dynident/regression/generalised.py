@@ -310,12 +310,7 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
         for (start, stop), names in zip(segments, sets, strict=True):
             stated[start:stop] = rows & ~mark_touched_equations(tree, robot, names)
         scale = estimate_equation_noise(idim, log, (q, dq, ddq))
-    moving, left_out = mark_moving_rows(idim, log)
-    if deflection is not None:
-        remembering = mark_remembering_rows(idim, log, deflection)  # nobody knows how
-        moving = moving & ~remembering
-        if remembering.any():
-            left_out = remembering if left_out is None else left_out | remembering
+    moving, left_out = mark_moving_rows(idim, log, deflection)
     before, behind = robot.dof - robot.n, robot.equations - robot.dof
     fields = {name: getattr(log, name) for name in log.__dataclass_fields__}
     fields |= {
@@ -388,11 +383,13 @@ def list_estimated_sensors(idim: Idim, log: Samples) -> tuple[EstimatedSensor, .
     return (*found, *(EstimatedSensor(LAW),) * (LAW in log.wrenches))
 
 
-def mark_moving_rows(idim: Idim, log: Samples) -> tuple[Booleans, Booleans | None]:
-    """Which rows of all equations move, and at which samples joints' equations are left out.
+def mark_moving_rows(
+    idim: Idim, log: Samples, deflection: Array | None
+) -> tuple[Booleans, Booleans | None]:
+    """Which rows of all equations move, and at which samples equations are left out.
 
-    Outliers, and where no torque is measured joints that stand: their friction holds what it has
-    to, which nothing says.
+    Outliers; where no torque is measured joints that stand, whose friction holds what it has to,
+    which nothing says; and springs whose bristles remember what was before the log.
     """
     robot = idim.robot
     if log.torque == COMMANDED and log.rests is None:
@@ -411,6 +408,11 @@ def mark_moving_rows(idim: Idim, log: Samples) -> tuple[Booleans, Booleans | Non
     if left_out is not None:
         left_out = np.zeros(moving.shape, dtype=bool)
         left_out[:, joints] = log.left_out
+    if deflection is not None:
+        remembering = mark_remembering_rows(idim, log, deflection)
+        moving = moving & ~remembering
+        if remembering.any():
+            left_out = remembering if left_out is None else left_out | remembering
     return moving, left_out
 
 
