@@ -626,7 +626,7 @@ def finish_drives_estimate(
 
 
 def invert_on_faces(A: Array, unit: Array, faces: Array) -> Array:
-    """``U F (F^T A^T A F)^+ F^T U``: what errors of scaled rows do to the unknowns that are free."""
+    """``U F (F^T A^T A F)^+ F^T U``: what errors of scaled rows do to unknowns that are free."""
     inverse = np.linalg.pinv(np.linalg.qr(A @ faces, mode="r"), rcond=1e-9)
     return np.asarray(unit[:, None] * (faces @ (inverse @ inverse.T) @ faces.T) * unit)
 
