@@ -1,4 +1,4 @@
-"""What limits `smooth` on logs where it is no better: the motion, or the weights of errors.
+"""What limits `smooth` on logs where it is no better: the motion, the filters or its errors.
 
 Run from the top of the project: python benchmarks/smooth_limits.py
 """
@@ -6,7 +6,8 @@ Run from the top of the project: python benchmarks/smooth_limits.py
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -22,58 +23,51 @@ from dynident.estimators.estimate import Estimate
 from dynident.methods import ESTIMATORS
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
-from dynident.regression.rows import Rows
-from dynident.regression.weighted import solve_wls
+from dynident.smoothing import smooth as smoothing
 from dynident.smoothing.smooth import Smoothing, fit_positions, take_log
 from dynident.study.run import run_study
 from dynident.study.study import Study, load_study_robot, read_study_samples
 
 WAYS = (
-    "motion by positions alone, white errors",
-    "and errors whitened by AR(1)",
-    "motion of the log at full rate, white errors",
+    "all torques counted",
+    "motion by positions alone",
+    "and torques filtered",
+    "motion of the log at full rate",
 )
 
 
 def make_estimator(
-    *, whitened: bool = False, fast: Samples | None = None
+    *, filtered: bool = False, fast: Samples | None = None
 ) -> Callable[..., Estimate]:
-    """Constrained least squares of all samples along a motion that does not move with them."""
+    """Constrained least squares along a motion that does not move with the torques.
+
+    Of all samples, or of what filters leave, as `pc-idim-ls` takes them.
+    """
 
     @wraps(pc_idim_ls)
     def estimate(problem: Problem, *given: Any, **known: Any) -> Estimate:
         moved = []
         for log in problem.samples:
-            taken = take_log(log, Smoothing())
+            taken = take_log(log, Smoothing(), clocked=filtered)
             if fast is None:
                 found = fit_positions(taken, np.full(problem.robot.n, np.nan))
-                moved.append(found.log.log.along(*found.log.evaluate(found.coefficients)))
+                motion = tuple(found.log.evaluate(found.coefficients))
             else:
                 step, count = round(fast.rate / SLOW), len(taken.log.tau)
-                motion = (np.asarray(x)[::step][:count] for x in (fast.q, fast.dq, fast.ddq))
-                moved.append(taken.log.along(*motion))
+                motion = tuple(np.asarray(x)[::step][:count] for x in (fast.q, fast.dq, fast.ddq))
+            moved.append((log if filtered else taken.log).along(*motion))
         along: Any = Problem.of(problem.base, moved)
-        return pc_idim_ls(whiten(along) if whitened else along, *given, **known)
+        return pc_idim_ls(along, *given, **known)
 
     return estimate
 
 
-def whiten(problem: Problem) -> Any:
-    """Rows less what the errors before let expect of theirs."""
-    beta, logs = solve_wls(problem.factors)[0], []
-    for stretches in problem.passes():
-        every, X, y, sample = list(stretches), [], [], []
-        for g, columns in enumerate(problem.columns):
-            own = np.zeros((sum(len(rows.y[g]) for rows in every), len(beta)))
-            own[:, columns] = np.vstack([rows.X[g] for rows in every])
-            right = np.concatenate([rows.y[g] for rows in every])
-            error = right - own @ beta
-            rho = float(error[1:] @ error[:-1] / (error @ error))
-            X.append(own[1:] - rho * own[:-1])
-            y.append(right[1:] - rho * right[:-1])
-            sample.append(np.concatenate([rows.sample[g] for rows in every])[1:])
-        logs.append([Rows(tuple(X), tuple(y), tuple(sample))])
-    return problem.given(problem.groups, logs)
+@contextmanager
+def all_rows_counted() -> Iterator[None]:
+    """While it lasts, `smooth` leaves no outliers out."""
+    kept, smoothing.OUTLYING = smoothing.OUTLYING, np.inf
+    yield
+    smoothing.OUTLYING = kept
 
 
 def read_fast(study: Study) -> Samples:
@@ -86,20 +80,23 @@ def read_fast(study: Study) -> Samples:
 def measure(name: str) -> list[str]:
     """Held-out errors of both methods, and of what `smooth` might have known or assumed."""
     ESTIMATORS["along"] = make_estimator()
-    ESTIMATORS["whitened"] = make_estimator(whitened=True)
-    methods = ["pc-idim-ls", "smooth", "along", "whitened"]
+    ESTIMATORS["filtered"] = make_estimator(filtered=True)
+    ways = ["along", "filtered"]
     if name in COPIED:
         ESTIMATORS["known motion"] = make_estimator(fast=read_fast(decide.list_studies()[name][0]))
-        methods.append("known motion")
-    line = [label(name)]
+        ways.append("known motion")
     with tempfile.TemporaryDirectory() as folder:
         study, lowpass = find_study(name, Path(folder))
-        for method in methods:
-            fit = run_study(decide.with_given(study, lowpass, method=method, decide=NOTHING))
-            line.append(f"{decide.held_out(fit):.2f}")
-            if method == "smooth":
-                rho = [np.corrcoef(e[1:], e[:-1])[0, 1] for e in fit.estimate.residuals.error]
-                line.append(f"{min(rho):.2f} to {max(rho):.2f}")
+
+        def fit(method: str) -> Any:
+            return run_study(decide.with_given(study, lowpass, method=method, decide=NOTHING))
+
+        least, smooth = fit("pc-idim-ls"), fit("smooth")
+        rho = [np.corrcoef(e[1:], e[:-1])[0, 1] for e in smooth.estimate.residuals.error]
+        with all_rows_counted():
+            errors = map(decide.held_out, [least, smooth, fit("smooth"), *map(fit, ways)])
+            shown = [f"{error:.2f}" for error in errors]
+    line = [label(name), *shown[:2], f"{min(rho):.2f} to {max(rho):.2f}", *shown[2:]]
     print(*line, flush=True)
     return [*line, "-"] if name not in COPIED else line
 
@@ -108,8 +105,9 @@ def main() -> None:
     lines = fit_beside_each_other(measure, [(name,) for name in ("Panda, split", *COPIED)])
     words = (
         "Held-out errors as of smooth-held-out.md, friction and bandwidth as given [%]: what "
-        "remains where the motion does not move with the torques, where errors of torques are "
-        "taken as correlated in time, and where the motion is known from the faster log."
+        "remains where no outlier is left out, where the motion does not move with the torques, "
+        "and least squares then takes all of them or what its filters leave, and where the motion "
+        "is known from the faster log."
     )
     table = markdown(
         ["log", "pc-idim-ls", "smooth", "correlation of its errors from sample to sample", *WAYS],

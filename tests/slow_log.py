@@ -44,8 +44,14 @@ def problem(
     torque: float = TORQUE,
     step: float = STEP,
     friction: str = "coulomb-viscous",
+    spikes: int = 0,
+    lacking: float = 0.0,
 ) -> tuple[Problem, Array]:
-    """A problem of such a log, and its true base parameters."""
+    """A problem of such a log, and its true base parameters.
+
+    Spikes are torques of the first joint that are off by forty times their noise; what the model
+    lacks is a slow torque on both [Nm].
+    """
     rng, robot = np.random.default_rng(seed), toy.arm(2)
     time, waves = motion(seconds)
     time = time + jitter / RATE * rng.uniform(-1.0, 1.0, len(time))
@@ -61,6 +67,8 @@ def problem(
     idim = build_idim(robot, friction)
     theta = toy.true_parameters(idim, robot.nominal)
     tau = idim.torque(theta, q, dq, ddq) + torque * rng.normal(size=q.shape)
+    tau += lacking * np.sin(7.0 * np.sin(0.3 * time))[:, None]
+    tau[20 : 20 + 30 * spikes : 30, 0] += 40.0 * torque
     if step:
         q = step * np.round(q / step)
     log = read_arrays(q, tau, time=time, robot=robot, clock="stamps", bridge=0.2)

@@ -15,11 +15,13 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import InputError
 from dynident.dynamics.following import find_conditions
 from dynident.dynamics.idim import build_idim
+from dynident.estimators.constrained import build_constrained_setting
 from dynident.methods.options import estimate
 from dynident.recording.arrays import read_arrays
 from dynident.recording.mend import Mending, mend
 from dynident.recording.prepare import prepare
 from dynident.regression.problem import Problem
+from dynident.smoothing import smooth as smoothing
 from dynident.smoothing.ml import JointNoise
 from dynident.smoothing.motion import (
     Equations,
@@ -51,6 +53,41 @@ def test_splines_are_polynomials_where_their_coefficients_are_and_know_their_der
             return evaluate_spline(c, *knots.weigh(time + t))[order]
 
         assert_slope(signal, evaluate_spline(c, place, weights)[order + 1], 1e-4)
+
+
+def test_torques_that_are_far_off_are_left_out_and_counted():
+    found = {
+        spikes: estimate(slow_log.problem(3, spikes=spikes)[0], "smooth", **FREE)
+        for spikes in (0, 5)
+    }
+    assert "outliers" not in found[0].message
+    assert found[5].message.endswith("; 5 torques left out as outliers")
+    rows = [len(found[spikes].residuals.error[0]) for spikes in (0, 5)]
+    assert rows[0] - rows[1] == 5
+    moved = np.abs(found[5].beta - found[0].beta) / found[0].covariance.std
+    assert moved.max() < 0.5
+
+
+def test_errors_that_are_correlated_count_for_less_and_keep_their_units(monkeypatch):
+    problem, _ = slow_log.problem(4, lacking=3.0)
+    kappa: list[float] = []
+
+    def build(*given, **known):
+        setting = build_constrained_setting(*given, **known)
+        kappa.append(setting.admitted.kappa)
+        if len(kappa) == 1:
+            return setting
+        return replace(setting, admitted=replace(setting.admitted, kappa=1.0))
+
+    monkeypatch.setattr(smoothing, "build_constrained_setting", build)
+    found = [estimate(problem, "smooth", **FREE) for _ in range(2)]
+    assert kappa[0] > 2.0
+    assert "outliers" not in found[0].message
+    np.testing.assert_allclose(found[0].sigma, found[1].sigma, rtol=0.02)
+    literature = [each.covariance.literature for each in found]
+    np.testing.assert_allclose(literature[0], literature[1], rtol=0.05)
+    # the motion is that of positions rather than of torques that err
+    assert np.mean(found[0].motions[0].std) > 1.005 * np.mean(found[1].motions[0].std)
 
 
 def small_run(rng):

@@ -69,6 +69,8 @@ ROUNDS = 50
 """In which motions are fitted to positions alone, to begin with, at most."""
 SETTLED = 1e-2
 """Relative change of standard deviations at which they rest."""
+OUTLYING = 6.0
+"""Standard deviations beyond which a torque's error is left out: of normal errors one in 5e8 is."""
 
 
 @dataclass(frozen=True)
@@ -332,8 +334,11 @@ class SmoothingState:
         Of the sign of each joint's speed, of each log [rad/s or m/s].
     sigma : ndarray, shape (n,)
         Standard deviation of each joint's torque.
+    kappa : float
+        By how much more torques err in sum than as many independent ones: they count as if each
+        had kappa times its standard deviation.
     penalty : float
-        What the prior adds to the cost.
+        What the prior adds to the cost, in units of sigma.
     """
 
     logs: tuple[Logged, ...]
@@ -344,6 +349,7 @@ class SmoothingState:
     spreads: tuple[SampleSpreads, ...]
     widths: tuple[Array, ...]
     sigma: Array
+    kappa: float
     penalty: float
 
     @cached_property
@@ -357,6 +363,11 @@ class SmoothingState:
         """The equations along the motions."""
         motions = [(motion[0], motion[1], motion[2]) for motion in self.motions]
         return self.problem.along(motions, self.widths)
+
+    @property
+    def counted_sigma(self) -> Array:
+        """What errors of torques are divided by, shape (n,)."""
+        return self.kappa * self.sigma
 
     @cached_property
     def dense(self) -> list[tuple[Array, Array, Booleans]]:
@@ -380,10 +391,23 @@ class SmoothingState:
         return [y - X @ self.beta for X, y, _ in self.dense]
 
     @cached_property
+    def counted(self) -> list[Booleans]:
+        """Which rows of each log are no outliers."""
+        limit = OUTLYING * self.counted_sigma
+        return [
+            stated & (np.abs(error) <= limit)
+            for error, (_, _, stated) in zip(self.errors, self.dense, strict=True)
+        ]
+
+    @cached_property
     def cost(self) -> float:
-        """Sum of squared errors over their variances, with the prior's."""
-        total = self.penalty + sum(
-            float(np.sum((error / self.sigma) ** 2)) for error in self.errors
+        """Sum of squared errors over their variances, with the prior's.
+
+        Of outliers as much as the largest error that counts: leaving one out does not raise it.
+        """
+        total = self.penalty / self.kappa**2 + sum(
+            float(np.sum(np.minimum((error / self.counted_sigma) ** 2, OUTLYING**2)))
+            for error in self.errors
         )
         for given, spreads, coefficients in zip(
             self.logs, self.spreads, self.coefficients, strict=True
@@ -401,16 +425,15 @@ class SmoothingState:
             slopes = differentiate_torque(
                 self.problem.idim, given.log, theta, self.motions[k], self.widths[k]
             )
-            X, y, stated = self.dense[k]
+            X, y, _ = self.dense[k]
+            counted, sigma = self.counted[k], self.counted_sigma
             linears.append(
                 [
                     LinearRun.of(
                         run,
                         self.spreads[k],
                         c,
-                        Equations(
-                            X[run.own], y[run.own], slopes[run.own], stated[run.own], self.sigma
-                        ),
+                        Equations(X[run.own], y[run.own], slopes[run.own], counted[run.own], sigma),
                     )
                     for run, c in zip(given.runs, self.coefficients[k], strict=True)
                 ]
@@ -427,10 +450,10 @@ class LinearisedState:
 
     @cached_property
     def system(self) -> System:
-        """What the logs tell of the parameters, whatever the motion was."""
+        """What the logs tell of the parameters, whatever the motion was, in units of sigma."""
         borders = [each.eliminated.border for log in self.linears for each in log]
         R = triangularise_rows(np.vstack([*borders, np.zeros((borders[0].shape[1],) * 2)]))
-        return System.of(R)
+        return System.of(self.state.kappa * R)
 
     def advanced(self, beta: Array, penalty: float) -> SmoothingState:
         """The step to some parameters and the motions at these, halved until the cost decreases.
@@ -488,10 +511,11 @@ class LinearisedState:
         inverse = self.system.inverse()
         counts, squares = np.zeros((2, len(state.sigma)))
         lost = np.sum([each.torque for log in taken for each in log], axis=0)
-        for error, (X, _, stated) in zip(ahead.errors, ahead.dense, strict=True):
-            counts += stated.sum(axis=0)
-            squares += np.sum(error**2, axis=0)
-            lost += np.sum((X @ inverse) ** 2, axis=(0, 2)) / state.sigma**2
+        for error, (X, _, _), counted in zip(ahead.errors, ahead.dense, ahead.counted, strict=True):
+            counts += counted.sum(axis=0)
+            squares += np.sum(error**2 * counted, axis=0)
+            shares = np.sum((X @ inverse) ** 2, axis=2)
+            lost += np.sum(shares * counted, axis=0) / state.sigma**2
         free = np.maximum(np.maximum(counts - lost, LEAST_FREEDOM * counts), 1.0)
         sigma = np.maximum(np.sqrt(squares / free), find_smallest_sigma(state.problem.factors))
         return replace(
@@ -505,8 +529,8 @@ class LinearisedState:
     def rows(self) -> Regression:
         """The equations along the motions: their scores are those of the whole."""
         logs = []
-        for X, y, stated in self.state.dense:
-            at = [np.flatnonzero(own) for own in stated.T]
+        for (X, y, _), counted in zip(self.state.dense, self.state.counted, strict=True):
+            at = [np.flatnonzero(own) for own in counted.T]
             own = list(enumerate(at))
             logs.append(
                 [Rows(tuple(X[t, g] for g, t in own), tuple(y[t, g] for g, t in own), tuple(at))]
@@ -565,7 +589,9 @@ def smooth(
     The motion of each run is a spline; positions and torques are noisy samples of it, at their own
     instants: ``min sum (q_m - q)^2 / s_q^2 + sum (tau_m - X beta)^2 / s_tau^2 + sum (D^3 c)^2 /
     s_c^2`` over its coefficients c and the admitted parameters, with spreads that are found with
-    them. Gauss and Newton's steps eliminate the motion by orthogonal rotations, knot by knot, which
+    them. Errors that are correlated tell as much less as the sums of least squares vary more
+    (`measure_variance_inflation`), and a torque that is six standard deviations off tells nothing.
+    Gauss and Newton's steps eliminate the motion by orthogonal rotations, knot by knot, which
     leaves a linear problem of the parameters: that of `pc_idim_ls`, constraints and prior
     included. The covariance is that of its scores, so that errors that the model lacks count. The
     engine solves the replicates of the bootstrap.
@@ -599,12 +625,15 @@ def smooth(
         tuple(own.spreads for own in fitted),
         choose_widths([own.taken for own in fitted]),
         known.or_known_torque(setting.sigma),
+        setting.admitted.kappa,
         first.penalty,
     )
     state, rounds = settle(state, inner, reweighting.round_limit)
     linear = state.linearised()
     inner(linear.system)
     words = describe_noise([own.position for own in state.spreads])
+    pairs = zip(state.dense, state.counted, strict=True)
+    outliers = sum(int(np.sum(stated & ~counted)) for (_, _, stated), counted in pairs)
     found = ConstrainedFit(
         linear.rows,
         linear.system,
@@ -612,7 +641,8 @@ def smooth(
         compute_literature_std(linear.system),
         f"settled in {rounds} rounds; noise of the positions {words}, of instants "
         f"{1e3 * max(each.instant for each in state.spreads):.2g} ms"
-        + ("; samples at their own instants" if any(log.stamped for log in logs) else ""),
+        + ("; samples at their own instants" if any(log.stamped for log in logs) else "")
+        + (f"; {outliers} torques left out as outliers" if outliers else ""),
         rounds,
     )
     estimate = finish_constrained_estimate(setting, inner.point, found)
