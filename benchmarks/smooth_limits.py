@@ -33,6 +33,7 @@ WAYS = (
     "motion by positions alone",
     "and torques filtered",
     "motion of the log at full rate",
+    "pc-idim-ls of the log at full rate",
 )
 
 
@@ -94,11 +95,14 @@ def measure(name: str) -> list[str]:
         least, smooth = fit("pc-idim-ls"), fit("smooth")
         rho = [np.corrcoef(e[1:], e[:-1])[0, 1] for e in smooth.estimate.residuals.error]
         with all_rows_counted():
-            errors = map(decide.held_out, [least, smooth, fit("smooth"), *map(fit, ways)])
-            shown = [f"{error:.2f}" for error in errors]
+            fits = [least, smooth, fit("smooth"), *map(fit, ways)]
+        if name in COPIED:
+            study = decide.list_studies()[name][0]
+            fits.append(fit("pc-idim-ls"))
+        shown = [f"{decide.held_out(each):.2f}" for each in fits]
     line = [label(name), *shown[:2], f"{min(rho):.2f} to {max(rho):.2f}", *shown[2:]]
     print(*line, flush=True)
-    return [*line, "-"] if name not in COPIED else line
+    return line if name in COPIED else [*line, "-", "-"]
 
 
 def main() -> None:
@@ -106,8 +110,8 @@ def main() -> None:
     words = (
         "Held-out errors as of smooth-held-out.md, friction and bandwidth as given [%]: what "
         "remains where no outlier is left out, where the motion does not move with the torques, "
-        "and least squares then takes all of them or what its filters leave, and where the motion "
-        "is known from the faster log."
+        "and least squares then takes all of them or what its filters leave, where the motion is "
+        "known from the faster log, and what that log is worth."
     )
     table = markdown(
         ["log", "pc-idim-ls", "smooth", "correlation of its errors from sample to sample", *WAYS],
