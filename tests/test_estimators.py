@@ -12,6 +12,7 @@ from dynident.api import identify
 from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import ComputationError, InputError
+from dynident.core.factors import Factors, GroupFactor, triangularise_rows
 from dynident.core.inertia import to_pseudo_inertia
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
@@ -22,6 +23,7 @@ from dynident.methods.options import estimate as estimate_by_name
 from dynident.methods.options import list_option_names
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
+from dynident.regression import weighted
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS
 from dynident.regression.statistics import choose_bartlett_lag
@@ -132,6 +134,30 @@ def test_weights_find_the_noise_of_each_joint():
     _, sigma, _ = solve_wls(problem.factors)
     taps = problem.samples[0].filters[0].taps
     np.testing.assert_allclose(sigma, noise * np.sqrt(np.sum(taps**2)), rtol=0.1)
+
+
+def contradict(seed, rows):
+    """Three groups of few rows that no parameters fit, each in its own way."""
+    rng = np.random.default_rng(seed)
+    truth, groups = rng.normal(size=4), []
+    for k in range(3):
+        X = rng.normal(size=(rows, 4)) * 10.0 ** rng.uniform(-1.0, 1.0, 4)
+        noise = rng.normal(size=rows) * 10.0 ** rng.uniform(-1.5, 0.5)
+        y = X @ (truth + 0.3 * rng.normal(size=4)) + noise
+        groups.append(GroupFactor(f"{k}", triangularise_rows(np.column_stack([X, y])), rows))
+    return Factors(tuple(groups))
+
+
+@pytest.mark.parametrize("seed", [2828, 2837, 2886])
+def test_weights_settle_where_mixed_steps_go_astray(seed, monkeypatch):
+    factors = contradict(seed, 6)
+    assert solve_wls(factors)[2] < 100
+    # the same steps, mixed whatever came of them
+    monkeypatch.setattr(
+        weighted, "remember_step", lambda past, *due: (*past[-weighted.REMEMBERED :], due)
+    )
+    with pytest.raises(ComputationError, match="did not settle in 100 rounds; try ols"):
+        solve_wls(factors)
 
 
 def test_irls_shrugs_off_outliers():

@@ -30,8 +30,10 @@ from dynident.regression.statistics import compute_residuals
 from dynident.regression.weighted import (
     REMEMBERED,
     TOLERANCE,
+    Past,
     estimate_group_sigma,
     mix_past_steps,
+    remember_step,
 )
 
 ROUNDS = 60
@@ -148,7 +150,7 @@ class Walk:
     theta: Array
     step: Array
     shares: Array
-    past: tuple[tuple[Array, Array], ...] = ()
+    past: Past = ()
 
     def on(self, new: Array, here: Problem, sigma: Array) -> Walk:
         """Towards the full set that came out under these sigmas."""
@@ -337,13 +339,13 @@ def fit_linear_parameters(problem: Problem, sigma: Array | None = None) -> Proje
     )
     x = base.shift[order]
     sigma = factors.ones if sigma is None else sigma
-    past: tuple[tuple[Array, Array], ...] = ()
+    past: Past = ()
     for _ in range(SIGMAS):
         system = factors.weighted(sigma)
         right = (system.b - system.A[:, known:] @ x[known:])[:known]
         x[:known] = solve_partly_positive(system.A[:known, :known], right, split)
         new = estimate_group_sigma(factors, x, sigma, system)
-        past = (*past[-REMEMBERED:], (np.log(sigma), np.log(new / sigma)))
+        past = remember_step(past, np.log(sigma), np.log(new / sigma))
         if np.all(np.abs(new - sigma) <= TOLERANCE * new):
             sigma = new
             break
