@@ -27,6 +27,8 @@ SHARE = 1e-4
 """Of the speed over which a sign changes: step of a difference by a speed."""
 LEAST_JITTER = 1e-9
 """Of instants: stamps are not finer [s]."""
+LEAST_NOISE = 1e-10
+"""Of positions: less than that of any encoder, and far above their last digits [rad or m]."""
 LEAST_FREEDOM = 0.05
 """Share of its rows that noise keeps at least, whatever the motion has taken of them."""
 
@@ -335,7 +337,7 @@ def renew_spreads(
     of_late = max(counts[0] - sum(each.instant for each in taken), LEAST_FREEDOM * counts[0])
     size = max(float(np.abs(run.q).max()) for run, _ in ahead)
     smallest = np.finfo(float).eps * (1.0 + size)
-    position = np.maximum(np.sqrt(squares / free[0]), np.maximum(floor, smallest))
+    position = np.maximum(np.sqrt(squares / free[0]), np.maximum(floor, LEAST_NOISE))
     return SampleSpreads(
         np.where(np.isnan(known), position, known),
         np.maximum(np.sqrt(bends / free[1]), smallest),

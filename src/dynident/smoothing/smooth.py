@@ -55,6 +55,8 @@ STEP = 1e-2
 HALVINGS = 20
 ROUNDING = 1e-9
 """Of the cost, by which a step may raise it."""
+LAST_DIGITS = 8.0 * float(np.finfo(float).eps)
+"""Of a position, that a spline's sum of six products is off by."""
 BLURRED = float(np.sqrt(np.pi / 2.0))
 """Width of the sign of a speed over the standard deviation of that speed: ``E sign(v + n)``, an
 error function, has there the slope of ``tanh(v / width)``."""
@@ -418,6 +420,22 @@ class SmoothingState:
                 total += float(np.sum((run.late / spreads.instant) ** 2))
         return total
 
+    @cached_property
+    def rounding(self) -> float:
+        """What the last digits of positions make of the cost, and those of all else.
+
+        Encoders without noise leave standard deviations that are hardly more than these digits.
+        """
+        total = ROUNDING * self.cost
+        for given, spreads, coefficients in zip(
+            self.logs, self.spreads, self.coefficients, strict=True
+        ):
+            for run, c in zip(given.runs, coefficients, strict=True):
+                off = np.linalg.norm((run.q - run.motion(c)[0]) / spreads.position, axis=0)
+                digits = LAST_DIGITS * np.abs(run.q).max(axis=0) / spreads.position
+                total += 2.0 * float(off @ digits)
+        return total
+
     def linearised(self) -> LinearisedState:
         """The equations linearised, and the motions eliminated."""
         theta, linears = self.problem.base.standard(self.beta), []
@@ -488,7 +506,7 @@ class LinearisedState:
                 ),
                 penalty=now.penalty + share * (penalty - now.penalty),
             )
-            if ahead.cost <= now.cost * (1.0 + ROUNDING):
+            if ahead.cost <= now.cost + now.rounding:
                 return ahead
         raise ComputationError(
             "no step of smooth lowers the errors; give position_std or knots_hz, or take pc-idim-ls"
