@@ -87,28 +87,18 @@ def recorded(log: Any, robot: Robot, equations: Equations) -> Recording:
 
 @dataclass(frozen=True)
 class Case:
-    """A motion of a robot, and which of its equations are fitted.
-
-    Attributes
-    ----------
-    robot, motion : str
-    seconds : float
-    equations : str
-    sensor : str, optional
-        Beyond which a limb is fitted, instead of the robot.
-    most : int, optional
-        Copies that are enough: of a robot that takes long and has many parameters.
-    bandwidth : float
-        [Hz]
-    """
+    """A motion of a robot, and which of its equations are fitted."""
 
     robot: str
     motion: str
     seconds: float
     equations: Equations
     sensor: str | None = None
+    """Beyond which a limb is fitted, instead of the robot."""
     most: int | None = None
+    """Copies that are enough: of a robot that takes long and has many parameters."""
     bandwidth: float = BANDWIDTH
+    """[Hz]"""
 
     @property
     def name(self) -> str:
@@ -152,20 +142,13 @@ COVERAGE = (
 
 @dataclass(frozen=True)
 class Asked:
-    """What the command line asks for.
-
-    Attributes
-    ----------
-    runs : int
-    equations : str or None
-        Of which coverage is made anew, of all where it is None.
-    old : str
-        What the page has of the part.
-    """
+    """What the command line asks for."""
 
     runs: int
     equations: str | None
+    """Of which coverage is made anew, of all where it is None."""
     old: str
+    """What the page has of the part."""
 
 
 def coverage(asked: Asked) -> list[str]:

@@ -144,18 +144,12 @@ def declare_directory(words: str) -> Any:
 
 @dataclass(frozen=True)
 class LogFlags:
-    """What flags say of logs.
-
-    Attributes
-    ----------
-    keys : dict
-        Of a ``[[log]]``.
-    prepare : dict
-        Of ``[prepare]``.
-    """
+    """What flags say of logs."""
 
     keys: dict[str, Any]
+    """Of a ``[[log]]``."""
     prepare: dict[str, Any]
+    """Of ``[prepare]``."""
 
     @property
     def given(self) -> bool:

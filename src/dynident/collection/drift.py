@@ -60,21 +60,17 @@ WEEK = 7.0 * 86400.0
 
 
 class FollowedSessions(NamedTuple):
-    """Sessions of a robot: friction of each joint over that of all sessions, and its offset [Nm].
-
-    Attributes
-    ----------
-    times : ndarray, shape (sessions,)
-    values, errors : ndarray, shape (sessions, 2 n)
-        With standard errors by what the session's triangle leaves open; friction first.
-    warmth : ndarray, shape (sessions, n), or None
-        Mean temperatures of the drives, where friction is not over temperature by itself.
-    """
+    """Sessions of a robot: friction of each joint over that of all, and its offset [Nm]."""
 
     times: Array
+    """Shape (sessions,)."""
     values: Array
     errors: Array
+    """`values`, `errors`: shape (sessions, 2 n). With standard errors by what the session's
+    triangle leaves open; friction first."""
     warmth: Array | None
+    """Mean temperatures of the drives, where friction is not over temperature by itself, shape
+    (sessions, n)."""
 
     def compare(self, place: int, scatter: float, shapes: Sequence[DriftKind]) -> SessionContrasts:
         """Sessions by one column of values; friction follows temperatures that differ enough."""
@@ -133,22 +129,15 @@ def list_friction_columns(idim: Idim, matrix: Array, beta: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class DriftKind:
-    """One way in which sessions may differ.
-
-    Attributes
-    ----------
-    kind : {"drift", "shift", "outlier"}
-    root : ndarray, shape (sessions, r)
-        ``L``: of the covariance, for a size of one.
-    prior : float
-    session : int
-        From which on, or which, where it is one.
-    """
+    """One way in which sessions may differ."""
 
     kind: str
+    """``"drift"``, ``"shift"`` or ``"outlier"``."""
     root: Array
+    """Shape (sessions, r). ``L``: of the covariance, for a size of one."""
     prior: float
     session: int = 0
+    """From which on, or which, where it is one."""
 
 
 def list_shapes(times: Array) -> list[DriftKind]:
@@ -168,19 +157,12 @@ def list_shapes(times: Array) -> list[DriftKind]:
 
 @dataclass(frozen=True, eq=False)
 class SessionContrasts:
-    """Sessions of one joint as contrasts that nothing constant moves.
-
-    Attributes
-    ----------
-    deviation : ndarray, shape (sessions,)
-        Standard deviation of each, where f is nothing.
-    regressors : ndarray, shape (sessions, k)
-        Ones, and what else moves a session: of mean zero.
-    shapes : list of DriftKind
-    """
+    """Sessions of one joint as contrasts that nothing constant moves."""
 
     deviation: Array
+    """Standard deviation of each, where f is nothing, shape (sessions,)."""
     regressors: Array
+    """Shape (sessions, k). Ones, and what else moves a session: of mean zero."""
     shapes: Sequence[DriftKind]
 
     @cached_property
@@ -367,25 +349,18 @@ def add_logarithms(logs: Array) -> float:
 
 @dataclass(frozen=True)
 class QuantitySeries:
-    """One quantity of one joint in all robots.
-
-    Attributes
-    ----------
-    what, unit : str
-    place : int
-        Its column.
-    level : float
-        Chance below which a change is told.
-    scatter, freedom : float
-        Standard deviation of a session about the line, and degrees of freedom of that.
-    """
+    """One quantity of one joint in all robots."""
 
     what: str
     unit: str
     place: int
+    """Its column."""
     level: float
+    """Chance below which a change is told."""
     scatter: float
     freedom: float
+    """`scatter`, `freedom`: standard deviation of a session about the line, and degrees of freedom
+    of that."""
 
 
 def list_series(robots: Sequence[FollowedSessions], joints: Sequence[str]) -> list[QuantitySeries]:

@@ -48,29 +48,22 @@ class SharedPrediction:
 
     Errors are ``root`` times independent normal variables of the common parameters, and those of a
     deviation ``own`` times some of its own, less ``shared`` times the common ones.
-
-    Attributes
-    ----------
-    beta : ndarray, shape (p,)
-        Generalised least squares.
-    root : ndarray, shape (p, p)
-    spread : ndarray, shape (q,)
-        Standard deviations of the deviations.
-    deviations : ndarray, shape (triangles, q)
-        Best linear unbiased predictions (Henderson 1975).
-    own : ndarray, shape (triangles, q, q)
-    shared : ndarray, shape (triangles, q, p)
-    triangles : ndarray, shape (triangles, p + 1, p + 1)
-        What each tells of the common parameters.
     """
 
     beta: Array
+    """Generalised least squares, shape (p,)."""
     root: Array
+    """Shape (p, p)."""
     spread: Array
+    """Standard deviations of the deviations, shape (q,)."""
     deviations: Array
+    """Best linear unbiased predictions (Henderson 1975), shape (triangles, q)."""
     own: Array
+    """Shape (triangles, q, q)."""
     shared: Array
+    """Shape (triangles, q, p)."""
     triangles: Array
+    """What each tells of the common parameters, shape (triangles, p + 1, p + 1)."""
 
     @cached_property
     def errors(self) -> Array:
@@ -109,19 +102,13 @@ class SharedPrediction:
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """What robots of one type share, and how they differ, their spreads estimated.
-
-    Attributes
-    ----------
-    M : ndarray, shape (p, q)
-        From deviations to parameters.
-    unsure : ndarray, shape (q, q)
-        Covariance of the logarithms of spreads.
-    """
+    """What robots of one type share, and how they differ, their spreads estimated."""
 
     found: SharedPrediction
     M: Array
+    """From deviations to parameters, shape (p, q)."""
     unsure: Array
+    """Covariance of the logarithms of spreads, shape (q, q)."""
 
     @property
     def spread(self) -> Array:

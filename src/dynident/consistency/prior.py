@@ -22,23 +22,17 @@ GYRATION = 0.03
 
 @dataclass(frozen=True)
 class BodyBelief:
-    """Bodies whose inertials are believed.
-
-    Attributes
-    ----------
-    centre : ndarray, shape (k, 4, 4)
-        Their pseudo-inertias J0.
-    inflated : ndarray, shape (k, 4, 4)
-        J0 inflated by the second moments of a radius of gyration `GYRATION`, positive definite:
-        what distances are measured with. Robot files round small inertias to nothing.
-    doubtful : tuple of str
-        Links whose J0 is inconsistent, and was inflated as a centre too.
-    """
+    """Bodies whose inertials are believed."""
 
     bodies: tuple[int, ...]
     centre: Array
+    """Their pseudo-inertias J0, shape (k, 4, 4)."""
     inflated: Array
+    """Shape (k, 4, 4). J0 inflated by the second moments of a radius of gyration `GYRATION`,
+    positive definite: what distances are measured with. Robot files round small inertias to
+    nothing."""
     doubtful: tuple[str, ...]
+    """Links whose J0 is inconsistent, and was inflated as a centre too."""
 
 
 def build_belief(phis: Array, links: Sequence[str]) -> BodyBelief:

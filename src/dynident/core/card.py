@@ -29,24 +29,17 @@ background:none;color:inherit}
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table that folds.
-
-    Attributes
-    ----------
-    words : sequence of str
-        Columns that hold text, and no numbers.
-    groups : sequence of (str, int)
-        Headings over several columns.
-    unfolded : bool
-        Whether it is open at first.
-    """
+    """A table that folds."""
 
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     words: Sequence[str] = ()
+    """Columns that hold text, and no numbers."""
     groups: Sequence[tuple[str, int]] = ()
+    """Headings over several columns."""
     unfolded: bool = False
+    """Whether it is open at first."""
 
 
 def render_card(title: str, lines: Sequence[str], sheets: Sequence[Sheet], level: str = "") -> str:

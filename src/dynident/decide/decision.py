@@ -55,25 +55,17 @@ class Deciding(Options):
 
 @dataclass(frozen=True)
 class Decision:
-    """One thing that the log decided.
-
-    Attributes
-    ----------
-    what : str
-        One of `DECISIONS`.
-    value : str
-        As a study has it.
-    gain_percent : float
-        By how much the error of rows that were left out fell, their root mean square in units of
-        each joint's sigma; 0 where nothing paid and all stays as it is without a decision.
-    words : str
-        What it was decided by.
-    """
+    """One thing that the log decided."""
 
     what: str
+    """One of `DECISIONS`."""
     value: str
+    """As a study has it."""
     gain_percent: float
+    """By how much the error of rows that were left out fell, their root mean square in units of
+    each joint's sigma; 0 where nothing paid and all stays as it is without a decision."""
     words: str
+    """What it was decided by."""
 
 
 def compute_gain_percent(before: Array, after: Array) -> float:

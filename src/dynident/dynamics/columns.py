@@ -110,17 +110,13 @@ def fill_drives(
 
 @dataclass(frozen=True)
 class LawValues:
-    """What a law of friction gives along a motion.
-
-    Attributes
-    ----------
-    values : ndarray, shape (terms of the law, samples)
-    slopes : ndarray, shape (samples, shapes)
-        Of the law at its linear parameters by its shapes; none where these are not asked for.
-    """
+    """What a law of friction gives along a motion."""
 
     values: Array
+    """Shape (terms of the law, samples)."""
     slopes: Array
+    """Shape (samples, shapes). Of the law at its linear parameters by its shapes; none where these
+    are not asked for."""
 
 
 def evaluate_laws(

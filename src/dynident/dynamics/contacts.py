@@ -20,21 +20,15 @@ from dynident.robot.model import Contact, Robot
 
 
 class FrameMotion(NamedTuple):
-    """A frame along a motion of the robot.
-
-    Attributes
-    ----------
-    jacobian : ndarray, shape (samples, 6, dof)
-        Velocity of its origin, then angular velocity, both in the frame's axes.
-    turn : ndarray, shape (samples, 3, 3)
-        From the frame's axes to the world's (a fixed robot's base).
-    origin : ndarray, shape (samples, 3)
-        In the world [m].
-    """
+    """A frame along a motion of the robot."""
 
     jacobian: Array
+    """Velocity of its origin, then angular velocity, both in the frame's axes, shape (samples, 6,
+    dof)."""
     turn: Array
+    """From the frame's axes to the world's (a fixed robot's base), shape (samples, 3, 3)."""
     origin: Array
+    """In the world [m], shape (samples, 3)."""
 
 
 @entry

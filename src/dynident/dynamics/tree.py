@@ -14,36 +14,28 @@ REVOLUTE, PRISMATIC, FREE_FLYER = 0, 1, 2
 
 
 class Tree(NamedTuple):
-    """A robot's bodies in an order where parents come first.
-
-    Attributes
-    ----------
-    kind : ndarray, shape (bodies,)
-        REVOLUTE, PRISMATIC or FREE_FLYER: the joint that moves the body.
-    parent : ndarray, shape (bodies,)
-        Index of the parent body, -1 for the world.
-    row : ndarray, shape (bodies,)
-        Index of the joint's (first) velocity.
-    rotation : ndarray, shape (bodies, 3, 3, 3)
-        ``R(q) = rotation[0] + sin(q) rotation[1] + (1 - cos(q)) rotation[2]`` takes the
-        body's frame to its parent's (Rodrigues' formula, the fixed placement included).
-    translation, axis : ndarray, shape (bodies, 3)
-        Placement of the joint frame in the parent's, axis in the joint frame.
-    path : ndarray, shape (bodies, longest path)
-        Velocities that move the body, from the root to its own; padded with -1.
-    path_length : ndarray, shape (bodies,)
-    gravity : ndarray, shape (3,)
-    """
+    """A robot's bodies in an order where parents come first."""
 
     kind: Integers
+    """Shape (bodies,). REVOLUTE, PRISMATIC or FREE_FLYER: the joint that moves the body."""
     parent: Integers
+    """Index of the parent body, -1 for the world, shape (bodies,)."""
     row: Integers
+    """Index of the joint's (first) velocity, shape (bodies,)."""
     rotation: Array
+    """``R(q) = rotation[0] + sin(q) rotation[1] + (1 - cos(q)) rotation[2]`` takes the body's frame
+    to its parent's (Rodrigues' formula, the fixed placement included), shape (bodies, 3, 3, 3)."""
     translation: Array
     axis: Array
+    """`translation`, `axis`: placement of the joint frame in the parent's, axis in the joint frame,
+    shape (bodies, 3)."""
     path: Integers
+    """Shape (bodies, longest path). Velocities that move the body, from the root to its own; padded
+    with -1."""
     path_length: Integers
+    """Shape (bodies,)."""
     gravity: Array
+    """Shape (3,)."""
 
     @property
     def bodies(self) -> int:

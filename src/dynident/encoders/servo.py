@@ -35,15 +35,10 @@ DEPENDENT = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Linearised errors of blocks of time, in units of each joint's.
-
-    Attributes
-    ----------
-    triangles : tuple of ndarray, shape (columns + 1, columns + 1)
-        Factors of ``[Psi | e]``, one a block.
-    """
+    """Linearised errors of blocks of time, in units of each joint's."""
 
     triangles: tuple[Array, ...]
+    """Factors of ``[Psi | e]``, one a block, shape (columns + 1, columns + 1)."""
 
     def measure(self, columns: Integers, positive: Integers) -> Array:
         """Squared errors of each block where the others fit these columns, shape (blocks,).

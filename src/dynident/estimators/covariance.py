@@ -49,24 +49,17 @@ from dynident.regression.statistics import (
 
 @dataclass(frozen=True)
 class EstimateScores:
-    """What the error of an estimate is a sum of.
-
-    Attributes
-    ----------
-    rows : Regression
-        With the instruments, where it has any.
-    weights : ndarray, shape (groups,)
-        The sigmas w that weighted the rows: ones for ordinary least squares.
-    influence : callable
-        psi of an M-estimator; the identity for least squares.
-    """
+    """What the error of an estimate is a sum of."""
 
     rows: Regression
+    """With the instruments, where it has any."""
     beta: Array
     weights: Array
+    """Shape (groups,). The sigmas w that weighted the rows: ones for ordinary least squares."""
     sigma: Array
     residuals: Residuals
     influence: Callable[[Array], Array] = field(default=leave_unchanged, repr=False)
+    """psi of an M-estimator; the identity for least squares."""
 
     @property
     def stream(self) -> ScoreRows:

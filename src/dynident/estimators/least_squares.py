@@ -66,20 +66,14 @@ def wls(
 
 @dataclass(frozen=True)
 class Weighted:
-    """A least-squares solution.
-
-    Attributes
-    ----------
-    beta : ndarray, shape (columns,)
-    weights : ndarray, shape (groups,)
-        The sigmas that weighted it.
-    sigma : ndarray, shape (groups,)
-        Those of its errors.
-    """
+    """A least-squares solution."""
 
     beta: Array
+    """Shape (columns,)."""
     weights: Array
+    """The sigmas that weighted it, shape (groups,)."""
     sigma: Array
+    """Those of its errors, shape (groups,)."""
     iterations: int
     message: str
 
@@ -128,18 +122,12 @@ BISQUARE = 4.685
 
 @dataclass(frozen=True)
 class Loss:
-    """An M-estimator's loss through its influence function psi.
-
-    Attributes
-    ----------
-    weight : callable
-        ``psi(u) / u`` of standardised residuals.
-    slope : callable
-        ``psi'(u)``.
-    """
+    """An M-estimator's loss through its influence function psi."""
 
     weight: Callable[[Array], Array]
+    """``psi(u) / u`` of standardised residuals."""
     slope: Callable[[Array], Array]
+    """``psi'(u)``."""
 
 
 LOSSES: dict[str, Loss] = {

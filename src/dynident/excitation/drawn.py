@@ -22,18 +22,12 @@ SLOWEST = 0.03
 
 
 class MotionDraw(NamedTuple):
-    """What draws points about a place, and leads a motion through them.
-
-    Attributes
-    ----------
-    draw : callable
-        Ways from a place to points within limits, shape (points, n) [rad or m].
-    follow : callable
-        Coefficients of the motion through points, shape (functions, n); None where there is none.
-    """
+    """What draws points about a place, and leads a motion through them."""
 
     draw: Callable[[np.random.Generator, Array, Limits], Array]
+    """Ways from a place to points within limits, shape (points, n) [rad or m]."""
     follow: Callable[[Array], Array | None] = np.asarray
+    """Coefficients of the motion through points, shape (functions, n); None where there is none."""
 
 
 def draw_ways(rng: np.random.Generator, points: int, place: Array, limits: Limits) -> Array:

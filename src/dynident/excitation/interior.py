@@ -32,22 +32,15 @@ SHRINK = 0.2
 
 @dataclass(frozen=True)
 class Program:
-    """A smooth program.
-
-    Attributes
-    ----------
-    evaluate : callable
-        May return infinite f where it is not defined.
-    low, high : ndarray, shape (m,)
-        Of the constraints c, infinite where there is none.
-    unit : ndarray, shape (m,)
-        Sizes of c that count as large.
-    """
+    """A smooth program."""
 
     evaluate: Evaluate
+    """May return infinite f where it is not defined."""
     low: Array
     high: Array
+    """`low`, `high`: of the constraints c, infinite where there is none, shape (m,)."""
     unit: Array
+    """Sizes of c that count as large, shape (m,)."""
 
 
 class _Sides:

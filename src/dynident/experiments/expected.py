@@ -72,22 +72,15 @@ def predict_std(M: Array) -> Array:
 
 @dataclass(frozen=True)
 class FutureLog:
-    """A run as it will be recorded.
-
-    Attributes
-    ----------
-    base : BaseParameters
-        Of the robot without the mass.
-    sigma : ndarray, shape (n,)
-        Of the torques' noise [Nm or N].
-    body : ndarray, shape (10,)
-        What the last link carries, which is known.
-    """
+    """A run as it will be recorded."""
 
     base: BaseParameters
+    """Of the robot without the mass."""
     excitation: Excitation
     sigma: Array
+    """Of the torques' noise [Nm or N], shape (n,)."""
     body: Array
+    """What the last link carries, which is known, shape (10,)."""
 
     @cached_property
     def times(self) -> Array:

@@ -62,19 +62,13 @@ DRAWN = {"mesh": "meshdir", "hfield": "meshdir", "skin": "meshdir", "texture": "
 
 @dataclass(frozen=True)
 class Motor:
-    """A drive that turns with several joints: in MuJoCo a fixed tendon over them.
-
-    Attributes
-    ----------
-    turns : mapping of str to float
-        How it turns with each joint.
-    values : mapping of str to str
-        The tendon's armature, damping and frictionloss.
-    """
+    """A drive that turns with several joints: in MuJoCo a fixed tendon over them."""
 
     name: str
     turns: Mapping[str, float]
+    """How it turns with each joint."""
     values: Mapping[str, str]
+    """The tendon's armature, damping and frictionloss."""
 
     @property
     def element(self) -> etree._Element:

@@ -62,19 +62,13 @@ class Scoring(Options):
 
 @dataclass(frozen=True)
 class JointError:
-    """Torque error of one joint, or of one component of a floating base's wrench.
-
-    Attributes
-    ----------
-    relative_percent : float
-        ``100 ||y - yhat|| / ||y||``; NaN where the torque is zero throughout.
-    rmse : float
-        NaN where there are no rows [Nm or N].
-    """
+    """Torque error of one joint, or of one component of a floating base's wrench."""
 
     name: str
     relative_percent: float
+    """``100 ||y - yhat|| / ||y||``; NaN where the torque is zero throughout."""
     rmse: float
+    """NaN where there are no rows [Nm or N]."""
 
 
 @dataclass(frozen=True)
@@ -461,20 +455,16 @@ def decompose_torques(
 
 
 class ParameterShares(NamedTuple):
-    """Parameters by the part of the torque that is theirs.
-
-    Attributes
-    ----------
-    bodies : ndarray, shape (sets, 10 links)
-        Of the model three times, for gravity, speed and acceleration; of the robot file, if any.
-    rotors, friction, sensors : ndarray, shape (parameters,)
-        The full set, with zeros for all others.
-    """
+    """Parameters by the part of the torque that is theirs."""
 
     bodies: Array
+    """Shape (sets, 10 links). Of the model three times, for gravity, speed and acceleration; of the
+    robot file, if any."""
     rotors: Array
     friction: Array
     sensors: Array
+    """`rotors`, `friction`, `sensors`: the full set, with zeros for all others, shape
+    (parameters,)."""
 
 
 def share_parameters(idim: Idim, theta: Array, nominal: Array | None) -> ParameterShares:

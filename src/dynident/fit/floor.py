@@ -103,36 +103,26 @@ class ScoredSignals(NamedTuple):
 
 
 class Repetition(NamedTuple):
-    """What repeats of a log, and what does not.
-
-    Attributes
-    ----------
-    lag : float
-        [s]
-    torque, spread, repeating : ndarray, shape (n,)
-        Mean squares of the torque, of what does not repeat of it, and of what repeats of the
-        errors.
-    error : ndarray, shape (same samples, n)
-        Mean of the errors over the repetitions.
-    motion : tuple of ndarray, shape (samples, n)
-        Positions, speeds and accelerations.
-    same : ndarray of bool, shape (samples,)
-        Those whose motion is made again.
-    rate : float
-        [Hz]
-    """
+    """What repeats of a log, and what does not."""
 
     log: str
     against: str
     what: Literal["logs", "periods"]
     lag: float
+    """[s]"""
     torque: Array
     spread: Array
     repeating: Array
+    """`torque`, `spread`, `repeating`: mean squares of the torque, of what does not repeat of it,
+    and of what repeats of the errors, shape (n,)."""
     error: Array
+    """Mean of the errors over the repetitions, shape (same samples, n)."""
     motion: tuple[Array, Array, Array]
+    """Positions, speeds and accelerations, shape (samples, n)."""
     same: Booleans
+    """Those whose motion is made again, shape (samples,)."""
     rate: float
+    """[Hz]"""
 
 
 def measure_floor(

@@ -50,23 +50,16 @@ CONTRADICTED = 1.5
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a result is not simply trusted.
-
-    Attributes
-    ----------
-    state : str
-        What it makes of the result: ``trusted`` where it changes too little to decide anything.
-    size : float
-        What it changes, as a share of a torque, of what a drive can do, or of a motion; of what is
-        left out, the share of a log.
-    advice : str
-        The one thing to do about it; empty where the words say it.
-    """
+    """Why a result is not simply trusted."""
 
     state: str
+    """What it makes of the result: ``trusted`` where it changes too little to decide anything."""
     words: str
     size: float = 0.0
+    """What it changes, as a share of a torque, of what a drive can do, or of a motion; of what is
+    left out, the share of a log."""
     advice: str = ""
+    """The one thing to do about it; empty where the words say it."""
 
 
 ONE_LOG = (
@@ -90,23 +83,16 @@ EXCITE = "log a motion that dynident excite designs"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What can be made of a result.
-
-    Attributes
-    ----------
-    state : {"trusted", "doubtful", "refuted"}
-    reasons : tuple of Reason
-        The gravest first; of what is trusted none.
-    reserve : str
-        What is not known even so.
-    remarks : tuple of str
-        What changes too little to decide anything.
-    """
+    """What can be made of a result."""
 
     state: str
+    """``"trusted"``, ``"doubtful"`` or ``"refuted"``."""
     reasons: tuple[Reason, ...]
+    """The gravest first; of what is trusted none."""
     reserve: str = ""
+    """What is not known even so."""
     remarks: tuple[str, ...] = ()
+    """What changes too little to decide anything."""
 
     @property
     def words(self) -> str:

@@ -277,19 +277,15 @@ def run_recursion(
 
 @dataclass(frozen=True)
 class Merged:
-    """Rows of all groups in order of time, ``[x | y]`` of unit variance.
-
-    Attributes
-    ----------
-    rows : ndarray, shape (r, p + 1)
-    sample, group, first : ndarray of int, shape (r,)
-        Where they are from, and the first column that is not zero.
-    """
+    """Rows of all groups in order of time, ``[x | y]`` of unit variance."""
 
     rows: Array
+    """Shape (r, p + 1)."""
     sample: Integers
     group: Integers
     first: Integers
+    """`sample`, `group`, `first`: where they are from, and the first column that is not zero, shape
+    (r,)."""
 
 
 def merge_rows_by_time(

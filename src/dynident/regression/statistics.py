@@ -25,25 +25,18 @@ ROUNDING = 1e-10
 
 @dataclass(frozen=True)
 class TestResult:
-    """Outcome of a statistical test.
-
-    Attributes
-    ----------
-    null : str
-        What is tested, in words.
-    distribution : str
-        Of the statistic under the null.
-    remark : str, optional
-        What a rejection amounts to.
-    """
+    """Outcome of a statistical test."""
 
     __test__ = False  # not for pytest to collect
 
     null: str
+    """What is tested, in words."""
     statistic: float
     p_value: float
     distribution: str
+    """Of the statistic under the null."""
     remark: str = ""
+    """What a rejection amounts to."""
 
     @property
     def rejected(self) -> bool:
@@ -53,20 +46,14 @@ class TestResult:
 
 @dataclass(frozen=True)
 class Residuals:
-    """Decimated residuals of an estimate, per group of rows and in time order.
-
-    Attributes
-    ----------
-    log, sample : tuple of ndarray
-        Of each row, which log it is of, and the index of its sample there.
-    error : tuple of ndarray
-        ``y_g - X_g beta``.
-    """
+    """Decimated residuals of an estimate, per group of rows and in time order."""
 
     groups: tuple[RowGroup, ...]
     log: tuple[np.ndarray, ...]
     sample: tuple[np.ndarray, ...]
+    """`log`, `sample`: of each row, which log it is of, and the index of its sample there."""
     error: tuple[Array, ...]
+    """``y_g - X_g beta``."""
 
 
 NO_RESIDUALS = Residuals((), (), (), ())

@@ -19,29 +19,21 @@ from dynident.robot.model import Contact, Robot, Unknown
 
 
 class ContactSpec(Spec):
-    """One contact, as a robot file or a study has it: see `Contact`.
-
-    Attributes
-    ----------
-    frame : str, optional
-        The link whose frame it is; its name when left out.
-    kind : {"surface", "point"}
-        Whether it bears moments, too.
-    bias : tuple of floats
-        Three of a force, or six of a wrench [N, Nm].
-    radius : float
-        Of a round foot about the frame's origin [m].
-    """
+    """One contact, as a robot file or a study has it: see `Contact`."""
 
     name: Name
     frame: Name | None = None
+    """The link whose frame it is; its name when left out."""
     kind: Literal["surface", "point"] = "surface"
+    """Whether it bears moments, too."""
     axes: Literal["frame", "world"] = "frame"
     bias: tuple[Number, ...] = (0.0,) * 6
+    """Three of a force, or six of a wrench [N, Nm]."""
     sign: Literal[1, -1] = 1
     rpy: tuple[Number, Number, Number] = (0.0, 0.0, 0.0)
     estimate: tuple[Unknown, ...] = ()
     radius: Annotated[Number, Field(ge=0.0, le=1.0)] = 0.0
+    """Of a round foot about the frame's origin [m]."""
 
     @field_validator("bias")
     @classmethod

@@ -36,60 +36,33 @@ SWEEPS = 30
 
 
 class Linkage(NamedTuple):
-    """A robot's tree and loops, and room for one state.
-
-    Attributes
-    ----------
-    parent, revolute, rotation, translation, axis
-        Of the joints: see `dynident.dynamics.tree.Tree`; body 0 is the base, and axes are the
-        parents'.
-    moves : ndarray of int, shape (bodies, n)
-        Which joints move which body.
-    passive, driven : ndarray of int
-    kind, bodies : ndarray of int, shapes (loops,) and (loops, 2)
-    row : ndarray of int, shape (loops, 6)
-        Of each part of a gap, or -1.
-    turns, places, polynomial : ndarray, shapes (loops, 2, 3, 3), (loops, 2, 3) and (loops, most)
-    length : float
-        By which turns are put beside places [m].
-    q, dq : ndarray, shape (n,)
-        The state that is looked at.
-    R, p, z, arm, w, v, al, a : ndarray
-        Bodies and joints in the base's axes there: rotations, origins, axes, ways from the
-        parents' origins, velocities and accelerations without those of the joints.
-    F, turn, d, ends, r : ndarray
-        Of a loop: its first frame's axes, the turn and the way to the other, both frames' arms;
-        vectors.
-    e, J, bend : ndarray, shapes (constraints, 1), (constraints, n) and (constraints, 1)
-        Gaps, their Jacobian, ``dJ/dt dq``.
-    U, V, s, step : ndarray
-        Of the passive joints' Jacobian: columns that are square to each other, what they are of the
-        joints, their lengths; what a right-hand side makes of the joints.
-    G, gamma : ndarray, shapes (passive, driven) and (passive,)
-        ``dq_p = G dq_a``, ``ddq_p = G ddq_a + gamma``.
-    ddq, Vo, Ao, So, Sw, x : ndarray
-        Accelerations of the joints, motions of bodies and screws about the origin, vectors.
-    Hq, Cq, Cv, right : ndarray, shape (constraints, n) and (constraints, 1)
-        Slopes of ``J dq`` by q, and of ``J ddq + dJ/dt dq`` by q and dq; a right-hand side.
-    """
+    """A robot's tree and loops, and room for one state."""
 
     parent: Integers
     revolute: Integers
     rotation: Array
     translation: Array
     axis: Array
+    """`parent`, `revolute`, `rotation`, `translation`, `axis`: of the joints: see
+    `dynident.dynamics.tree.Tree`; body 0 is the base, and axes are the parents'."""
     moves: Integers
+    """Which joints move which body, shape (bodies, n)."""
     passive: Integers
     driven: Integers
     kind: Integers
     bodies: Integers
+    """`kind`, `bodies`: shapes (loops,) and (loops, 2)."""
     row: Integers
+    """Of each part of a gap, or -1, shape (loops, 6)."""
     turns: Array
     places: Array
     polynomial: Array
+    """`turns`, `places`, `polynomial`: shapes (loops, 2, 3, 3), (loops, 2, 3) and (loops, most)."""
     length: float
+    """By which turns are put beside places [m]."""
     q: Array
     dq: Array
+    """`q`, `dq`: the state that is looked at, shape (n,)."""
     R: Array
     p: Array
     z: Array
@@ -98,30 +71,46 @@ class Linkage(NamedTuple):
     v: Array
     al: Array
     a: Array
+    """`R`, `p`, `z`, `arm`, `w`, `v`, `al`, `a`: bodies and joints in the base's axes there:
+    rotations, origins, axes, ways from the parents' origins, velocities and accelerations without
+    those of the joints."""
     F: Array
     turn: Array
     d: Array
     ends: Array
     r: Array
+    """`F`, `turn`, `d`, `ends`, `r`: of a loop: its first frame's axes, the turn and the way to the
+    other, both frames' arms; vectors."""
     e: Array
     J: Array
     bend: Array
+    """`e`, `J`, `bend`: shapes (constraints, 1), (constraints, n) and (constraints, 1). Gaps, their
+    Jacobian, ``dJ/dt dq``."""
     U: Array
     V: Array
     s: Array
     step: Array
+    """`U`, `V`, `s`, `step`: of the passive joints' Jacobian: columns that are square to each
+    other, what they are of the joints, their lengths; what a right-hand side makes of the
+    joints."""
     G: Array
     gamma: Array
+    """`G`, `gamma`: ``dq_p = G dq_a``, ``ddq_p = G ddq_a + gamma``, shapes (passive, driven) and
+    (passive,)."""
     ddq: Array
     Vo: Array
     Ao: Array
     So: Array
     Sw: Array
     x: Array
+    """`ddq`, `Vo`, `Ao`, `So`, `Sw`, `x`: accelerations of the joints, motions of bodies and screws
+    about the origin, vectors."""
     Hq: Array
     Cq: Array
     Cv: Array
     right: Array
+    """`Hq`, `Cq`, `Cv`, `right`: shape (constraints, n) and (constraints, 1). Slopes of ``J dq`` by
+    q, and of ``J ddq + dJ/dt dq`` by q and dq; a right-hand side."""
 
 
 def build_linkage(robot: Robot) -> Linkage:

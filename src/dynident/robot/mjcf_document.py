@@ -30,24 +30,17 @@ FLAGS = {"true": True, "false": False, "enable": True, "disable": False}
 
 @dataclass(frozen=True, eq=False)
 class MjcfElement:
-    """An element as it stands in its file.
-
-    Attributes
-    ----------
-    own : mapping of str to str
-        Its attributes, without what classes add.
-    children : tuple of MjcfElement
-        Those of included files in the place of ``<include>``.
-    index : int
-        Its number among the file's elements, by their start tags.
-    """
+    """An element as it stands in its file."""
 
     tag: str
     own: Mapping[str, str]
+    """Its attributes, without what classes add."""
     children: tuple[MjcfElement, ...]
+    """Those of included files in the place of ``<include>``."""
     file: Path
     line: int
     index: int
+    """Its number among the file's elements, by their start tags."""
 
     @property
     def place(self) -> str:
@@ -133,33 +126,24 @@ class Attributes:
 
 @dataclass(frozen=True)
 class Compiler:
-    """What ``<compiler>`` says of angles and inertia; later ones over earlier ones.
-
-    Attributes
-    ----------
-    degrees, automatic : bool
-        The unit of angles; whether a range alone makes a limit.
-    euler : str
-        Axes of Euler angles; small letters turn with the frame.
-    from_geoms : {"auto", "true", "false"}
-        Which bodies have the inertia of their geoms.
-    groups : (float, float)
-        Groups of geoms that count.
-    least_mass, least_inertia, total_mass : float
-        Bounds of each body, and what all weigh where it is positive [kg, kg m^2].
-    balance : bool
-        Whether moments that no body has become their mean.
-    """
+    """What ``<compiler>`` says of angles and inertia; later ones over earlier ones."""
 
     degrees: bool = True
     automatic: bool = True
+    """`degrees`, `automatic`: the unit of angles; whether a range alone makes a limit."""
     euler: str = "xyz"
+    """Axes of Euler angles; small letters turn with the frame."""
     from_geoms: str = "auto"
+    """``"auto"``, ``"true"`` or ``"false"``. Which bodies have the inertia of their geoms."""
     groups: tuple[float, float] = (0.0, 5.0)
+    """Groups of geoms that count."""
     least_mass: float = 0.0
     least_inertia: float = 0.0
-    balance: bool = False
     total_mass: float = -1.0
+    """`least_mass`, `least_inertia`, `total_mass`: bounds of each body, and what all weigh where it
+    is positive [kg, kg m^2]."""
+    balance: bool = False
+    """Whether moments that no body has become their mean."""
 
     def angle(self, value: float) -> float:
         """An angle of the file [rad]."""
@@ -168,19 +152,13 @@ class Compiler:
 
 @dataclass(frozen=True)
 class MjcfDocument:
-    """An MJCF with all that it includes.
-
-    Attributes
-    ----------
-    path : Path
-        The main file.
-    includes : mapping of (Path, int) to Path
-        Which file stands in the place of an ``<include>``, by its file and index.
-    """
+    """An MJCF with all that it includes."""
 
     path: Path
+    """The main file."""
     root: MjcfElement
     includes: Mapping[tuple[Path, int], Path] = field(default_factory=dict)
+    """Which file stands in the place of an ``<include>``, by its file and index."""
 
     def sections(self, tag: str) -> Iterator[MjcfElement]:
         """Sections of the file with that tag, in their order."""

@@ -88,20 +88,14 @@ def list_open_decisions(study: Study, asked: Sequence[str], simulates: bool) -> 
 
 
 class Decided(NamedTuple):
-    """A study that states all that was decided.
-
-    Attributes
-    ----------
-    problem : Problem or None
-        That of the study, where its rows are those of the last decision.
-    warnings : tuple of str
-        What could not be decided.
-    """
+    """A study that states all that was decided."""
 
     study: Study
     decisions: tuple[Decision, ...]
     problem: Problem | None = None
+    """That of the study, where its rows are those of the last decision."""
     warnings: tuple[str, ...] = ()
+    """What could not be decided."""
 
 
 def decide_study(
