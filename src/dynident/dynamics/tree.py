@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from dynident.core.arrays import Array, Integers
 from dynident.robot.model import Robot
+from dynident.robot.rotations import expand_turn
 
 REVOLUTE, PRISMATIC, FREE_FLYER = 0, 1, 2
 
@@ -48,12 +48,6 @@ class Tree(NamedTuple):
         return int(self.path.max()) + 1
 
 
-def build_cross_matrix(v: npt.ArrayLike) -> Array:
-    """``[v]x`` with ``[v]x w = v x w``."""
-    x, y, z = np.asarray(v, dtype=float)
-    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-
-
 def build_tree(robot: Robot) -> Tree:
     """Flatten a robot's tree."""
     base, still = int(robot.floating) - 1, np.zeros(3)
@@ -62,8 +56,7 @@ def build_tree(robot: Robot) -> Tree:
         bodies.append((FREE_FLYER, -1, 0, np.zeros((3, 3, 3)), still, still, (*range(6),)))
     for row, joint in enumerate(robot.joints, start=6 * robot.floating):
         parent, revolute = joint.parent + base, joint.kind == "revolute"
-        cross = build_cross_matrix(joint.axis) if revolute else np.zeros((3, 3))
-        rotation = joint.rotation @ np.stack([np.eye(3), cross, cross @ cross])
+        rotation = joint.rotation @ expand_turn(joint.axis if revolute else still)
         path = (*(bodies[parent][-1] if parent >= 0 else ()), row)
         kind = REVOLUTE if revolute else PRISMATIC
         bodies.append((kind, parent, row, rotation, joint.translation, joint.axis, path))

@@ -22,7 +22,8 @@ from dynident.export.drives import JointDrive, describe_left_drives, list_drives
 from dynident.export.exported import check_bodies, describe_gravity, format_exact_number
 from dynident.export.sdf import SHAPELESS
 from dynident.export.servo import Servo
-from dynident.robot.model import Joint, Robot
+from dynident.robot.model import Robot
+from dynident.robot.rotations import turn_z_to
 
 DEGREE = np.pi / 180.0
 JOINTS = "joints"
@@ -149,7 +150,7 @@ def render_joint(drive: JointDrive, name: str, parent: str, child: str) -> str:
     joint = drive.joint
     turns = joint.kind == "revolute"
     unit = 1.0 / DEGREE if turns else 1.0
-    frame = turn_z_to_axis(joint)
+    frame = turn_z_to(joint.axis)
     lines = [
         'uniform token physics:axis = "Z"',
         f"rel physics:body0 = <{parent}>",
@@ -188,13 +189,6 @@ def render_joint(drive: JointDrive, name: str, parent: str, child: str) -> str:
         ]
     kind = "PhysicsRevoluteJoint" if turns else "PhysicsPrismaticJoint"
     return render_prim(kind, name, applied, lines)
-
-
-def turn_z_to_axis(joint: Joint) -> Array:
-    """A rotation that takes z to a joint's axis, shape (3, 3)."""
-    return np.asarray(
-        pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), joint.axis).toRotationMatrix()
-    )
 
 
 def format_tuple(values: Iterable[float]) -> str:

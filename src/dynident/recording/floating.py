@@ -22,6 +22,7 @@ from dynident.filters.filters import differentiate_twice, filter_zero_phase
 from dynident.recording.orientation import ORIENTATIONS, normalise_rows
 from dynident.robot.model import WRENCH, Equations, Robot
 from dynident.robot.rotations import (
+    compute_lever_acceleration,
     convert_quaternions,
     convert_rpy,
     multiply_by_conjugate,
@@ -363,8 +364,7 @@ def compose_base_motion(
     if "force" in signals:
         assert mount is not None
         w, spin = twist[:, 3:], acceleration[:, 3:]
-        lever = np.cross(spin, mount) + np.cross(w, np.cross(w, mount))
-        acceleration[:, :3] = signals["force"][0] - lever
+        acceleration[:, :3] = signals["force"][0] - compute_lever_acceleration(w, spin, mount)
     return pose, twist, acceleration
 
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Annotated, Literal
 
 import numpy as np
-import pinocchio as pin
 from pydantic import Field, field_validator
 
 from dynident.core.arrays import freeze_array
@@ -16,6 +15,7 @@ from dynident.core.schema import Name, Number, Spec
 from dynident.core.text import suggest_nearest
 from dynident.robot.geometry import load_urdf_model
 from dynident.robot.model import Contact, Robot, Unknown
+from dynident.robot.rotations import convert_rpy
 
 
 class ContactSpec(Spec):
@@ -79,7 +79,7 @@ def add_contacts(robot: Robot, contacts: Sequence[ContactSpec]) -> Robot:
                 name=spec.name,
                 frame=wanted,
                 body=robot.numbers[urdf.moving.index(carrier)],
-                rotation=freeze_array(placement.rotation @ pin.rpy.rpyToMatrix(*spec.rpy)),
+                rotation=freeze_array(placement.rotation @ convert_rpy(spec.rpy)),
                 translation=freeze_array(placement.translation),
                 surface=spec.kind == "surface",
                 axes=spec.axes,

@@ -13,6 +13,7 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.jit import inner, jit, spliced
 from dynident.robot.model import Robot
+from dynident.robot.rotations import expand_turn
 
 KINDS: dict[str, tuple[int, ...]] = {
     "point": (0, 1, 2),
@@ -118,9 +119,7 @@ def build_linkage(robot: Robot) -> Linkage:
     n, loops = robot.n, robot.loops
     rotation, moves = np.zeros((n, 3, 3, 3)), np.zeros((n + 1, n), dtype=np.int64)
     for k, joint in enumerate(robot.joints):
-        x, y, z = joint.axis
-        cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-        rotation[k] = joint.rotation @ np.stack([np.eye(3), cross, cross @ cross])
+        rotation[k] = joint.rotation @ expand_turn(joint.axis)
         moves[k + 1] = moves[joint.parent]
         moves[k + 1, k] = 1
     passive = robot.passive

@@ -16,6 +16,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
 from dynident.robot.model import HUGE
+from dynident.robot.rotations import turn_z_to
 from dynident.robot.urdf import parse_xml
 
 MOST_BYTES = 1 << 27
@@ -272,7 +273,7 @@ class MjcfDocument:
             axis = normalise_direction(values[:3], own, key)
             return make_axis_rotation(axis, self.compiler.angle(float(values[3])))
         if key == "zaxis":
-            return make_upright_rotation(normalise_direction(values, own, key))
+            return turn_z_to(normalise_direction(values, own, key))
         x = normalise_direction(values[:3], own, key)
         y = normalise_direction(values[3:] - x * (x @ values[3:]), own, key)
         return np.column_stack([x, y, np.cross(x, y)])
@@ -346,8 +347,3 @@ def normalise_direction(vector: Array, own: Attributes, key: str) -> Array:
 def make_axis_rotation(axis: Array, angle: float) -> Array:
     """Rotation about a unit axis, shape (3, 3)."""
     return np.array(pin.AngleAxis(angle, axis).matrix())
-
-
-def make_upright_rotation(axis: Array) -> Array:
-    """The smallest rotation that takes z to a unit axis, shape (3, 3)."""
-    return np.array(pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), axis).matrix())
