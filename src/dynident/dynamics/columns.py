@@ -86,7 +86,7 @@ def fill_drives(
     laws = evaluate_laws(idim, packing, see)
     sensed = evaluate_sensor_errors(idim, (q, dq, ddq), conditions)
     at = q[:, q.shape[1] - idim.robot.n :]
-    motors = follow_motors(idim, dq[:, first:], ddq[:, first:], conditions)
+    motors = follow_motors(dq[:, first:], ddq[:, first:], conditions)
     for kind in packing.plain:
         out[:, kind.slots] = idim.structure.plain_values(kind, *motors, width) * kind.factors
     for column, joint, slot in packing.special:
@@ -174,9 +174,7 @@ def evaluate_sensor_errors(
     return found
 
 
-def follow_motors(
-    idim: IdimParameters, dq: Array, ddq: Array, conditions: Conditions
-) -> tuple[Array, Array]:
+def follow_motors(dq: Array, ddq: Array, conditions: Conditions) -> tuple[Array, Array]:
     """Speeds and accelerations of the motors, as joints with a spring see them."""
     bent = conditions.deflection
     return (dq, ddq) if bent is None else (dq + bent[1], ddq + bent[2])

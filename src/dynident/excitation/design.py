@@ -191,7 +191,7 @@ LATE, NOTHING = "the time ran out", ""
 def refuse_size(family: TrajectoryFamily, n: int) -> None:
     """Refuse more coefficients than can be searched."""
     coefficients = family.count * n
-    instants = round((family.stop - family.start) / (GRID * family.quickest))
+    instants = round(family.length / (GRID * family.quickest))
     if 5 * n * instants * coefficients > MOST_ENTRIES:
         raise InputError(
             f"excitation: {coefficients} coefficients at {instants} instants are too many to "

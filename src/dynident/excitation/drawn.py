@@ -65,6 +65,6 @@ def draw_ladder(
 
 def keep_speeds(away: Array, family: TrajectoryFamily, share: float, limits: Limits) -> Array:
     """Ways made shorter where they are too fast: a move at top speed takes a share of its time."""
-    move = (family.stop - family.start) / (family.count - 1)
+    move = family.length / (family.count - 1)
     speed = np.abs(np.diff(away, axis=0)).max(axis=0) / (share * move)
     return np.asarray(away * np.minimum(1.0, INSIDE * limits.speed / np.maximum(speed, 1e-12)))

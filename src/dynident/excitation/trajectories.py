@@ -160,6 +160,15 @@ class TrajectoryFamily:
         """Where the last part ends [s]."""
         return self.parts[-1].stop
 
+    @property
+    def length(self) -> float:
+        """Of the motion, its main part made once [s]."""
+        return self.stop - self.start
+
+    def repeated(self, periods: int) -> float:
+        """How long the motion is with its main part made so often [s]."""
+        return self.length + (periods - 1) * (self.period or 0.0)
+
     def values(self, times: Array, order: int = 0) -> Array:
         """``Phi^(order)``, shape (times, functions)."""
         found = np.empty((len(times), self.count))

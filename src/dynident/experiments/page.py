@@ -93,7 +93,7 @@ def render_excitation_page(found: Excitation, replay: str) -> str:
     family = found.design.trajectory.family
     return render_document(
         found.robot.name,
-        f"excitation by {family.kind}, {family.stop - family.start:g} s{describe_periods(found)}",
+        f"excitation by {family.kind}, {family.length:g} s{describe_periods(found)}",
         [
             *list_excitation_statements(found),
             *(VerdictSentence("note", "Note", words) for words in found.warnings),

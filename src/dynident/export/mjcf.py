@@ -466,7 +466,7 @@ def render_fresh_mjcf(
     for j, (joint, own, values) in enumerate(
         zip(robot.joints, attributes, phi[int(robot.floating) :], strict=True)
     ):
-        w, x, y, z = _to_quaternion(joint.rotation)
+        x, y, z, w = pin.Quaternion(np.array(joint.rotation)).coeffs()
         body = etree.SubElement(
             bodies[joint.parent],
             "body",
@@ -509,11 +509,6 @@ def _format_joint(joint: Joint) -> dict[str, str]:
         ends = np.clip([joint.lower, joint.upper], -1e8, 1e8)
         values["range"] = format_exact_numbers(ends)
     return values
-
-
-def _to_quaternion(rotation: Array) -> Array:
-    x, y, z, w = pin.Quaternion(np.array(rotation)).coeffs()
-    return np.array([w, x, y, z])
 
 
 def invert_mass(idim: Idim, theta: Array, parted: Integers) -> Array:

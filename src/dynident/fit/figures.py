@@ -15,6 +15,7 @@ from dynident.core.factors import Factors
 from dynident.core.options import Options
 from dynident.core.schema import Number
 from dynident.core.series import PositionSeries, Stretch, TorqueSeries
+from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.following import compute_loads, follow_friction
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.torques import (
@@ -182,9 +183,7 @@ def score_all_samples(
             squared_torque += np.sum(kept * known**2, axis=0)
             rows += np.sum(kept, axis=0)
             motion = log.q[wide], log.dq[wide], log.ddq[wide]
-            conditions = follow_friction(
-                idim, *motion[:2], log.rate, conditions=collect_conditions(idim, log, wide)
-            )
+            conditions = follow_log_friction(idim, log, wide)
             for k, torque in enumerate(
                 evaluate_torques(idim, sets, *motion, conditions=conditions)
             ):
@@ -467,6 +466,12 @@ class ParameterShares(NamedTuple):
     (parameters,)."""
 
 
+def follow_log_friction(idim: Idim, log: GeneralisedSamples, wide: slice) -> Conditions:
+    """What friction meets along a stretch of a log without gaps, its states beginning there."""
+    known = collect_conditions(idim, log, wide)
+    return follow_friction(idim, log.q[wide], log.dq[wide], log.rate, conditions=known)
+
+
 def share_parameters(idim: Idim, theta: Array, nominal: Array | None) -> ParameterShares:
     """Parameters by what they are of."""
     sets = [theta, theta, theta] if nominal is None else [theta, theta, theta, nominal]
@@ -496,7 +501,7 @@ def split_torque(
     gravity, moving, body, *rest = evaluate_rigid_torques(
         idim, shares.bodies, (0, 1, 2, 2), q, *moved
     )
-    around = follow_friction(idim, q, dq, log.rate, conditions=collect_conditions(idim, log, wide))
+    around = follow_log_friction(idim, log, wide)
     conditions = replace(around, load=compute_loads(idim, body) if idim.loaded else None)
     told = evaluate_drive_torques(idim, shares.sensors, q, dq, ddq, conditions=conditions)
     return {

@@ -450,6 +450,13 @@ def build_study_problem(
     )
 
 
+def read_study_problem(study: Study, progress: Progress = ignore_progress) -> Problem:
+    """The problem of a study on the logs that it fits."""
+    robot = load_study_robot(study)
+    logs = read_study_logs(study, robot, "identify", progress=progress)
+    return build_study_problem(study, robot, logs, progress)
+
+
 def build_study_simulation(study: Study, robot: Robot, logs: Sequence[Samples]) -> Simulation:
     """The closed loop behind logs, of a study with a controller."""
     assert study.controller is not None
