@@ -229,7 +229,7 @@ def pool_errors(errors: Sequence[Array], shared: Sequence[str]) -> list[Array]:
 
 
 def estimate_robust_scale(error: Array, fallback: float) -> float:
-    """Robust standard deviation: 1.4826 times the median absolute error."""
+    """Robust standard deviation: 1.4826 times the median absolute error, as of normal errors."""
     if not len(error):
         return fallback
     return max(1.4826 * float(np.median(np.abs(error))), 1e-9 * fallback)

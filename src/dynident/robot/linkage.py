@@ -383,7 +383,7 @@ def factorise_loops(c):  # type: ignore[no-untyped-def]
                     bb += U[i, b] * U[i, b]
                     ab += U[i, a] * U[i, b]
                 if not abs(ab) > 1e-15 * np.sqrt(aa * bb):
-                    continue
+                    continue  # square to each other but for rounding
                 turned = True
                 ratio = 0.5 * (bb - aa) / ab
                 t = 1.0 / (abs(ratio) + np.sqrt(1.0 + ratio * ratio))
@@ -406,7 +406,7 @@ def factorise_loops(c):  # type: ignore[no-untyped-def]
         c.s[b] = np.sqrt(size)
         least, most = min(least, c.s[b]), max(most, c.s[b])
     for b in range(p):
-        c.s[b] = max(c.s[b], 1e-12 * most)
+        c.s[b] = max(c.s[b], 1e-12 * most)  # a divisor; how singular it is, is returned
     return least / most if most > 0.0 and m >= p else 0.0
 
 
