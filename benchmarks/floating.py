@@ -107,16 +107,13 @@ class Case:
         return words if self.bandwidth == BANDWIDTH else f"{words}, {self.bandwidth:g} Hz"
 
 
-def truth_of(log: Any, case: Case, robot: Robot) -> Array:
+def truth_of(log: Any, case: Case) -> Array:
     """Standard parameters of the robot, or of the limb."""
     if case.sensor is None:
         theta: Array = log.theta
         return theta
-    cut = next(each for each in log.cuts if each.frame == case.sensor)
-    places = [log.joints.index(joint) for joint in robot.joint_names]
-    phi = np.vstack([cut.phi, log.phi[[1 + k for k in places]]])
-    drives = np.column_stack([log.Ia[places], log.fv[places]])
-    return np.concatenate([phi.ravel(), drives.ravel()])
+    beyond: Array = log.theta_beyond(next(e for e in log.cuts if e.frame == case.sensor))
+    return beyond
 
 
 def prepared(log: Any, case: Case, robot: Robot) -> di.Samples:
@@ -180,7 +177,7 @@ def covered(case: Case, runs: int) -> list[list[str]]:
     for seed in range(runs):
         noisy = legged.noisy(log, 1000 + seed)
         problem = di.Problem(robot, prepared(noisy, case, robot), FRICTION)
-        truth = problem.base.matrix @ truth_of(log, case, robot)
+        truth = problem.base.matrix @ truth_of(log, case)
         for method, misses in found.items():
             fit = di.identify(problem, method, doctor=False)
             misses.append((fit.estimate.beta - truth) / fit.estimate.covariance.std)

@@ -116,6 +116,13 @@ class LeggedLog:
         """Standard parameters of all bodies and joints in the order of a viscous model."""
         return np.concatenate([self.phi.ravel(), np.column_stack([self.Ia, self.fv]).ravel()])
 
+    def theta_beyond(self, cut: Cut) -> Array:
+        """The same of what is beyond a sensor."""
+        places = [self.joints.index(joint) for joint in cut.joints]
+        phi = np.vstack([cut.phi, self.phi[[1 + k for k in places]]])
+        drives = np.column_stack([self.Ia[places], self.fv[places]])
+        return np.concatenate([phi.ravel(), drives.ravel()])
+
     @property
     def moving(self) -> tuple[str, ...]:
         """Joints that have columns."""
