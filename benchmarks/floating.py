@@ -22,6 +22,7 @@ from common import FIGURES, ROOT, markdown
 
 import dynident as di
 from dynident.core.arrays import Array
+from dynident.fit.figures import score_model
 from dynident.recording.floating import Floating, find_logged_robot, list_floating_columns
 from dynident.recording.recording import Recording
 from dynident.robot.contacts import ContactSpec, add_contacts
@@ -245,8 +246,7 @@ def weighs(problem: di.Problem) -> bool:
 def across(fit: Any, judged: di.Samples) -> Any:
     """Errors of a fit on all equations, whichever it was made from."""
     whole = di.Problem(fit.robot, judged, FRICTION)
-    figures = importlib.import_module("dynident.fit.figures")
-    return figures.model_figures(whole, fit.theta, fit.lowpass_hz)[0]
+    return score_model(whole, fit.theta, fit.lowpass_hz)[0]
 
 
 def times() -> list[str]:
