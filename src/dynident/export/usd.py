@@ -51,14 +51,17 @@ def render_usd(
     joints = name_prims(robot.joint_names)
     (root,) = name_prims([robot.name])
     places = place_links(robot)
-    bodies = phi if robot.floating else np.vstack([fill_held_body(), phi])
+    never_moved = [HELD_MASS, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0]
+    bodies = phi if robot.floating else np.vstack([never_moved, phi])
     links = [
         render_link(name, prim, body, place)
         for name, prim, body, place in zip(
             (robot.base_link, *moved), prims, bodies, places, strict=True
         )
     ]
-    held = [] if robot.floating else [render_fixed_joint(f"/{root}/{prims[0]}")]
+    on_base = [f"rel physics:body1 = </{root}/{prims[0]}>"]
+    fixed = render_prim("PhysicsFixedJoint", "fixed_to_world", (), on_base)
+    held = [] if robot.floating else [fixed]
     turned = [
         render_joint(drive, name, f"/{root}/{prims[drive.joint.parent]}", f"/{root}/{prims[k]}")
         for k, (drive, name) in enumerate(zip(drives, joints, strict=True), 1)
@@ -80,11 +83,6 @@ def render_usd(
     if changed:
         notes.append(f"names of USD are identifiers: {', '.join(changed)}")
     return text.encode(), tuple(notes)
-
-
-def fill_held_body() -> Array:
-    """What stands for a base that never moves, shape (10,)."""
-    return np.array([HELD_MASS, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0])
 
 
 def name_prims(names: Sequence[str]) -> tuple[str, ...]:
@@ -138,11 +136,6 @@ def render_link(name: str, prim: str, phi: Array, place: tuple[Array, Array]) ->
         'uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:orient"]',
     ]
     return render_prim("Xform", prim, ("PhysicsRigidBodyAPI", "PhysicsMassAPI"), lines)
-
-
-def render_fixed_joint(base: str) -> str:
-    """The joint that holds the base in the world."""
-    return render_prim("PhysicsFixedJoint", "fixed_to_world", (), [f"rel physics:body1 = <{base}>"])
 
 
 def render_joint(drive: JointDrive, name: str, parent: str, child: str) -> str:

@@ -471,11 +471,6 @@ def measure_body_error(phi: Array, truth: Array) -> float:
     return float(np.mean(errors))
 
 
-def measure_belief_error(arm: Arm) -> float:
-    """e_d of what is believed of the bodies before any log."""
-    return measure_body_error(arm.believed.nominal, arm.robot.nominal)
-
-
 def list_link_parameters(phi: Array) -> Array:
     """Mass, centre of mass and inertia about it, as Table 5 has them; without a mass the first."""
     mass, com, inertia = to_com(phi)
