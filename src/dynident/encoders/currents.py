@@ -33,7 +33,7 @@ class CurrentScale:
     joint: str
     value: float
     std: float
-    """`value`, `std`: nm or N a count, and its standard error, with that of the gain."""
+    """`value`, `std`: Nm or N a count, and its standard error, with that of the gain."""
     threshold: float
     """Torque below which no current shows [Nm or N]."""
     spread: float

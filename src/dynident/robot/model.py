@@ -96,7 +96,7 @@ class Contact:
     rpy: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """How its sensor is turned in the frame: roll, pitch, yaw [rad]."""
     estimate: tuple[Unknown, ...] = ()
-    """Tuple of {"bias", "orientation"}. What of its sensor is not known, and estimated beside the
+    """``"bias"``, ``"orientation"``. What of its sensor is not known, and estimated beside the
     bodies: what `bias` misses, and a small turn of its axes."""
     radius: float = 0.0
     """Of a ball about its origin, as feet are, which touches at its lowest point [m]: of contacts
