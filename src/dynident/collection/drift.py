@@ -198,9 +198,7 @@ class SessionContrasts:
     def weigh(self, contrasts: Array) -> Array:
         """Logarithms of probabilities over that of nothing, shape (shapes, sizes, draws).
 
-        Parameters
-        ----------
-        contrasts : ndarray, shape (m, draws)
+        Contrasts have the shape (m, draws).
         """
         walk, values, _ = self.walk
         axes, lengths = self.single
@@ -247,12 +245,8 @@ class SessionContrasts:
     def smooth_levels(self, rows: Array, k: int) -> tuple[Array, Array]:
         """What values are multiplied by for levels by one shape of each size, and variances.
 
-        Contrasts tell f, and what sessions tell of a beside f does not depend on them.
-
-        Returns
-        -------
-        maps : ndarray, shape (sizes, k, sessions)
-        spreads : ndarray, shape (sizes, k)
+        Shapes (sizes, k, sessions) and (sizes, k). Contrasts tell f, and what sessions tell of a
+        beside f does not depend on them.
         """
         A, unit = self.frame
         if k == WALK:

@@ -514,15 +514,7 @@ def _format_joint(joint: Joint) -> dict[str, str]:
 def invert_mass(idim: Idim, theta: Array, parted: Integers) -> Array:
     """Inverse mass matrix at q = 0 of motors, then of the gaps behind those that are parted.
 
-    Parameters
-    ----------
-    theta : ndarray, shape (standard parameters,)
-    parted : ndarray of int, shape (k,)
-        Joints whose motor moves apart from the link.
-
-    Returns
-    -------
-    ndarray, shape (n + k, n + k)
+    Shape (n + k, n + k), of k joints whose motor moves apart from the link.
     """
     robot, dof = idim.robot, idim.tree.dof
     first, q = dof - robot.n, np.zeros((1, robot.dof + robot.floating))
@@ -543,7 +535,7 @@ def format_friction_softness(
     Parameters
     ----------
     inverse : ndarray, shape (n, n)
-        Mass matrix of the joints.
+        Inverse mass matrix of the joints.
     width : array_like, shape () or (n,)
         ``fc tanh(v / width)`` [rad/s or m/s].
     friction : ndarray, shape (k,)

@@ -176,14 +176,10 @@ def choose_group_sigma(problem: Problem, weights: Weights) -> Array:
 
 
 def convert_to_equation_sigma(problem: Problem, sigma: Array) -> Array:
-    """Sigma of each equation of motion, from those of the groups of rows.
+    """Sigma of each equation of motion, from those of the groups of rows, shape (rows,).
 
     Of equations that rows have in combinations alone it is that of the combinations, in units of
     what the equations were scaled by; it is infinite of those that no row has.
-
-    Returns
-    -------
-    ndarray, shape (rows,)
     """
     place = problem.idim.rows
     own = np.where(problem.factors.counts[:place] > 0.0, sigma[:place], np.inf)
