@@ -92,11 +92,8 @@ class Reproduction:
 def blank_repeats(rows: Sequence[Sequence[str]], *widths: int) -> tuple[tuple[str, ...], ...]:
     """Rows whose leading cells are left empty where they repeat those of the row above.
 
-    Parameters
-    ----------
-    widths : int
-        How many cells belong together, from the left: a group is left empty when it and all
-        groups before it repeat.
+    `widths`: how many cells belong together, from the left: a group is left empty when it and all
+    groups before it repeat.
     """
     shown, above = [], None
     for row in rows:

@@ -213,10 +213,7 @@ def replace_parameter(
 ) -> Command:
     """A command whose flags are others in the place of a parameter.
 
-    Parameters
-    ----------
-    call : callable
-        Takes all arguments of the new flags, and calls the command.
+    `call`: takes all arguments of the new flags, and calls the command.
     """
     signature = inspect.signature(command, eval_str=True)
     every = [

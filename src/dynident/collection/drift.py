@@ -86,12 +86,8 @@ class FollowedSessions(NamedTuple):
 def measure_sessions(member: Member, beta: Array, times: Array) -> FollowedSessions:
     """Levels of each session of a robot.
 
-    Coulomb and viscous friction of a drive are multiplied alike; all else is the robot's.
-
-    Parameters
-    ----------
-    beta : ndarray, shape (p,)
-        Base parameters of the robot.
+    Coulomb and viscous friction of a drive are multiplied alike; all else is the robot's. `beta`:
+    base parameters of the robot, shape (p,).
     """
     idim = member.problem.base.idim
     moved = list_friction_columns(idim, member.problem.base.matrix, beta)

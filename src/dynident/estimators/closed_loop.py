@@ -313,10 +313,7 @@ class Auxiliary:
     def motions(self, theta: Array, scale: Array | None = None) -> tuple[Samples, ...]:
         """Logs with the simulated motion and torque in the place of the measured ones.
 
-        Parameters
-        ----------
-        scale : ndarray, shape (n,), optional
-            Multiplies the controllers' gains.
+        `scale`: multiplies the controllers' gains, shape (n,).
         """
         found = []
         for index, (log, loops) in enumerate(zip(self.problem.samples, self.loops, strict=True)):
@@ -436,10 +433,7 @@ def simulate_readings(
 ) -> tuple[Array, ...]:
     """What the encoders of each log read in free simulations; NaN between its runs.
 
-    Parameters
-    ----------
-    stands : sequence of mapping, optional
-        The mount at the samples of each log, where it goes on as it was: `simulate_mounts`.
+    `stands`: the mount at the samples of each log, where it goes on as it was: `simulate_mounts`.
     """
     found = []
     loops = build_auxiliary_model(problem, simulation, horizon).loops
@@ -501,10 +495,7 @@ def build_auxiliary_model(
 ) -> Auxiliary:
     """Loops for all runs of a problem's logs.
 
-    Parameters
-    ----------
-    horizon : float, optional
-        Restart from the measured motion every so many seconds.
+    `horizon`: restart from the measured motion every so many seconds.
     """
     if simulation.references is not None and len(simulation.references) != len(problem.samples):
         raise InputError(f"{len(simulation.references)} references for {len(problem.samples)} logs")

@@ -230,10 +230,7 @@ def pc_idim_ls_roughly(
 ) -> Rough:
     """What `pc_idim_ls` estimates, without its error bars and tests.
 
-    Parameters
-    ----------
-    start : ndarray, shape (groups,), optional
-        Sigmas to begin with.
+    `start`: sigmas to begin with, shape (groups,).
     """
     given = build_constrained_setting(
         problem, knowledge, Bootstrap(), ErrorBars(), start, reweighting

@@ -300,13 +300,9 @@ def make_score_redraw(
     """Sums of scores anew, as the covariance takes their errors to be, and that in words.
 
     Of white errors, and of those whose scatter between periods is known, the sum is that of all
-    rows, and normal: drawn again from few residuals it would be too small by what the fit has
-    taken from those that it leans on.
-
-    Parameters
-    ----------
-    Pi : ndarray, shape (scores, base parameters), or None
-        From instruments to parameters.
+    rows, and normal: drawn again from few residuals it would be too small by what the fit has taken
+    from those that it leans on. `Pi`: from instruments to parameters, shape (scores, base
+    parameters).
     """
 
     def of(u: Array) -> Array:

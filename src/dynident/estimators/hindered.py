@@ -226,10 +226,7 @@ def measure_free_motion(
 ) -> tuple[tuple[FreeError, ...], ...]:
     """Errors of `measure_free_errors`, and before the last those without hindered stretches.
 
-    Parameters
-    ----------
-    stretches : sequence of sequence of Hindered
-        Of each log.
+    `stretches`: of each log.
     """
     found = list(measure_free_errors(problem, simulation, theta))
     stands = [] if simulation.mount is None else simulate_mounts(problem, simulation, theta)

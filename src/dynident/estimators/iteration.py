@@ -172,10 +172,7 @@ def iterate_until_settled(
 ) -> Settled:
     """Simulate and step until eq. (46) of ardiani2024 holds.
 
-    Parameters
-    ----------
-    advice : str
-        What to try where it does not settle.
+    `advice`: what to try where it does not settle.
     """
     scale = make_gain_scale(auxiliary, search.gain_update)
     history = [start]

@@ -90,10 +90,7 @@ def wls_roughly(
 ) -> Rough:
     """What `wls` estimates, without its error bars.
 
-    Parameters
-    ----------
-    start : ndarray, shape (groups,), optional
-        Sigmas to begin with.
+    `start`: sigmas to begin with, shape (groups,).
     """
     factors = problem.factors
     require_excitation(problem, factors.weighted(factors.ones))

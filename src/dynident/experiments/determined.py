@@ -35,12 +35,8 @@ class Determined:
 def find_determined_parameters(idim: Idim, kinds: Sequence[str]) -> Determined:
     """What kinds of equations determine of a robot.
 
-    Contacts bear unmeasured in the null space: all of them, and all but each one.
-
-    Parameters
-    ----------
-    kinds : sequence of str
-        Of `EQUATIONS`.
+    Contacts bear unmeasured in the null space: all of them, and all but each one. `kinds`: of
+    `EQUATIONS`.
     """
     robot = idim.robot
     every = base_parameters(idim)

@@ -194,12 +194,8 @@ def stand(run: FutureLog) -> ExpectedRows:
 def control(run: FutureLog, damping: float) -> ExpectedRows:
     """Rows of a controller along a periodic run: relative kp and kd of each joint, its delay.
 
-    What it gives is what the motion takes, ``kp (e + damping de/dt)`` of the error e.
-
-    Parameters
-    ----------
-    damping : float
-        kd over kp [s].
+    What it gives is what the motion takes, ``kp (e + damping de/dt)`` of the error e. `damping`: kd
+    over kp [s].
     """
     slope, n = run.slope, run.base.idim.robot.n
     period = run.excitation.trajectory.family.period

@@ -63,10 +63,7 @@ INSTANTS = 400
 def render_excitation_files(found: Excitation, script: bool = False) -> dict[str, str]:
     """Contents of all files of a design, by name.
 
-    Parameters
-    ----------
-    script : bool
-        Whether a program for robots of one make is among them.
+    `script`: whether a program for robots of one make is among them.
     """
     replay = render_replay_page(found)
     return {

@@ -91,10 +91,7 @@ def describe_servos(servos: Sequence[Servo], joints: Sequence[str]) -> tuple[str
 def derive_servos(loop: Simulation, offset: Array) -> tuple[Servo, ...]:
     """Servos of all joints, whose targets are their ``ctrl``; empty of laws that are none.
 
-    Parameters
-    ----------
-    offset : ndarray, shape (n,)
-        That the drives have to give at rest beside weight [Nm or N].
+    `offset`: that the drives have to give at rest beside weight [Nm or N], shape (n,).
     """
     control = loop.controller
     gains = control.servo

@@ -177,10 +177,7 @@ def list_held_out_reasons(log: str, error: float, fitted: float) -> list[Reason]
 def list_contradiction_reasons(error: float, free: float) -> list[Reason]:
     """Constraints that make the error much larger.
 
-    Parameters
-    ----------
-    error, free : float
-        Overall, under the constraints and without them [%].
+    `error`, `free`: overall, under the constraints and without them [%].
     """
     if error > CONTRADICTED * free and error > FINE:
         words = (
@@ -203,10 +200,7 @@ def list_negative_drive_reasons(
 ) -> list[Reason]:
     """Drives that give energy away, as unconstrained methods may find them.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Of rotor inertias and frictions that have to be positive.
+    `names`: of rotor inertias and frictions that have to be positive.
     """
     found = [
         name for name, value, s in zip(names, values, std, strict=True) if value < NEGATIVE * s
@@ -333,10 +327,7 @@ def list_limit_reasons(log: str, peaks: Array, limits: Array) -> list[Reason]:
 def list_sign_reasons(log: str, joints: Sequence[str], signs: Sequence[Sign]) -> list[Reason]:
     """What the signals of a log show, the same of several joints once.
 
-    Parameters
-    ----------
-    joints : sequence of str
-        All of the robot's.
+    `joints`: all of the robot's.
     """
     alike: dict[str, list[tuple[Sign, str]]] = {}
     longest = sorted(joints, key=len, reverse=True)

@@ -623,10 +623,8 @@ def estimate_load_intervals(
 ) -> tuple[Array, Array, Array]:
     """What `to_central_inertia` gives of a load in another frame, and ends of its 95 % intervals.
 
-    Parameters
-    ----------
-    rotation, translation : ndarray, shapes (3, 3) and (3,)
-        Placement of the frame in the link's joint frame.
+    `rotation`, `translation`: placement of the frame in the link's joint frame, shapes (3, 3) and
+    (3,).
     """
     placed = np.eye(4)
     placed[:3, :3] = rotation.T

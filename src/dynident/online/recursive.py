@@ -196,10 +196,7 @@ def estimate_recursively(
 ) -> Estimate:
     """The estimate at the end of the logs, with its track.
 
-    Parameters
-    ----------
-    what : str
-        What that is called.
+    `what`: what that is called.
     """
     sigma = choose_group_sigma(problem, weights)
     size = estimate_natural_size(problem.base, convert_to_equation_sigma(problem, sigma))

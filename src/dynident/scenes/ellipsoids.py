@@ -59,10 +59,7 @@ def list_ellipsoids(
 ) -> list[MovingEllipsoid]:
     """Ellipsoids of all links that can exist.
 
-    Parameters
-    ----------
-    bodies : ndarray, shape (links, 10)
-        As of `Robot.nominal`.
+    `bodies`: as of `Robot.nominal`, shape (links, 10).
     """
     first = len(bodies) - robot.n
     return [

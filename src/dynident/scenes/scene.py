@@ -81,15 +81,10 @@ def build_scene(
 ) -> DrawnScene:
     """Triangles of a robot and of what stands around it.
 
-    Links are drawn by their collision geometry, or by the visual one where they have no
-    other. A robot without geometry (no URDF, or one whose meshes are missing) is a stick
-    figure, and `DrawnScene.said` says why.
-
-    Parameters
-    ----------
-    most : int
-        Triangles of the whole robot, about: its meshes share them, and those that have more
-        are thinned.
+    Links are drawn by their collision geometry, or by the visual one where they have no other. A
+    robot without geometry (no URDF, or one whose meshes are missing) is a stick figure, and
+    `DrawnScene.said` says why. `most`: triangles of the whole robot, about: its meshes share them,
+    and those that have more are thinned.
     """
     extent = max(1.2 * robot.reach, 0.1)
     spacing = max(each for each in SPACINGS if each <= max(extent / 4.0, SPACINGS[0]))

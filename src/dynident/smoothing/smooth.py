@@ -218,12 +218,8 @@ def fit_positions(given: Logged, known: Array) -> Begun:
     Where all joints stand off by what one delay of a sample would make of them, it may be noise of
     stamps or of encoders: of both beginnings the likelier end counts. Without stamps it is what
     splines lack of joints that speed up together, and a joint alone cannot tell when it was
-    measured.
-
-    Parameters
-    ----------
-    known : ndarray, shape (n,)
-        Standard deviations that are not to be found; not a number elsewhere.
+    measured. `known`: shape (n,). Standard deviations that are not to be found; not a number
+    elsewhere.
     """
     n = given.log.measured.shape[1]
     changes = np.vstack([np.diff(run.q, ORDER, axis=0) for run in given.runs])
