@@ -637,13 +637,12 @@ def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str,
     for name in options:
         if name in EARLIER and not list_methods_with_option(name):
             raise InputError(f"identify has no option {name!r}; {EARLIER[name]} takes it")
-    given = {name: to_plain_number(value) for name, value in options.items() if value is not None}
+    given = {  # numbers of numpy as plain ones, as a result writes them
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in options.items()
+        if value is not None
+    }
     return given, {n: given.pop(n) for n in collect_options(EVERY_METHOD) if n in given}
-
-
-def to_plain_number(value: Any) -> Any:
-    """A number of numpy as a plain one, as a result writes it."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 @limit_to_one_thread

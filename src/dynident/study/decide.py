@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from dynident.consistency.bootstrap import Bootstrap
@@ -165,7 +164,10 @@ def decide(
     """One decision, and what had to be decided with it; none where there is nothing to decide."""
     scale = setting.admitted, setting.sigma
     if name == BANDWIDTH:
-        prepare = partial(prepare_by_bandwidth, study, recordings)
+
+        def prepare(hz: float) -> list[Samples]:
+            return prepare_fitted(update_section(study, "prepare", bandwidth=hz), recordings)
+
         return (choose_bandwidth(problem, prepare, *scale),)
     weighed = PRIOR_WEIGHT in asked and not setting.admitted.prior.empty
     if name in (*OF_DRIVES, STANDSTILL) and not problem.robot.joints:
@@ -234,11 +236,6 @@ def update_section(study: Study, section: str, **values: Any) -> Study:
     """A study with other values in one of its sections."""
     own = getattr(study, section).model_copy(update=values)
     return study.model_copy(update={section: own})
-
-
-def prepare_by_bandwidth(study: Study, recordings: Sequence[Recording], hz: float) -> list[Samples]:
-    """The logs that a study fits, prepared by a bandwidth."""
-    return prepare_fitted(update_section(study, "prepare", bandwidth=hz), recordings)
 
 
 def prepare_fitted(study: Study, recordings: Sequence[Recording]) -> list[Samples]:
