@@ -13,6 +13,7 @@ from dynident.encoders.errors import differentiate_readings
 from dynident.encoders.unknowns import FROM_ZERO, Unknowns
 from dynident.estimators.closed_loop import Simulation
 from dynident.regression.problem import Problem
+from dynident.regression.statistics import is_clearly_positive
 from dynident.simulation.rollout import LoopColumn
 
 PARTS = ("deadband", "punch", "integral", "damping", "limit", "speed_limit")
@@ -189,5 +190,4 @@ def choose_parts(
 def pays(before: Array, after: Array) -> bool:
     """Whether squared errors of blocks fall by more than a standard error of their difference."""
     fall = before - after
-    clear = np.sum(fall) > SURE * np.std(fall, ddof=1) * np.sqrt(len(fall))
-    return bool(clear and np.sum(fall) > LEAST * np.sum(before))
+    return is_clearly_positive(fall, SURE) and bool(np.sum(fall) > LEAST * np.sum(before))

@@ -24,6 +24,7 @@ from dynident.regression.covariance import Covariance
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.regression.springs import bend_log, find_deflection, step_springs
+from dynident.regression.statistics import is_clearly_positive
 from dynident.robot.model import HYSTERESIS, Gauge
 
 BLOCKS = 10
@@ -249,5 +250,5 @@ def compare_positions(name: str, X: Array, taken: Array, y: Array, fits: Fits) -
 
 def is_less(own: Array, other: Array) -> bool:
     """Whether squared errors are less than others by one standard error over blocks of time."""
-    gains = np.array([np.mean(part) for part in np.array_split(other - own, BLOCKS)])
-    return bool(np.mean(gains) > np.std(gains, ddof=1) / np.sqrt(BLOCKS))
+    parts = np.array_split(other - own, BLOCKS)
+    return is_clearly_positive(np.array([np.mean(part) for part in parts]))

@@ -180,6 +180,11 @@ def fit_autoregression(error: Array) -> Array:
     return chosen
 
 
+def is_clearly_positive(values: Array, errors: float = 1.0) -> bool:
+    """Whether the sum of independent values exceeds so many of its standard errors."""
+    return bool(np.sum(values) > errors * np.std(values, ddof=1) * np.sqrt(len(values)))
+
+
 def compute_confidence_interval(value: Array, std: Array) -> tuple[Array, Array]:
     """Symmetric normal interval of 95 %."""
     half = float(special.ndtri(0.975)) * std
