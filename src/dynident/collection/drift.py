@@ -26,10 +26,11 @@ import numpy as np
 from scipy.special import stdtrit
 
 from dynident.collection.member import Member, find_date
-from dynident.collection.population import MANY, NORMAL
+from dynident.collection.population import MANY
 from dynident.core.arrays import Array
 from dynident.core.factors import System, triangularise_rows
 from dynident.dynamics.idim import Idim
+from dynident.regression.statistics import NORMAL
 from dynident.report.fleet import FrictionCourse
 
 LEVEL = 0.01

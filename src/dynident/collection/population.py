@@ -27,6 +27,7 @@ from scipy.special import stdtrit
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.factors import UNEXCITED, System, stack_triangles, triangularise_rows
+from dynident.regression.statistics import NORMAL
 
 ROUNDS = 100
 """Of scoring, at most."""
@@ -38,8 +39,6 @@ FEWEST = 2.0
 """Degrees of freedom that a variance has at least: with fewer its t has none."""
 MANY = 1e6
 """Degrees of freedom of what is known."""
-NORMAL = 1.959963984540054
-"""Of a normal variable, 95 % lie within so many standard deviations."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,8 @@ from dynident.regression.problem import Regression
 from dynident.regression.rows import RowGroup
 
 SIGNIFICANCE = 0.01
+NORMAL = 1.959963984540054
+"""Of a normal variable, 95 % lie within so many standard deviations."""
 LAGS = 10
 LARGEST_ORDER = 60
 """Of an autoregression."""
