@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 import toy
 from commands import ask
+from scipy.optimize import minimize_scalar
 from tables import write_joints
 
 from dynident.api import identify
 from dynident.cli import run
 from dynident.core.errors import ComputationError, InputError
+from dynident.core.factors import System
 from dynident.decide.decision import ALL, DECISIONS, NOTHING, Deciding, Decision, LeftOutErrors
 from dynident.decide.folds import Change, Folds
 from dynident.decide.friction import (
@@ -26,6 +28,7 @@ from dynident.decide.friction import (
 )
 from dynident.decide.laws import LOAD, MEMORY, Column, build_menu, drop_load
 from dynident.decide.outliers import count_huber
+from dynident.decide.prior import confirm_weight, estimate_weight
 from dynident.dynamics.following import follow_friction
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import attach
@@ -662,6 +665,60 @@ def test_friction_and_the_weight_of_the_prior_are_decided_in_both_orders(monkeyp
         monkeypatch.setattr(f"{room}.choose_columns", found(errors, springs))
         pair = choose_drives(problem, usual, np.ones(2), ["friction"], weighed=True)
         assert [each.what if each is weight else each.value for each in pair] == expected
+
+
+KAPPA = 1.7
+"""By how much more than their standard deviation says the rows of the next tests err."""
+
+
+def believe(off):
+    """Rows of six parameters, and a prior that is off by so many of its standard deviations."""
+    rng = np.random.default_rng(9)
+    A, P, truth = rng.normal(size=(400, 6)), rng.normal(size=(6, 6)), rng.normal(size=6)
+    b = A @ truth + KAPPA * rng.normal(size=400)
+    target = KAPPA * (P @ truth + off * rng.normal(size=6))
+    space = SimpleNamespace(matrix=np.eye(6))
+    admitted = SimpleNamespace(space=space, kappa=KAPPA, pull=lambda: (KAPPA * P, target))
+    return admitted, System(A, b, 0.0)
+
+
+def minus_log_likelihood(admitted, system, weight):
+    """Of the rows, the parameters integrated out under a prior of some weight."""
+    P, target = (each / KAPPA for each in admitted.pull())
+    mean = np.linalg.solve(P, target)
+    spread = np.linalg.inv(P.T @ P) / weight
+    C = KAPPA**2 * np.eye(len(system.b)) + system.A @ spread @ system.A.T
+    error = system.b - system.A @ mean
+    return np.linalg.slogdet(C)[1] + error @ np.linalg.solve(C, error)
+
+
+@pytest.mark.parametrize("off", [0.2, 1.0, 5.0])
+def test_the_weight_rests_where_the_likelihood_of_the_rows_is_largest(off):
+    admitted, system = believe(off)
+    best = np.exp(
+        minimize_scalar(
+            lambda log: minus_log_likelihood(admitted, system, np.exp(log)), bounds=(-8.0, 8.0)
+        ).x
+    )
+    P, target = admitted.pull()
+    there = SimpleNamespace(**{
+        **vars(admitted), "pull": lambda: (np.sqrt(best) * P, np.sqrt(best) * target)
+    })  # fmt: skip
+    assert estimate_weight(there, system) == pytest.approx(1.0, rel=1e-3)
+    # from afar it points there
+    assert (estimate_weight(admitted, system) > 1.0) == (best > 1.0)
+
+
+@pytest.mark.parametrize(
+    ("off", "decided", "confirmed"),
+    [(0.2, "10", "10"), (1.0, "10", "1"), (5.0, "10", "1"), (5.0, "0.1", "0.1"), (1.0, "0.1", "1")],
+)
+def test_a_weight_has_to_be_nearer_to_what_the_fit_says_than_the_usual_one(off, decided, confirmed):
+    weight = Decision("prior_weight", decided, 5.0, "trusted otherwise")
+    found = confirm_weight(weight, *believe(off))
+    assert found.value == confirmed
+    assert (found is weight) == (decided == confirmed)
+    assert found.gain_percent == (5.0 if decided == confirmed else 0.0)
 
 
 def test_bristles_that_push_in_most_fits_have_no_place():

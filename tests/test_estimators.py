@@ -12,6 +12,7 @@ from dynident.api import identify
 from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import ComputationError, InputError
+from dynident.core.factors import Factors, GroupFactor, triangularise_rows
 from dynident.core.inertia import to_pseudo_inertia
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
@@ -25,7 +26,7 @@ from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS
 from dynident.regression.statistics import choose_bartlett_lag
-from dynident.regression.weighted import solve_wls
+from dynident.regression.weighted import mix_past_steps, remember_step, solve_wls
 from dynident.study.run import run_study
 from dynident.study.study import read_study
 
@@ -132,6 +133,36 @@ def test_weights_find_the_noise_of_each_joint():
     _, sigma, _ = solve_wls(problem.factors)
     taps = problem.samples[0].filters[0].taps
     np.testing.assert_allclose(sigma, noise * np.sqrt(np.sum(taps**2)), rtol=0.1)
+
+
+def contradict(seed, rows):
+    """Three groups of few rows that no parameters fit, each in its own way."""
+    rng = np.random.default_rng(seed)
+    truth, groups = rng.normal(size=4), []
+    for k in range(3):
+        X = rng.normal(size=(rows, 4)) * 10.0 ** rng.uniform(-1.0, 1.0, 4)
+        noise = rng.normal(size=rows) * 10.0 ** rng.uniform(-1.5, 0.5)
+        y = X @ (truth + 0.3 * rng.normal(size=4)) + noise
+        groups.append(GroupFactor(f"{k}", triangularise_rows(np.column_stack([X, y])), rows))
+    return Factors(tuple(groups))
+
+
+@pytest.mark.parametrize("seed", [2828, 2837, 2886])
+def test_weights_settle_where_mixed_steps_go_astray(seed):
+    beta, sigma, rounds = solve_wls(contradict(seed, 6))
+    assert rounds < 100
+    again = solve_wls(contradict(seed, 6), sigma)
+    np.testing.assert_allclose(again[0], beta, rtol=1e-4)
+
+
+def test_a_step_that_grew_is_mixed_with_none_before():
+    past = ()
+    for length in (4.0, 2.0, 1.0):
+        past = remember_step(past, np.zeros(2), np.array([0.0, length]))
+    assert [float(step[1]) for _, step in past] == [4.0, 2.0, 1.0]
+    past = remember_step(past, np.ones(2), np.array([0.0, 1.5]))
+    assert [float(step[1]) for _, step in past] == [1.5]
+    np.testing.assert_array_equal(mix_past_steps(past, np.eye(2)), [1.0, 2.5])
 
 
 def test_irls_shrugs_off_outliers():

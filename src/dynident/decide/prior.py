@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from dynident.consistency.feasible_set import FeasibleSet, build_feasible_set
 from dynident.consistency.knowledge import WEIGHT, Knowledge
 from dynident.core.arrays import Array
-from dynident.core.factors import System
+from dynident.core.factors import System, triangularise_rows
 from dynident.decide.blocks import lack_rows
 from dynident.decide.decision import (
     BLOCKS,
@@ -61,3 +62,42 @@ def choose_weight(problem: Problem, admitted: FeasibleSet, sigma: Array) -> Deci
     gain = compute_gain_percent(first.squares, left.squares)
     words = "the robot file is trusted " + ("less" if weight < WEIGHT else "more") + " than usual"
     return Decision(PRIOR_WEIGHT, f"{weight:g}", gain, words)
+
+
+def confirm_weight(found: Decision, admitted: FeasibleSet, system: System) -> Decision:
+    """A weight that was decided, unless the distance of the fit from the file speaks for the usual.
+
+    Blocks of one short log resemble each other: what predicts one from the others may still be
+    wrong elsewhere, as a file is whose links the same log contradicts.
+
+    Parameters
+    ----------
+    admitted : FeasibleSet
+        With the prior of the usual weight.
+    system : System
+        Of all rows, of the drives that were decided.
+    """
+    weight = float(found.value)
+    if weight == WEIGHT:
+        return found
+    between = np.sqrt(weight * WEIGHT)
+    if (estimate_weight(admitted, system) > between) == (weight > WEIGHT):
+        return found
+    words = f"rows that were left out ask for {weight:g}, and the fit to all rows does not"
+    return replace(found, value=f"{WEIGHT:g}", gain_percent=0.0, words=words)
+
+
+def estimate_weight(admitted: FeasibleSet, system: System) -> float:
+    """The weight at which the likelihood of the rows is largest, to one step.
+
+    MacKay's (1992) ``gamma / d^2``, in units of the present weight: gamma of the directions are
+    determined by the rows, ``tr(A^T A (A^T A + P^T P)^-1)``, and d is by how much the prior's rows
+    are off, in its standard deviations. Cones do not count.
+    """
+    data = np.column_stack([system.A @ admitted.space.matrix, system.b])
+    pull = np.column_stack(admitted.pull())
+    R = triangularise_rows(np.vstack([data, pull]))[: data.shape[1] - 1]
+    x = solve_triangular(R[:, :-1], R[:, -1])
+    gamma = np.sum(solve_triangular(R[:, :-1], data[:, :-1].T, trans="T") ** 2)
+    off = (pull[:, :-1] @ x - pull[:, -1]) / admitted.kappa
+    return float(np.divide(gamma, off @ off))

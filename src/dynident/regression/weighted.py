@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -26,6 +25,10 @@ PLAIN = 20
 TOLERANCE = 1e-6
 
 
+Past = tuple[tuple[Array, Array], ...]
+"""Places of an iteration, and the steps that were due there."""
+
+
 @dataclass(frozen=True)
 class Reweighting(Options):
     """How long weights are renewed."""
@@ -45,13 +48,13 @@ def solve_wls(
     """
     factors, place = factors.pool()
     sigma = factors.ones if start is None else start[np.unique(place, return_index=True)[1]]
-    past: tuple[tuple[Array, Array], ...] = ()
+    past: Past = ()
     for iteration in range(1, reweighting.round_limit + 1):
         system = factors.weighted(sigma)
         beta = system.solve()
         new = estimate_group_sigma(factors, beta, sigma, system)
         settled = np.all(np.abs(new - sigma) <= reweighting.sigma_tolerance * new)
-        past = (*past[-REMEMBERED:], (np.log(sigma), np.log(new / sigma)))
+        past = remember_step(past, np.log(sigma), np.log(new / sigma))
         sigma = new
         if settled:
             return beta, sigma[place], iteration
@@ -62,7 +65,17 @@ def solve_wls(
     )
 
 
-def mix_past_steps(past: Sequence[tuple[Array, Array]], weigh: Array) -> Array:
+def remember_step(past: Past, place: Array, step: Array) -> Past:
+    """Earlier steps and the one that is due; alone where it is longer than that before.
+
+    A mixture that leaves a longer step due went astray: whole steps follow until it helps again.
+    """
+    if past and np.linalg.norm(step) > np.linalg.norm(past[-1][1]):
+        past = ()
+    return (*past[-REMEMBERED:], (place, step))
+
+
+def mix_past_steps(past: Past, weigh: Array) -> Array:
     """Where whole steps from a mixture of places would end that leaves the least step due.
 
     The mixing of Anderson (1965): Newton's steps stop short, or swing, where residuals are large

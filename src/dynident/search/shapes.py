@@ -30,8 +30,10 @@ from dynident.regression.statistics import compute_residuals
 from dynident.regression.weighted import (
     REMEMBERED,
     TOLERANCE,
+    Past,
     estimate_group_sigma,
     mix_past_steps,
+    remember_step,
 )
 
 ROUNDS = 60
@@ -141,7 +143,7 @@ class Walk:
     """The whole step that was due last."""
     shares: Array
     """Of a step that are taken."""
-    past: tuple[tuple[Array, Array], ...] = ()
+    past: Past = ()
     """Where bodies and friction were of late, and the steps that were due there."""
 
     def on(self, new: Array, here: Problem, sigma: Array) -> Walk:
@@ -324,13 +326,13 @@ def fit_linear_parameters(problem: Problem, sigma: Array | None = None) -> Proje
     )
     x = base.shift[order]
     sigma = factors.ones if sigma is None else sigma
-    past: tuple[tuple[Array, Array], ...] = ()
+    past: Past = ()
     for _ in range(SIGMAS):
         system = factors.weighted(sigma)
         right = (system.b - system.A[:, known:] @ x[known:])[:known]
         x[:known] = solve_partly_positive(system.A[:known, :known], right, split)
         new = estimate_group_sigma(factors, x, sigma, system)
-        past = (*past[-REMEMBERED:], (np.log(sigma), np.log(new / sigma)))
+        past = remember_step(past, np.log(sigma), np.log(new / sigma))
         if np.all(np.abs(new - sigma) <= TOLERANCE * new):
             sigma = new
             break

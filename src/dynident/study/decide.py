@@ -27,7 +27,7 @@ from dynident.decide.decision import (
 from dynident.decide.friction import choose_drives
 from dynident.decide.laws import drop_load
 from dynident.decide.outliers import KEPT, choose_outliers
-from dynident.decide.prior import choose_weight
+from dynident.decide.prior import choose_weight, confirm_weight
 from dynident.decide.springs import NONE
 from dynident.decide.standstill import choose_standstill
 from dynident.estimators.closed_loop import lacks_torque
@@ -113,7 +113,7 @@ def decide_study(
     asked : sequence of str
         What is open, in the order in which it is decided.
     """
-    decisions: list[Decision] = []
+    decisions: dict[str, Decision] = {}
     problem, setting, decided = None, None, True
     for k, name in enumerate(asked):
         progress("deciding", k / len(asked))
@@ -122,22 +122,23 @@ def decide_study(
             setting, decided = None, False
         assert problem is not None
         if not tells_enough(problem):
-            return Decided(study, tuple(decisions))
-        if name in (each.what for each in decisions):
+            return Decided(study, tuple(decisions.values()))
+        earlier = decisions.get(name)
+        if earlier is not None and name != PRIOR_WEIGHT:
             continue
         try:
             if setting is None:
                 # what was left out is predicted without cones: they need not be argued about
                 known = Knowledge(gyration=0.0)
                 setting = build_constrained_setting(problem, known, Bootstrap(0), ErrorBars())
-            found = decide(name, study, problem, setting, recordings, asked)
+            found = decide(name, study, problem, setting, recordings, asked, earlier)
         except ComputationError as error:
             words = f"{name} and what comes after were not decided from the logs: "
             words += format_one_line(error)
-            return Decided(study, tuple(decisions), None, (words,))
+            return Decided(study, tuple(decisions.values()), None, (words,))
         for each in found:
             study = apply_decision(study, each)
-            decisions.append(each)
+            decisions[each.what] = each
             if each.what != PRIOR_WEIGHT and each.gain_percent > 0.0:
                 decided = True
                 problem = problem if each.what in OF_DRIVES else None  # of other rows
@@ -145,7 +146,7 @@ def decide_study(
                 decided, problem = True, None  # as it is stated, to so many digits
     if problem is not None and (decided or simplify_study(study) is not study):
         problem = build_problem(study, robot, recordings, problem)
-    return Decided(study, tuple(decisions), problem)
+    return Decided(study, tuple(decisions.values()), problem)
 
 
 def is_prepared_by(problem: Problem | None, hz: float) -> bool:
@@ -160,8 +161,12 @@ def decide(
     setting: ConstrainedSetting,
     recordings: Sequence[Recording],
     asked: Sequence[str],
+    earlier: Decision | None = None,
 ) -> tuple[Decision, ...]:
-    """One decision, and what had to be decided with it; none where there is nothing to decide."""
+    """One decision, and what had to be decided with it; none where there is nothing to decide.
+
+    A weight of the prior that was decided `earlier`, with drives, has to be confirmed.
+    """
     scale = setting.admitted, setting.sigma
     if name == BANDWIDTH:
 
@@ -183,7 +188,10 @@ def decide(
             return ()
         firsts = [0 if log.rows is None else log.rows[0] for log in list_fitted_logs(study)]
         return (choose_outliers(problem, *scale, firsts),)
-    return (choose_weight(problem, *scale),) if weighed else ()
+    if not weighed:
+        return ()
+    weight = earlier or choose_weight(problem, *scale)
+    return (confirm_weight(weight, setting.admitted, problem.factors.weighted(setting.sigma)),)
 
 
 def list_fitted_logs(study: Study) -> list[LogSection]:
