@@ -109,30 +109,20 @@ def motion(robot: Robot, rng: np.random.Generator) -> tuple[Array, Array, Array]
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A robot with its truth and two logs.
-
-    Attributes
-    ----------
-    name : str
-    robot : Robot
-        As its file has it.
-    fit, held : Recording
-        Other motions of the same robot.
-    other : Recording
-        A third one.
-    friction : str
-        Model of the truth.
-    theta : ndarray
-        The truth, as standard parameters of the robot with its inertials.
-    """
+    """A robot with its truth and two logs."""
 
     name: str
     robot: Robot
+    """As its file has it."""
     fit: Recording
     held: Recording
+    """`fit`, `held`: other motions of the same robot."""
     other: Recording
+    """A third one."""
     friction: str
+    """Model of the truth."""
     theta: Array
+    """The truth, as standard parameters of the robot with its inertials."""
 
 
 def scene(name: str, nominal: bool, seed: int) -> Scene:
@@ -187,29 +177,19 @@ Make = Callable[[Scene, float, np.random.Generator], Made]
 
 @dataclass(frozen=True)
 class Damage:
-    """A kind of damage.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Diagnoses and signs that are right about it; empty where none is looked for.
-    make : callable
-        The robot and the log to fit.
-    sizes : tuple of float
-    joints : int
-        It takes so many.
-    measured : str
-        Key of the mending that measures the size.
-    where : {"fit", "held-out", "both"}
-        Which log is damaged.
-    """
+    """A kind of damage."""
 
     names: tuple[str, ...]
+    """Diagnoses and signs that are right about it; empty where none is looked for."""
     make: Make
+    """The robot and the log to fit."""
     sizes: tuple[float, ...] = (1.0,)
     joints: int = 1
+    """It takes so many."""
     measured: str = ""
+    """Key of the mending that measures the size."""
     where: str = "fit"
+    """``"fit"``, ``"held-out"`` or ``"both"``. Which log is damaged."""
 
 
 def signals(change: Callable[..., tuple[Array, Array]]) -> Make:
@@ -703,41 +683,29 @@ DAMAGES: dict[str, Damage] = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was said of one log, and how good the model was.
-
-    Attributes
-    ----------
-    scene, kind, size
-    found : tuple of str
-        Diagnoses, the most telling first.
-    shown : tuple of str
-        Signs.
-    state, alone : str
-        The verdict, and what it is without the held-out log; ``refused`` without a model.
-    fitted, held : float
-        Errors [%].
-    mended : float
-        Held-out error after what the findings prescribe [%]; nan where they prescribe nothing.
-    words : tuple of str
-    findings : tuple of Finding
-    seconds, doctor : float
-        Of the identification, and of the doctor in it.
-    """
+    """What was said of one log, and how good the model was."""
 
     scene: str
     kind: str
     size: float
     found: tuple[str, ...]
+    """Diagnoses, the most telling first."""
     shown: tuple[str, ...]
+    """Signs."""
     state: str
     alone: str
+    """`state`, `alone`: the verdict, and what it is without the held-out log; ``refused`` without a
+    model."""
     fitted: float
     held: float
+    """`fitted`, `held`: errors [%]."""
     mended: float
+    """Held-out error after what the findings prescribe [%]; nan where they prescribe nothing."""
     words: tuple[str, ...]
     findings: tuple[Finding, ...] = ()
     seconds: float = 0.0
     doctor: float = 0.0
+    """`seconds`, `doctor`: of the identification, and of the doctor in it."""
 
     def named(self, names: tuple[str, ...]) -> bool:
         """Whether the first finding or the first sign is right; what is refused says why."""

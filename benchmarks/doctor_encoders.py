@@ -64,15 +64,10 @@ class Case:
 
 @dataclass(frozen=True)
 class Damage:
-    """A kind of damage.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Diagnoses that are right.
-    """
+    """A kind of damage."""
 
     names: tuple[str, ...]
+    """Diagnoses that are right."""
     make: Callable[[Case], Case]
 
 

@@ -328,21 +328,7 @@ KINDS: dict[str, Damage] = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was said of one log.
-
-    Attributes
-    ----------
-    found, shown : tuple of str
-        Diagnoses of the damaged log's findings, and kinds of signs in the verdict's words that the
-        undamaged log has not.
-    sigmas : float
-        By how many standard errors a size is off, of that of the damage and what the same measure
-        finds of the undamaged log; nan where none was measured.
-    plainly : float
-        The same of the size of the damage alone.
-    mended : float
-        Held-out error after the findings about the log were repaired; nan where none can be.
-    """
+    """What was said of one log."""
 
     robot: str
     kind: str
@@ -353,10 +339,16 @@ class Outcome:
     sound: float
     found: tuple[str, ...]
     shown: tuple[str, ...]
+    """`found`, `shown`: diagnoses of the damaged log's findings, and kinds of signs in the
+    verdict's words that the undamaged log has not."""
     words: tuple[str, ...]
     sigmas: float = np.nan
+    """By how many standard errors a size is off, of that of the damage and what the same measure
+    finds of the undamaged log; nan where none was measured."""
     plainly: float = np.nan
+    """The same of the size of the damage alone."""
     mended: float = np.nan
+    """Held-out error after the findings about the log were repaired; nan where none can be."""
 
     @property
     def harmful(self) -> bool:

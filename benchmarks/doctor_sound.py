@@ -40,24 +40,17 @@ WAYS = (("doctor", True), ("identify", False))
 
 @dataclass(frozen=True)
 class Said:
-    """What was said of a robot's logs, and how well a model explains the first.
-
-    Attributes
-    ----------
-    error : float
-        Of least squares, mean of the joints [%].
-    findings : tuple of str
-        In words, of all ways to look.
-    signs : tuple of str
-        Of the signals.
-    """
+    """What was said of a robot's logs, and how well a model explains the first."""
 
     name: str
     joints: int
     samples: int
     error: float
+    """Of least squares, mean of the joints [%]."""
     findings: tuple[str, ...]
+    """In words, of all ways to look."""
     signs: tuple[str, ...]
+    """Of the signals."""
 
 
 def look(name: str) -> Said:

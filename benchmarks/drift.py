@@ -30,9 +30,9 @@ from dynident.collection.drift import (
     list_series,
     list_shapes,
 )
-from dynident.collection.population import NORMAL
 from dynident.core.arrays import Array
 from dynident.core.threads import limit_to_one_thread
+from dynident.regression.statistics import NORMAL
 
 JOINTS = tuple(f"joint_{k + 1}" for k in range(6))
 NAMES = tuple(f"s{k}" for k in range(200))

@@ -29,7 +29,6 @@ from dynident.collection.fleet import OpenedFleet, find_own_parameters, identify
 from dynident.collection.folder import FolderStatement
 from dynident.collection.member import Team, weigh_members
 from dynident.collection.odd import FleetFit, fit_fleet
-from dynident.collection.population import NORMAL
 from dynident.collection.reduce import reduce_problem
 from dynident.collection.source import Source
 from dynident.core.arrays import Array
@@ -37,6 +36,7 @@ from dynident.dynamics.base import base_parameters
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
+from dynident.regression.statistics import NORMAL
 from dynident.report.fleet import FrictionCourse
 
 ROBOTS, SESSIONS, SECONDS = 12, 6, 20.0

@@ -22,6 +22,7 @@ from common import FIGURES, ROOT, markdown
 
 import dynident as di
 from dynident.core.arrays import Array
+from dynident.fit.figures import score_model
 from dynident.recording.floating import Floating, find_logged_robot, list_floating_columns
 from dynident.recording.recording import Recording
 from dynident.robot.contacts import ContactSpec, add_contacts
@@ -87,28 +88,18 @@ def recorded(log: Any, robot: Robot, equations: Equations) -> Recording:
 
 @dataclass(frozen=True)
 class Case:
-    """A motion of a robot, and which of its equations are fitted.
-
-    Attributes
-    ----------
-    robot, motion : str
-    seconds : float
-    equations : str
-    sensor : str, optional
-        Beyond which a limb is fitted, instead of the robot.
-    most : int, optional
-        Copies that are enough: of a robot that takes long and has many parameters.
-    bandwidth : float
-        [Hz]
-    """
+    """A motion of a robot, and which of its equations are fitted."""
 
     robot: str
     motion: str
     seconds: float
     equations: Equations
     sensor: str | None = None
+    """Beyond which a limb is fitted, instead of the robot."""
     most: int | None = None
+    """Copies that are enough: of a robot that takes long and has many parameters."""
     bandwidth: float = BANDWIDTH
+    """[Hz]"""
 
     @property
     def name(self) -> str:
@@ -117,16 +108,13 @@ class Case:
         return words if self.bandwidth == BANDWIDTH else f"{words}, {self.bandwidth:g} Hz"
 
 
-def truth_of(log: Any, case: Case, robot: Robot) -> Array:
+def truth_of(log: Any, case: Case) -> Array:
     """Standard parameters of the robot, or of the limb."""
     if case.sensor is None:
         theta: Array = log.theta
         return theta
-    cut = next(each for each in log.cuts if each.frame == case.sensor)
-    places = [log.joints.index(joint) for joint in robot.joint_names]
-    phi = np.vstack([cut.phi, log.phi[[1 + k for k in places]]])
-    drives = np.column_stack([log.Ia[places], log.fv[places]])
-    return np.concatenate([phi.ravel(), drives.ravel()])
+    beyond: Array = log.theta_beyond(next(e for e in log.cuts if e.frame == case.sensor))
+    return beyond
 
 
 def prepared(log: Any, case: Case, robot: Robot) -> di.Samples:
@@ -152,20 +140,13 @@ COVERAGE = (
 
 @dataclass(frozen=True)
 class Asked:
-    """What the command line asks for.
-
-    Attributes
-    ----------
-    runs : int
-    equations : str or None
-        Of which coverage is made anew, of all where it is None.
-    old : str
-        What the page has of the part.
-    """
+    """What the command line asks for."""
 
     runs: int
     equations: str | None
+    """Of which coverage is made anew, of all where it is None."""
     old: str
+    """What the page has of the part."""
 
 
 def coverage(asked: Asked) -> list[str]:
@@ -197,7 +178,7 @@ def covered(case: Case, runs: int) -> list[list[str]]:
     for seed in range(runs):
         noisy = legged.noisy(log, 1000 + seed)
         problem = di.Problem(robot, prepared(noisy, case, robot), FRICTION)
-        truth = problem.base.matrix @ truth_of(log, case, robot)
+        truth = problem.base.matrix @ truth_of(log, case)
         for method, misses in found.items():
             fit = di.identify(problem, method, doctor=False)
             misses.append((fit.estimate.beta - truth) / fit.estimate.covariance.std)
@@ -265,8 +246,7 @@ def weighs(problem: di.Problem) -> bool:
 def across(fit: Any, judged: di.Samples) -> Any:
     """Errors of a fit on all equations, whichever it was made from."""
     whole = di.Problem(fit.robot, judged, FRICTION)
-    figures = importlib.import_module("dynident.fit.figures")
-    return figures.model_figures(whole, fit.theta, fit.lowpass_hz)[0]
+    return score_model(whole, fit.theta, fit.lowpass_hz)[0]
 
 
 def times() -> list[str]:

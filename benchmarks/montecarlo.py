@@ -67,28 +67,18 @@ SIMULATES = ("idim-iv", "didim")
 
 @dataclass(frozen=True)
 class Arm:
-    """A robot in its loop.
-
-    Attributes
-    ----------
-    name : str
-    idim : Idim
-    theta : ndarray
-        True standard parameters.
-    controller : Controller
-    reference : Reference
-    position, torque : ndarray, shape (n,)
-        Standard deviations of white noise: of the positions that the controllers see
-        [rad], of the logged torque [Nm].
-    """
+    """A robot in its loop."""
 
     name: str
     idim: Idim
     theta: Array
+    """True standard parameters."""
     controller: Controller
     reference: Reference
     position: Array
     torque: Array
+    """`position`, `torque`: shape (n,). Standard deviations of white noise: of the positions that
+    the controllers see [rad], of the logged torque [Nm]."""
 
     @property
     def truth(self) -> Array:
@@ -231,30 +221,20 @@ def noise_free_value(arm: Arm, method: Method, sigma: Array) -> tuple[Array, boo
 
 @dataclass(frozen=True)
 class Outcome:
-    """All runs of one method.
-
-    Attributes
-    ----------
-    method : Method
-    names : tuple of str
-    beta, std : ndarray, shape (runs, p)
-        Estimates and the standard deviations that they claim.
-    free, truth : ndarray, shape (p,)
-        The estimator's own noise-free value; the true parameters.
-    failures : int
-        Runs in which the estimator refused.
-    settled : bool
-        Whether the noise-free iteration came to rest.
-    """
+    """All runs of one method."""
 
     method: Method
     names: tuple[str, ...]
     beta: Array
     std: Array
+    """`beta`, `std`: estimates and the standard deviations that they claim, shape (runs, p)."""
     free: Array
     truth: Array
+    """`free`, `truth`: shape (p,). The estimator's own noise-free value; the true parameters."""
     failures: int
+    """Runs in which the estimator refused."""
     settled: bool
+    """Whether the noise-free iteration came to rest."""
 
     @property
     def sigma(self) -> Array:

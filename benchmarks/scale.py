@@ -333,51 +333,35 @@ MERGED = 512
 
 @dataclass(frozen=True)
 class Cluster:
-    """What a simulated cluster is assumed to be.
-
-    Attributes
-    ----------
-    workers : int
-        Processes, a core each.
-    store : float
-        Bytes a second that all workers together read from the store.
-    link : float
-        Bytes a second that one worker reads.
-    overhead : float
-        Of the scheduler, which places one task after another [s]: Dask states 200 us to 1 ms.
-    client : float
-        Bytes a second that reach the command, which alone writes.
-    scatter : float
-        Of the cost of a log, its standard deviation as a share.
-    """
+    """What a simulated cluster is assumed to be."""
 
     workers: int
+    """Processes, a core each."""
     store: float = 10e9
+    """Bytes a second that all workers together read from the store."""
     link: float = 100e6
+    """Bytes a second that one worker reads."""
     overhead: float = 5e-4
+    """Of the scheduler, which places one task after another [s]: Dask states 200 us to 1 ms."""
     client: float = 125e6
+    """Bytes a second that reach the command, which alone writes."""
     scatter: float = 0.1
+    """Of the cost of a log, its standard deviation as a share."""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What one source costs once its log is reduced, measured: seconds, and bytes of its file.
-
-    Attributes
-    ----------
-    size : float
-        Of its file.
-    write, work : float
-        By the wall clock until the disk has it, and of the processor for that.
-    read, merge : float
-        Of the processor, when `identify` reads its file, and for its part of the tree.
-    """
+    """What one source costs once its log is reduced, measured: seconds, and bytes of its file."""
 
     size: float
+    """Of its file."""
     write: float
     work: float
+    """`write`, `work`: by the wall clock until the disk has it, and of the processor for that."""
     read: float
     merge: float
+    """`read`, `merge`: of the processor, when `identify` reads its file, and for its part of the
+    tree."""
 
 
 def simulate_cluster(

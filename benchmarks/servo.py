@@ -98,21 +98,14 @@ def read_motion(name: str) -> tuple[Array, Array, Array]:
 
 
 class Start(NamedTuple):
-    """How a replay begins and goes on.
-
-    Attributes
-    ----------
-    held : bool
-        Whether targets are held from sample to sample.
-    speed : ndarray, shape (5,), optional
-        Of the joints [rad/s].
-    friction : tuple of 2 ndarray, optional
-        ``fc`` and ``fl`` of which the friction loss of each step is ``fc + fl |load|``.
-    """
+    """How a replay begins and goes on."""
 
     held: bool = False
+    """Whether targets are held from sample to sample."""
     speed: Array | None = None
+    """Of the joints [rad/s], shape (5,)."""
     friction: tuple[Array, Array] | None = None
+    """``fc`` and ``fl`` of which the friction loss of each step is ``fc + fl |load|``."""
 
 
 AT_REST = Start()
@@ -190,30 +183,20 @@ def list_tip_heights(name: str) -> Array:
 
 
 class Fitted(NamedTuple):
-    """A fit of all motions.
-
-    Attributes
-    ----------
-    errors : dict of str to tuple of FreeError
-        By motion: of the whole last, before it without what hinders.
-    document : str
-        What `export --mjcf` writes.
-    seconds : float
-        Of the processor, once all is compiled.
-    speeds : dict of str to ndarray
-        By motion: with which our own simulation begins [rad/s].
-    drives : dict of str to ndarray
-        Parameters of the drives by symbol.
-    message : str
-        Of the fit, with what it says of currents.
-    """
+    """A fit of all motions."""
 
     errors: dict[str, tuple[FreeError, ...]]
+    """By motion: of the whole last, before it without what hinders."""
     document: str
+    """What `export --mjcf` writes."""
     seconds: float
+    """Of the processor, once all is compiled."""
     speeds: dict[str, Array]
+    """By motion: with which our own simulation begins [rad/s]."""
     drives: dict[str, Array]
+    """Parameters of the drives by symbol."""
     message: str
+    """Of the fit, with what it says of currents."""
 
 
 def fit_servos(friction: str, names: list[str]) -> Fitted:

@@ -37,27 +37,19 @@ TOLD = ("type", "deviations of drives", "each robot")
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """What is the same in every fleet.
-
-    Attributes
-    ----------
-    families : list of ndarray, shape (sessions, p + 1, p + 1)
-        Triangles of unit variance.
-    drives : MemberDrives
-    beta : ndarray, shape (p,)
-        Base parameters of the type.
-    usual, spread : ndarray, shape (q,)
-        Parameters of drives, and their standard deviations between robots.
-    joints : ndarray, shape (q,)
-        Whose friction a parameter is; -1 for what is no friction.
-    """
+    """What is the same in every fleet."""
 
     families: list[Array]
+    """Triangles of unit variance, shape (sessions, p + 1, p + 1)."""
     drives: MemberDrives
     beta: Array
+    """Base parameters of the type, shape (p,)."""
     usual: Array
     spread: Array
+    """`usual`, `spread`: parameters of drives, and their standard deviations between robots, shape
+    (q,)."""
     joints: Array
+    """Shape (q,). Whose friction a parameter is; -1 for what is no friction."""
 
 
 @limit_to_one_thread

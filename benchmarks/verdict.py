@@ -59,19 +59,13 @@ Motion = tuple[Array, Array, Array]
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """Sums of sinusoids that differ by their phases: where a robot moves, and how fast.
-
-    Attributes
-    ----------
-    middle : ndarray, shape (n,)
-        [rad]
-    frequency, size : ndarray, shape (n, 6)
-        [Hz], [rad]
-    """
+    """Sums of sinusoids that differ by their phases: where a robot moves, and how fast."""
 
     middle: Array
+    """Shape (n,). [rad]"""
     frequency: Array
     size: Array
+    """`frequency`, `size`: shape (n, 6). [Hz], [rad]"""
 
     def move(self, rng: np.random.Generator, seconds: float, pace: float) -> Motion:
         """A motion, all of it at another pace."""
@@ -99,28 +93,13 @@ def make_course(robot: Robot, rng: np.random.Generator) -> Course:
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """A robot as it is.
-
-    Attributes
-    ----------
-    robot : Robot
-        As its file has it.
-    idim : Idim
-    theta : ndarray
-        Its bodies and rotors; friction is made by `rub`.
-    fc, fv, asymmetry, stribeck, load, ripple, warm : ndarray, shape (n,)
-        Friction: Coulomb [Nm], of the cube root of the speed, shares by which directions differ,
-        by which it is larger at rest, by which it grows as the torque does, by which it changes
-        along a turn, and by which it falls within a minute.
-    noise : float
-        Of torques, as a share of their rms; correlated.
-    course : Course
-        What its logs and the motions that it is asked about have in common.
-    """
+    """A robot as it is."""
 
     robot: Robot
+    """As its file has it."""
     idim: Idim
     theta: Array
+    """Its bodies and rotors; friction is made by `rub`."""
     fc: Array
     fv: Array
     asymmetry: Array
@@ -128,8 +107,14 @@ class World:
     load: Array
     ripple: Array
     warm: Array
+    """`fc`, `fv`, `asymmetry`, `stribeck`, `load`, `ripple`, `warm`: shape (n,). Friction: Coulomb
+    [Nm], of the cube root of the speed, shares by which directions differ, by which it is larger at
+    rest, by which it grows as the torque does, by which it changes along a turn, and by which it
+    falls within a minute."""
     noise: float
+    """Of torques, as a share of their rms; correlated."""
     course: Course
+    """What its logs and the motions that it is asked about have in common."""
 
     def torque(self, q: Array, dq: Array, ddq: Array) -> Array:
         """Without noise."""
@@ -172,19 +157,13 @@ def make_world(robot: Robot, rng: np.random.Generator) -> World:
 
 @dataclass(frozen=True)
 class Log:
-    """How a log comes about.
-
-    Attributes
-    ----------
-    seconds, pace : float
-        Length, and how fast everything moves, 1 as usual.
-    spoil : callable
-        What is done to its positions and torques.
-    """
+    """How a log comes about."""
 
     seconds: float = 11.0
     pace: float = 1.0
+    """`seconds`, `pace`: length, and how fast everything moves, 1 as usual."""
     spoil: Callable[[World, Array, Array, float], Signals] = lambda w, q, tau, u: (q, tau)
+    """What is done to its positions and torques."""
 
 
 def gains(w: World, q: Array, tau: Array, u: float) -> Signals:
@@ -257,30 +236,23 @@ def make_log(w: World, kind: Log, rng: np.random.Generator, u: float) -> Signals
 
 @dataclass(frozen=True)
 class Outcome:
-    """A result, by its own words and by the truth.
-
-    Attributes
-    ----------
-    state : str
-        The verdict, or ``refused``.
-    said, error, elsewhere : float
-        What the result says of its torques, and what it leaves on a fresh motion of the log's kind
-        and on one of other places and speeds, below the same frequency [%].
-    covered : float
-        Share of the intervals of inertial parameters that have the truth.
-    why : str
-        The first reason.
-    """
+    """A result, by its own words and by the truth."""
 
     robot: str
     kind: str
     held: bool
     state: str
+    """The verdict, or ``refused``."""
     said: float = np.nan
     error: float = np.nan
     elsewhere: float = np.nan
+    """`said`, `error`, `elsewhere`: what the result says of its torques, and what it leaves on a
+    fresh motion of the log's kind and on one of other places and speeds, below the same frequency
+    [%]."""
     covered: float = np.nan
+    """Share of the intervals of inertial parameters that have the truth."""
     why: str = ""
+    """The first reason."""
 
     @property
     def holds(self) -> bool:

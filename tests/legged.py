@@ -68,22 +68,15 @@ class Contact:
 
 @dataclass(frozen=True)
 class Cut:
-    """A force/torque sensor between two parts of the robot, and the truth of what is beyond.
-
-    Attributes
-    ----------
-    name, frame : str
-        The frame of the URDF whose axes and origin the wrench has.
-    joints : tuple of str
-        Joints beyond it.
-    phi : ndarray, shape (10,)
-        Inertial parameters of the body that it holds, in the sensor's frame.
-    """
+    """A force/torque sensor between two parts of the robot, and the truth of what is beyond."""
 
     name: str
     frame: str
+    """`name`, `frame`: the frame of the URDF whose axes and origin the wrench has."""
     joints: tuple[str, ...]
+    """Joints beyond it."""
     phi: Array
+    """Inertial parameters of the body that it holds, in the sensor's frame, shape (10,)."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -93,48 +86,42 @@ class Cut:
 
 @dataclass(frozen=True)
 class LeggedLog:
-    """A log and the truth behind it.
-
-    Attributes
-    ----------
-    name : str
-    rate : float
-        [Hz]
-    columns : mapping of str to ndarray, shape (samples,)
-    urdf : Path
-        The robot as its user knows it.
-    joints, bodies : tuple of str
-        All joints of the robot in order; its bodies, the base link first.
-    phi : ndarray, shape (bodies, 10)
-        True inertial parameters about the joint frames.
-    Ia, fv : ndarray, shape (joints,)
-        True rotor inertias and viscous friction; there is no other friction.
-    contacts : tuple of Contact
-    cuts : tuple of Cut
-    mount : tuple of ndarray
-        Position and rotation (mount to base axes) of the IMU in the base frame.
-    locked : mapping of str to float
-        Joints that were held: they have no columns.
-    """
+    """A log and the truth behind it."""
 
     name: str
     rate: float
+    """[Hz]"""
     columns: Mapping[str, Array] = field(repr=False)
+    """Shape (samples,)."""
     urdf: Path
+    """The robot as its user knows it."""
     joints: tuple[str, ...]
     bodies: tuple[str, ...]
+    """`joints`, `bodies`: all joints of the robot in order; its bodies, the base link first."""
     phi: Array = field(repr=False)
+    """True inertial parameters about the joint frames, shape (bodies, 10)."""
     Ia: Array = field(repr=False)
     fv: Array = field(repr=False)
+    """`Ia`, `fv`: shape (joints,). True rotor inertias and viscous friction; there is no other
+    friction."""
     contacts: tuple[Contact, ...]
     cuts: tuple[Cut, ...]
     mount: tuple[Array, Array]
+    """Position and rotation (mount to base axes) of the IMU in the base frame."""
     locked: Mapping[str, float]
+    """Joints that were held: they have no columns."""
 
     @property
     def theta(self) -> Array:
         """Standard parameters of all bodies and joints in the order of a viscous model."""
         return np.concatenate([self.phi.ravel(), np.column_stack([self.Ia, self.fv]).ravel()])
+
+    def theta_beyond(self, cut: Cut) -> Array:
+        """The same of what is beyond a sensor."""
+        places = [self.joints.index(joint) for joint in cut.joints]
+        phi = np.vstack([cut.phi, self.phi[[1 + k for k in places]]])
+        drives = np.column_stack([self.Ia[places], self.fv[places]])
+        return np.concatenate([phi.ravel(), drives.ravel()])
 
     @property
     def moving(self) -> tuple[str, ...]:
@@ -295,37 +282,26 @@ def residual(log: LeggedLog, rows: int = 40) -> float:
 
 @dataclass(frozen=True)
 class Machine:
-    """How a robot stands and is driven.
-
-    Attributes
-    ----------
-    home : mapping of str to float
-        Joint positions of its stance; others are zero.
-    feet : tuple of str
-        Frames that stand on the ground; none of an arm.
-    sole : tuple of float, optional
-        Half length and half width of flat feet; points without.
-    legs : tuple of str
-        Beginnings of the names of the joints that place the feet.
-    stiffness, damping : mapping of str to float
-        Gains of the joints by the beginnings of their names; the longest that fits counts.
-    rotor : mapping of str to float
-        Rotor inertias about which the true ones lie, likewise.
-    cuts : tuple of str
-        Frames of sensors between bodies.
-    reach : float
-        Size of its motions: the height of the base over the feet [m].
-    """
+    """How a robot stands and is driven."""
 
     home: Mapping[str, float]
+    """Joint positions of its stance; others are zero."""
     feet: tuple[str, ...]
+    """Frames that stand on the ground; none of an arm."""
     sole: tuple[float, float] | None
+    """Half length and half width of flat feet; points without."""
     legs: tuple[str, ...]
+    """Beginnings of the names of the joints that place the feet."""
     stiffness: Mapping[str, float]
     damping: Mapping[str, float]
+    """`stiffness`, `damping`: gains of the joints by the beginnings of their names; the longest
+    that fits counts."""
     rotor: Mapping[str, float]
+    """Rotor inertias about which the true ones lie, likewise."""
     cuts: tuple[str, ...]
+    """Frames of sensors between bodies."""
     reach: float
+    """Size of its motions: the height of the base over the feet [m]."""
 
 
 def _quadruped(names: Mapping[str, tuple[float, float, float]]) -> dict[str, float]:
@@ -414,29 +390,21 @@ def longest_fit(table: Mapping[str, float], name: str) -> float:
 
 @dataclass(frozen=True)
 class Truth:
-    """A robot whose parameters are not its URDF's.
-
-    Attributes
-    ----------
-    machine : Machine
-    model : pinocchio.Model
-        Kinematics and the URDF's inertials.
-    phi : ndarray, shape (bodies, 10)
-    Ia, fv : ndarray, shape (joints,)
-    cuts : tuple of Cut
-    held : tuple of ndarray, shape (10,)
-        Of each cut, the part of its body beyond it, in the joint's frame; all of the body
-        where the sensor sits at the joint.
-    """
+    """A robot whose parameters are not its URDF's."""
 
     machine: Machine
     path: Path
     model: pin.Model
+    """Kinematics and the URDF's inertials."""
     phi: Array
+    """Shape (bodies, 10)."""
     Ia: Array
     fv: Array
+    """`Ia`, `fv`: shape (joints,)."""
     cuts: tuple[Cut, ...]
     held: tuple[Array, ...]
+    """Shape (10,). Of each cut, the part of its body beyond it, in the joint's frame; all of the
+    body where the sensor sits at the joint."""
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -516,28 +484,20 @@ def true_robot(name: str, seed: int = 0) -> Truth:
 
 @dataclass(frozen=True)
 class Built:
-    """MuJoCo's model, and where in it things are.
-
-    Attributes
-    ----------
-    order : ndarray of int
-        Place of each moving joint among MuJoCo's, in the robot's order.
-    moving : ndarray of int
-        Moving joints among all of the robot's.
-    foot : ndarray of int, shape (geoms,)
-        Which foot each geom is, or -1.
-    cut : tuple of (body, rotation, translation)
-        MuJoCo's body beyond each sensor, and the sensor's frame in it.
-    point : bool
-        Whether feet are points.
-    """
+    """MuJoCo's model, and where in it things are."""
 
     model: mujoco.MjModel
     order: Integers
+    """Place of each moving joint among MuJoCo's, in the robot's order."""
     moving: Integers
+    """Moving joints among all of the robot's."""
     foot: Integers
+    """Which foot each geom is, or -1, shape (geoms,)."""
     cut: tuple[tuple[int, Array, Array], ...]
+    """Tuple of (body, rotation, translation). MuJoCo's body beyond each sensor, and the sensor's
+    frame in it."""
     point: bool
+    """Whether feet are points."""
 
 
 def mujoco_robot(truth: Truth, locked: Mapping[str, float]) -> Built:
@@ -661,24 +621,17 @@ def give_inertial(body: mujoco.MjsBody, phi: Array) -> None:
 
 @dataclass(frozen=True)
 class Course:
-    """What a motion asks of the robot at its knots: where base, feet and other joints are.
-
-    Attributes
-    ----------
-    base : ndarray, shape (knots, 6)
-        Shift of the base from its stance [m] and roll, pitch, yaw [rad].
-    feet : ndarray, shape (knots, feet, 3)
-        Shift of each foot from its stance [m].
-    stance : ndarray, shape (knots, feet)
-        How much each foot carries, from 0 to 1.
-    others : ndarray, shape (knots, joints)
-        Shift of each joint from home; those of legs that stand are found from the rest.
-    """
+    """What a motion asks of the robot at its knots: where base, feet and other joints are."""
 
     base: Array
+    """Shift of the base from its stance [m] and roll, pitch, yaw [rad], shape (knots, 6)."""
     feet: Array
+    """Shift of each foot from its stance [m], shape (knots, feet, 3)."""
     stance: Array
+    """How much each foot carries, from 0 to 1, shape (knots, feet)."""
     others: Array
+    """Shape (knots, joints). Shift of each joint from home; those of legs that stand are found from
+    the rest."""
 
 
 def bell(x: Array) -> Array:

@@ -46,21 +46,15 @@ def motion(robot: di.Robot, seconds: float, seed: int) -> Motion:
 
 @dataclass(frozen=True)
 class Arm:
-    """An arm with known parameters, and its torques without a load and with one.
-
-    Attributes
-    ----------
-    robot : Robot
-    theta : ndarray
-        Standard parameters without the load.
-    motions : tuple of two motions
-    torques : tuple of two ndarray
-    """
+    """An arm with known parameters, and its torques without a load and with one."""
 
     robot: di.Robot
     theta: Array
+    """Standard parameters without the load."""
     motions: tuple[Motion, ...]
+    """Tuple of two motions."""
     torques: tuple[Array, ...]
+    """Tuple of two ndarray."""
 
     def logs(self, seed: int, gain: Array | float = 1.0) -> tuple[di.Recording, ...]:
         """The log without the load and the one with it; drives give `gain` times what they say."""

@@ -80,22 +80,16 @@ def build_arm(name: str, seed: int, kinds: str, masses: tuple[float, float]) -> 
 
 @dataclass(frozen=True)
 class Kind:
-    """A robot, and how its logs are made.
-
-    Attributes
-    ----------
-    motion : str
-        ``sines``, ``points`` with rests between, or ``chirp``.
-    tool : float
-        Mass at the last link that the file has not, as a share of that link's.
-    """
+    """A robot, and how its logs are made."""
 
     make: Callable[[], Robot]
     engine: str
     rate: float
     seconds: float
     motion: str
+    """``sines``, ``points`` with rests between, or ``chirp``."""
     tool: float = 0.0
+    """Mass at the last link that the file has not, as a share of that link's."""
 
 
 def kinds() -> dict[str, Kind]:
@@ -160,13 +154,7 @@ def kinds() -> dict[str, Kind]:
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """A robot with its bodies and what its drives do, beside its file.
-
-    Attributes
-    ----------
-    rotor, viscous, coulomb, stick : ndarray, shape (n,)
-        Armature, viscous and Coulomb friction, and what is added to that below some speed.
-    """
+    """A robot with its bodies and what its drives do, beside its file."""
 
     robot: Robot
     bodies: Array
@@ -174,6 +162,8 @@ class Truth:
     viscous: Array
     coulomb: Array
     stick: Array
+    """`rotor`, `viscous`, `coulomb`, `stick`: armature, viscous and Coulomb friction, and what is
+    added to that below some speed, shape (n,)."""
 
 
 def draw_truth(robot: Robot, tool: float, rng: np.random.Generator) -> Truth:

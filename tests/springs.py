@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -115,3 +116,16 @@ def share_inside(robot: Robot, runs: int = 8, **values: Any) -> float:
         off = np.abs(fit.estimate.beta - fit.base.matrix @ theta)
         inside.append(off < 1.96 * fit.estimate.covariance.std)
     return float(np.mean(inside))
+
+
+def write_study(path: Path, study: str, drive: DriveSpec, link: str) -> None:
+    """A study, the arm of the guide, and a log with such a drive; `link` is a column."""
+    source = Path(__file__).parents[1] / "docs" / "files" / "arm.urdf"
+    (path / "arm.urdf").write_text(source.read_text())
+    (path / "study.toml").write_text(study)
+    robot = replace_drives(di.load_robot(path / "arm.urdf"), [drive], None, "arm")
+    log, _ = twin(build_idim(robot))
+    time = np.arange(len(log.q)) / RATE
+    table = np.column_stack([time, log.q, log.tau, log.wrenches["link_shoulder"]])
+    names = f"time,q_shoulder,q_elbow,tau_shoulder,tau_elbow,{link}"
+    np.savetxt(path / "bent.csv", table, delimiter=",", header=names, comments="")

@@ -245,6 +245,14 @@ def test_functions_of_the_api_page_say_what_they_raise():
     assert not missing
 
 
+def test_fields_inside_are_said_where_they_stand():
+    shown = list_shown_functions() | set(dynident.__all__)
+    for path in MODULES:
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ClassDef) and node.name not in shown:
+                assert "Attributes\n---" not in (ast.get_docstring(node) or ""), node.name
+
+
 def test_all_public_names_of_the_package_load():
     for name in dynident.__all__:
         assert getattr(dynident, name) is not None

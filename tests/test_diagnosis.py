@@ -75,6 +75,13 @@ def base():
     return base_parameters(build_idim(toy.arm(N, nominal=False)))
 
 
+def limited(effort):
+    """The arm with limits of its drives."""
+    robot = toy.arm(N)
+    joints = zip(robot.joints, effort, strict=True)
+    return replace(robot, joints=tuple(replace(j, effort=e) for j, e in joints))
+
+
 def findings(base, recording):
     return examine(base, [prepare(recording, 10.0)], thorough=True)[0]
 
@@ -178,10 +185,7 @@ def test_of_one_joint_that_bears_nothing_no_log_tells_the_torque_from_the_positi
 def test_what_any_model_leaves_of_a_torque_goes_with_the_joint_that_it_is_read_for(sound):
     """The last drive is never at work; in its column stands the torque of the first."""
     rms = np.sqrt(np.mean(sound.tau**2, axis=0))
-    arm = toy.arm(N)
-    limits = rms * [4.0, 4.0, 4.0, 100.0]
-    joints = tuple(replace(j, effort=e) for j, e in zip(arm.joints, limits, strict=True))
-    base = base_parameters(build_idim(replace(arm, joints=joints)))
+    base = base_parameters(build_idim(limited(rms * [4.0, 4.0, 4.0, 100.0])))
     scene = take_scene(base, prepare(replace(sound, tau=sound.tau[:, [3, 1, 2, 0]]), 10.0))
     assert scene.blur[3] < 0.2
     left = np.array([0.1, 0.1, 0.1, 0.8])
@@ -405,9 +409,7 @@ def test_half_of_a_joints_error_is_clear_of_its_torques_sign_alone():
 
 def test_small_torques_of_large_drives_count_little(sound):
     limits = (1e4, *(2.0 * np.max(np.abs(sound.tau), axis=0)[1:]))
-    robot = toy.arm(N)
-    joints = tuple(replace(j, effort=e) for j, e in zip(robot.joints, limits, strict=True))
-    for known, lasts in ((robot, True), (replace(robot, joints=joints), False)):
+    for known, lasts in ((toy.arm(N), True), (limited(limits), False)):
         scene = take_scene(base_parameters(build_idim(known)), prepare(sound, 10.0))
         assert (scene.blur[0] == BLUR) == lasts
         assert scene.blur[0] <= 1.0
@@ -1192,11 +1194,9 @@ def test_rough_positions_are_not_taken_for_a_slow_clock(sound):
 @pytest.mark.long
 @pytest.mark.parametrize(("factor", "state"), [(1000.0, DOUBTFUL), (4.0, TRUSTED)])
 def test_torques_that_no_drive_has_are_doubtful(sound, factor, state):
-    robot = toy.arm(N)
     peaks = np.max(np.abs(sound.tau), axis=0)
-    limits = (*peaks[:2], np.inf, 0.0)
-    joints = tuple(replace(j, effort=e) for j, e in zip(robot.joints, limits, strict=True))
-    robot = replace(robot, joints=joints, nominal=np.zeros_like(robot.nominal))
+    robot = limited((*peaks[:2], np.inf, 0.0))
+    robot = replace(robot, nominal=np.zeros_like(robot.nominal))
     found = identify(Problem(robot, prepare(replace(sound, tau=factor * sound.tau), 10.0)))
     assert found.verdict.state == state
     told = "the torques reach 1e+03 to 1e+03 times their effort limits"
@@ -1218,9 +1218,7 @@ def test_the_doctor_can_be_left_out(sound):
 
 def wristy(change=None, effort=(400.0, 400.0, 400.0, 900.0)):
     """What is made of an arm whose last joint has less torque than noise, and of damage to it."""
-    robot = toy.arm(N)
-    joints = tuple(replace(j, effort=e) for j, e in zip(robot.joints, effort, strict=True))
-    robot = replace(robot, joints=joints)
+    robot = limited(effort)
     idim = build_idim(robot)
     theta = toy.true_parameters(idim, robot.nominal)
     last = [p.number == N and p.symbol in ("Ia", "fv", "fc", "off") for p in idim.parameters]

@@ -33,6 +33,10 @@ from dynident.export.urdf import render_urdf
 from dynident.report.draws import certify_draws, serialise_draws
 from dynident.study.calibration import count_inside_band
 
+SYMMETRIC = np.zeros((3, 2, 2))
+"""Basis of symmetric matrices, 2 x 2."""
+SYMMETRIC[0, 0, 0] = SYMMETRIC[1, 1, 1] = SYMMETRIC[2, 0, 1] = SYMMETRIC[2, 1, 0] = 1.0
+
 
 @cache
 def identified(noise: float = 1.0, method: str = "pc-idim-ls", **options: object):
@@ -60,9 +64,8 @@ def result(tmp_path_factory) -> Path:
 @pytest.mark.long
 def test_hit_and_run_draws_what_rejection_draws():
     """A normal distribution in three directions within a half-space and a definite matrix."""
-    basis = np.zeros((3, 2, 2))
-    basis[0, 0, 0] = basis[1, 1, 1] = basis[2, 0, 1] = basis[2, 1, 0] = 1.0
-    cones = [Definite("J", basis, np.zeros((2, 2))), Positive(("x",), np.eye(3)[:1], np.ones(1))]
+    half = Positive(("x",), np.eye(3)[:1], np.ones(1))
+    cones = [Definite("J", SYMMETRIC, np.zeros((2, 2))), half]
     factor = np.array([[0.6, 0.0, 0.0], [0.3, 0.5, 0.0], [0.2, -0.4, 0.7]])
     normal = Normal(np.array([1.2, 0.8, 0.1]), factor, np.array([-0.5, 0.3, 0.2]))
     region = ConeRegion.of(cones, normal)
@@ -81,10 +84,8 @@ def test_hit_and_run_draws_what_rejection_draws():
 @pytest.mark.parametrize("far", [1e2, 1e8])
 def test_chains_stay_inside_however_far_outside_their_mean_is(far):
     """Pressed onto the boundary so hard that rounding takes them over it."""
-    basis = np.zeros((3, 2, 2))
-    basis[0, 0, 0] = basis[1, 1, 1] = basis[2, 0, 1] = basis[2, 1, 0] = 1.0
     normal = Normal(np.array([1.2, 0.8, 0.1]), np.eye(3), far * np.array([-1.0, -0.7, 0.2]))
-    region = ConeRegion.of([Definite("J", basis, np.zeros((2, 2)))], normal)
+    region = ConeRegion.of([Definite("J", SYMMETRIC, np.zeros((2, 2)))], normal)
     found, _ = draw_by_hit_and_run(region, normal.mean, 50, np.random.default_rng(0))
     (matrices,) = region.matrices(found)
     assert np.all(np.isfinite(np.linalg.cholesky(matrices)))

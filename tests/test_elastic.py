@@ -7,7 +7,6 @@ import json
 import shutil
 import subprocess
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +23,7 @@ from springs import (
     shaken,
     share_inside,
     twin,
+    write_study,
 )
 
 import dynident as di
@@ -356,19 +356,7 @@ kd = [10.0, 5.0]
 def folder(tmp_path_factory):
     """A study, its log, and its result."""
     path = tmp_path_factory.mktemp("elastic")
-    source = Path(__file__).parents[1] / "docs" / "files" / "arm.urdf"
-    (path / "arm.urdf").write_text(source.read_text())
-    (path / "study.toml").write_text(STUDY)
-    drives = [DriveSpec(joint="shoulder", link=("position",))]
-    robot = replace_drives(di.load_robot(path / "arm.urdf"), drives, None, "arm")
-    log, _ = twin(build_idim(robot))
-    table = np.column_stack([log.q, log.tau, log.wrenches["link_shoulder"]])
-    names = "q_shoulder,q_elbow,tau_shoulder,tau_elbow,second"
-    time = np.arange(len(table)) / RATE
-    np.savetxt(
-        path / "bent.csv", np.column_stack([time, table]), delimiter=",", header=f"time,{names}",
-        comments="",
-    )  # fmt: skip
+    write_study(path, STUDY, DriveSpec(joint="shoulder", link=("position",)), "second")
     assert run(["identify", str(path / "study.toml"), "-o", str(path / "out")]) == 0
     return path
 

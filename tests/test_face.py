@@ -19,7 +19,6 @@ from test_report import identified
 import dynident as di
 from dynident.cli import main
 from dynident.cli.output import paint_verdict
-from dynident.core.card import LEVELS, STYLE
 from dynident.core.errors import InputError
 from dynident.core.inertia import to_com
 from dynident.fit.parameters import (
@@ -28,6 +27,7 @@ from dynident.fit.parameters import (
     list_correlated_pairs,
     list_drive_errors,
 )
+from dynident.plots.card import LEVELS, STYLE
 from dynident.plots.charts import Rule, label_joint, thin_to_extremes
 from dynident.plots.coverage import Range, build_coverage, build_spectrum, estimate_density
 from dynident.plots.overview import find_step

@@ -23,7 +23,7 @@ from dynident.core.text import format_one_line
 from dynident.decide.selection import Selecting, Selection, select_blocks, stack_motion
 from dynident.diagnosis.diagnoses import find_equal_limbs, list_column_orders
 from dynident.diagnosis.examine import examine
-from dynident.diagnosis.wrenches import compute_lever_acceleration, list_right_angled_turns
+from dynident.diagnosis.wrenches import list_right_angled_turns
 from dynident.dynamics.contacts import follow_contact, map_wrench_to_joints
 from dynident.dynamics.tree import Tree, build_tree
 from dynident.fit.comparison import Comparison, serialise_comparison
@@ -34,7 +34,7 @@ from dynident.report import html
 from dynident.report.html import render_comparison_page
 from dynident.robot.load import load_robot
 from dynident.robot.model import Robot
-from dynident.robot.rotations import convert_rpy, multiply_by_conjugate
+from dynident.robot.rotations import compute_lever_acceleration, convert_rpy, multiply_by_conjugate
 from dynident.study.compare import compare
 from dynident.study.doctor import doctor
 from dynident.study.run import run_study

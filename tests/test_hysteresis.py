@@ -5,12 +5,21 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 from commands import run
-from springs import RATE, SLIPS, VALUES, elastic_arm, full_set, periodic, share_inside, twin
+from springs import (
+    RATE,
+    SLIPS,
+    VALUES,
+    elastic_arm,
+    full_set,
+    periodic,
+    share_inside,
+    twin,
+    write_study,
+)
 
 import dynident as di
 from dynident.core.errors import InputError
@@ -246,16 +255,8 @@ bandwidth = 6.0
 def folder(tmp_path_factory):
     """A study, its log, and its result."""
     path = tmp_path_factory.mktemp("hysteresis")
-    source = Path(__file__).parents[1] / "docs" / "files" / "arm.urdf"
-    (path / "arm.urdf").write_text(source.read_text())
-    (path / "study.toml").write_text(STUDY)
-    drives = [DriveSpec(joint="shoulder", link=("position",), spring=HYSTERESIS, slip=SLIPS)]
-    robot = replace_drives(di.load_robot(path / "arm.urdf"), drives, None, "arm")
-    log, _ = twin(build_idim(robot))
-    time = np.arange(len(log.q)) / RATE
-    table = np.column_stack([time, log.q, log.tau, log.wrenches["link_shoulder"]])
-    names = "time,q_shoulder,q_elbow,tau_shoulder,tau_elbow,link_shoulder"
-    np.savetxt(path / "bent.csv", table, delimiter=",", header=names, comments="")
+    drive = DriveSpec(joint="shoulder", link=("position",), spring=HYSTERESIS, slip=SLIPS)
+    write_study(path, STUDY, drive, "link_shoulder")
     assert run(["identify", str(path / "study.toml"), "-o", str(path / "out")]) == 0
     return path
 

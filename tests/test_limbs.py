@@ -128,12 +128,6 @@ def exact(log: Recording) -> di.Samples:
     return replace(samples, q=log.q, dq=log.dq, ddq=log.ddq)
 
 
-def solved(problem: Problem) -> dict[str, float]:
-    system = problem.factors.weighted(problem.factors.ones)
-    assert system.condition()[1] == problem.base.count
-    return dict(zip(problem.base.names, system.solve(), strict=True))
-
-
 def spreads(problem: Problem, sigma: Array, known: BaseParameters) -> Array:
     """Standard deviations of some combinations of parameters, under errors of these sizes."""
     A = problem.factors.weighted(sigma).A
@@ -245,7 +239,7 @@ def test_joints_and_wrenches_are_one_set_of_parameters(arm, frames):
     assert [group.unit for group in problem.groups[3:9]] == ["N"] * 3 + ["Nm"] * 3
     full = np.concatenate([theta, np.tile(BIAS, len(frames))])
     wanted = problem.base.matrix @ full
-    found = np.array(list(solved(problem).values()))
+    found = np.array(list(toy.solved(problem).values()))
     np.testing.assert_allclose(found, wanted, atol=1e-8)
 
 
@@ -256,7 +250,7 @@ def test_a_sensor_that_is_turned_and_of_the_other_sign_is_read_as_it_is_stated(a
     own = -log.wrenches["fore"].reshape(-1, 2, 3) @ R
     log = replace(log, wrenches={"wrist": own.reshape(-1, 6) + BIAS})
     problem = Problem(at(arm, "fore", contacts=(spec,)), exact(log))
-    found = np.array(list(solved(problem).values()))
+    found = np.array(list(toy.solved(problem).values()))
     np.testing.assert_allclose(found, problem.base.matrix @ theta, atol=1e-8)
 
 
@@ -286,7 +280,7 @@ def test_a_legged_carrier_stands_on_contacts_measured_or_not(free):
         samples = replace(samples, touching=touching)
     problem = Problem(whole, samples, "viscous")
     assert len(problem.groups) > whole.equations or not free
-    found = np.array(list(solved(problem).values()))
+    found = np.array(list(toy.solved(problem).values()))
     wanted = problem.base.matrix @ np.concatenate([made.theta, BIAS])
     np.testing.assert_allclose(found, wanted, atol=1e-5)
     unsensed = replace(samples, wrenches={"FL_UPPER_LEG": wrench}, touching={})
@@ -300,7 +294,7 @@ def test_logs_with_a_wrench_and_without_mix(arm):
     other = replace(record(whole, seed=1)[0], wrenches={})
     problem = Problem(whole, [exact(log), exact(other)])
     assert [each.missing for each in problem.base.observed] == [(), ("fore",)]
-    found = np.array(list(solved(problem).values()))
+    found = np.array(list(toy.solved(problem).values()))
     np.testing.assert_allclose(
         found, problem.base.matrix @ np.concatenate([theta, BIAS]), atol=1e-8
     )
@@ -313,7 +307,7 @@ def test_without_torques_the_wrench_is_fitted_alone(arm):
     blind = exact(replace(log, torque="none", tau=np.zeros_like(log.tau)))
     problem = Problem(whole, blind)
     assert problem.base.count == 16
-    found = np.array(list(solved(problem).values()))
+    found = np.array(list(toy.solved(problem).values()))
     np.testing.assert_allclose(
         found, problem.base.matrix @ np.concatenate([theta, BIAS]), atol=1e-8
     )

@@ -55,13 +55,6 @@ def fed(tracker, samples, bearing=lambda k: ()):
     return [event for event in found if event is not None]
 
 
-def assert_is_least_squares(tracker, A, b):
-    expected = np.linalg.lstsq(A, b, rcond=None)[0]
-    std = np.sqrt(np.diag(np.linalg.inv(A.T @ A)))
-    np.testing.assert_allclose(tracker.beta / std, expected / std, atol=1e-6)
-    np.testing.assert_allclose(tracker.std, std, rtol=1e-6)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("equations", ["full", "joints", "base"])
 def test_sample_by_sample_it_is_least_squares_of_the_equations_that_are_stated(equations):
@@ -73,7 +66,7 @@ def test_sample_by_sample_it_is_least_squares_of_the_equations_that_are_stated(e
     fed(tracker, samples)
     X = idim.regressor(*samples[:3])[:, :, base.kept] / sigma[:, None]
     A, b = X[:, stated], (samples[3] / sigma)[:, stated]
-    assert_is_least_squares(tracker, A.reshape(-1, base.count), b.ravel())
+    toy.assert_is_least_squares(tracker, A.reshape(-1, base.count), b.ravel())
 
 
 def standing(k: int) -> tuple[str, ...]:
@@ -109,7 +102,7 @@ def test_what_nothing_measures_is_projected_out_sample_by_sample():
     assert len({len(each) for each in rows}) == 4
     tracker = Tracker(base, sigma, 500.0)
     fed(tracker, (q, dq, ddq, pushed), standing)
-    assert_is_least_squares(tracker, np.vstack(rows), np.concatenate(right))
+    toy.assert_is_least_squares(tracker, np.vstack(rows), np.concatenate(right))
 
 
 def test_what_unmeasured_feet_act_on_is_not_predicted():

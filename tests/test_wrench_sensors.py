@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pinocchio as pin
 import pytest
+import toy
 from commands import ask
 from floating import FEET, Made, solo
 from legged_files import columns_of, contacts, study, written
@@ -58,12 +59,6 @@ def exact(recording: Recording) -> di.Samples:
     return di.prepare(recording, bandwidth=25.0, position_hz=1e4, derivatives="measured")
 
 
-def solved(problem: Problem) -> dict[str, float]:
-    system = problem.factors.weighted(problem.factors.ones)
-    assert system.condition()[1] == problem.base.count
-    return dict(zip(problem.base.names, system.solve(), strict=True))
-
-
 def sensor_off(problem: Problem, found: dict[str, float], truth: dict[str, float]) -> float:
     own = {c.parameter.name for c in problem.idim.structure.sensor_columns}
     assert own == set(truth)
@@ -88,7 +83,7 @@ def biases(log: str = "") -> dict[str, float]:
 def test_biases_of_all_feet_are_found_beside_all_bodies():
     robot = with_unknowns(("bias",), *NAMES)
     problem = Problem(robot, exact(biased(made().recording, BIAS)), "viscous")
-    found = solved(problem)
+    found = toy.solved(problem)
     assert sensor_off(problem, found, biases()) < 1e-8
     assert bodies_off(found) < 1e-8
 
@@ -109,7 +104,7 @@ def test_a_sensor_that_is_askew_is_found_to_the_first_order(axes):
     own["FR"] = own["FR"] @ turned  # the wrench in the stated axes is exp(TURN) times the logged
     robot = with_unknowns(("bias", "orientation"), "FR", axes=axes)
     problem = Problem(robot, exact(replace(recording, wrenches=own)), "viscous")
-    found = solved(problem)
+    found = toy.solved(problem)
     truth = dict(zip(("rx_FR", "ry_FR", "rz_FR"), TURN, strict=True))
     truth |= {"fx0_FR": 0.0, "fy0_FR": 0.0, "fz0_FR": 0.0}
     size = float(np.sqrt(np.mean(own["FR"] ** 2)))
@@ -144,7 +139,7 @@ def test_a_log_before_which_sensors_were_tared_has_biases_of_its_own():
     two = exact(replace(biased(made().recording, second), name="later", tared=True))
     problem = Problem(robot, [one, two], "viscous")
     truth = biases() | {f"{name}@later": -2.0 * value for name, value in biases().items()}
-    assert sensor_off(problem, solved(problem), truth) < 1e-8
+    assert sensor_off(problem, toy.solved(problem), truth) < 1e-8
 
 
 def test_a_bias_that_a_standing_base_cannot_tell_from_weight_is_held():

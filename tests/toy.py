@@ -13,8 +13,10 @@ from dynident.core.factors import System
 from dynident.core.inertia import from_com
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import Idim, build_idim
+from dynident.online.tracker import Tracker
 from dynident.recording.prepare import Samples, prepare
 from dynident.recording.recording import Recording
+from dynident.regression.problem import Problem
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
 
@@ -82,6 +84,21 @@ def waves(n: int, seconds: float, seed: int, rate: float) -> tuple[Array, Array,
             dq[:, j] += a * w * np.cos(w * t + phase)
             ddq[:, j] -= a * w**2 * np.sin(w * t + phase)
     return q, dq, ddq
+
+
+def solved(problem: Problem) -> dict[str, float]:
+    """Least squares by name, of rows that tell all base parameters."""
+    system = problem.factors.weighted(problem.factors.ones)
+    assert system.condition()[1] == problem.base.count
+    return dict(zip(problem.base.names, system.solve(), strict=True))
+
+
+def assert_is_least_squares(tracker: Tracker, A: Array, b: Array) -> None:
+    """That a tracker is where least squares of all rows are."""
+    expected = np.linalg.lstsq(A, b, rcond=None)[0]
+    std = np.sqrt(np.diag(np.linalg.inv(A.T @ A)))
+    np.testing.assert_allclose(tracker.beta / std, expected / std, atol=1e-6)
+    np.testing.assert_allclose(tracker.std, std, rtol=1e-6)
 
 
 def on_its_motion(recording: Recording, bandwidth: float = 20.0, **options: float) -> Samples:

@@ -27,45 +27,30 @@ from .readings import NANOSECONDS, Reading
 
 @dataclass(frozen=True)
 class Status:
-    """What a diagnostic message says.
-
-    Attributes
-    ----------
-    warns : bool
-        Whether something is carried that the model does not have.
-    words : str
-    values : tuple of (str, str)
-        Names and values.
-    """
+    """What a diagnostic message says."""
 
     warns: bool
+    """Whether something is carried that the model does not have."""
     words: str
     values: tuple[tuple[str, str], ...]
+    """Names and values."""
 
 
 @dataclass(frozen=True, eq=False)
 class CarriedLoad:
-    """A load as messages have it, in the frame of the link that carries it.
-
-    Attributes
-    ----------
-    link : str
-    mass : float
-        [kg]
-    com : ndarray, shape (3,)
-        [m]; NaN of a load without a positive mass.
-    inertia : ndarray, shape (3, 3)
-        About the centre of mass [kg m^2]; likewise.
-    force, torque : ndarray, shape (3,)
-        Its weight, which acts on the link, about the frame's origin [N, Nm].
-    """
+    """A load as messages have it, in the frame of the link that carries it."""
 
     link: str
     mass: float
+    """[kg]"""
     com: Array
+    """Shape (3,). [m]; NaN of a load without a positive mass."""
     inertia: Array
+    """Shape (3, 3). About the centre of mass [kg m^2]; likewise."""
     force: Array
     torque: Array
+    """`force`, `torque`: its weight, which acts on the link, about the frame's origin [N, Nm],
+    shape (3,)."""
 
 
 class Following:

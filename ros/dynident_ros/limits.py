@@ -15,23 +15,16 @@ from .readings import Reading
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """What a motion may not exceed, each of shape (n,), infinite where nothing is known.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Of the joints.
-    lower, upper : ndarray
-        Positions [rad or m].
-    velocity, effort : ndarray
-        [rad/s or m/s], [Nm or N]
-    """
+    """What a motion may not exceed, each of shape (n,), infinite where nothing is known."""
 
     names: tuple[str, ...]
+    """Of the joints."""
     lower: Array
     upper: Array
+    """`lower`, `upper`: positions [rad or m]."""
     velocity: Array
     effort: Array
+    """`velocity`, `effort`: [rad/s or m/s], [Nm or N]"""
 
     @property
     def unknown(self) -> tuple[str, ...]:

@@ -27,20 +27,14 @@ ROUND = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """Points of a motion.
-
-    Attributes
-    ----------
-    time : ndarray, shape (points,)
-        From 0 on [s].
-    q, dq, ddq : ndarray, shape (points, n)
-        [rad or m], and their derivatives.
-    """
+    """Points of a motion."""
 
     time: Array
+    """From 0 on [s], shape (points,)."""
     q: Array
     dq: Array
     ddq: Array
+    """`q`, `dq`, `ddq`: [rad or m], and their derivatives, shape (points, n)."""
 
 
 def read_motion(path: Path, robot: Robot, rate: float) -> Motion:

@@ -17,22 +17,15 @@ NANOSECONDS = 10**9
 
 @dataclass(frozen=True)
 class Reading:
-    """What one message says of all joints of a robot.
-
-    Attributes
-    ----------
-    stamp : int
-        Its time [ns].
-    q : ndarray, shape (n,)
-        [rad or m]
-    dq, tau : ndarray, shape (n,), or None
-        [rad/s or m/s], [Nm or N]; None where the message has none.
-    """
+    """What one message says of all joints of a robot."""
 
     stamp: int
+    """Its time [ns]."""
     q: Array
+    """Shape (n,). [rad or m]"""
     dq: Array | None
     tau: Array | None
+    """`dq`, `tau`: shape (n,). [rad/s or m/s], [Nm or N]; None where the message has none."""
 
 
 def order_reading(

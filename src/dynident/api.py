@@ -232,31 +232,22 @@ def identify(
 
 
 class IdentificationRequest(NamedTuple):
-    """What is asked of an identification.
-
-    Attributes
-    ----------
-    given, common : dict
-        Options of the method, and of every method, that were given.
-    rows : str
-        Name in `ROWS`.
-    usual : bool
-        Whether the friction was decided by the logs; see `find_faults`.
-    blind : bool
-        Whether a log lacks torque, for which the law of the loop then stands.
-    engine : Engine
-        Of what repeats in the method.
-    """
+    """What is asked of an identification."""
 
     method: str
     given: dict[str, Any]
     common: dict[str, Any]
+    """`given`, `common`: options of the method, and of every method, that were given."""
     rows: str
+    """Name in `ROWS`."""
     scoring: Scoring
     doctor: Doctor
     usual: bool
+    """Whether the friction was decided by the logs; see `find_faults`."""
     blind: bool = False
+    """Whether a log lacks torque, for which the law of the loop then stands."""
     engine: Engine = HERE
+    """Of what repeats in the method."""
 
     @property
     def simulation(self) -> Simulation | None:
@@ -515,24 +506,17 @@ def list_standard(problem: Problem, found: Estimate) -> Array:
 
 
 class Measured(NamedTuple):
-    """Errors of a model on the logs that were fitted, in the loop, and on others.
-
-    Attributes
-    ----------
-    model, nominal : tuple of FitFigure
-        See `score_model`.
-    simulated : tuple of SimulatedFigure
-        Empty for methods that do not simulate the loop.
-    stiff : list of str
-        Warnings of drives that chatter in the loop.
-    """
+    """Errors of a model on the logs that were fitted, in the loop, and on others."""
 
     lowpass_hz: float
     model: tuple[FitFigure, ...]
     nominal: tuple[FitFigure, ...]
+    """`model`, `nominal`: see `score_model`."""
     simulated: tuple[SimulatedFigure, ...]
+    """Empty for methods that do not simulate the loop."""
     held_out: tuple[ValidationFigures, ...]
     stiff: list[str]
+    """Warnings of drives that chatter in the loop."""
 
 
 def measure_estimate(
@@ -653,13 +637,12 @@ def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str,
     for name in options:
         if name in EARLIER and not list_methods_with_option(name):
             raise InputError(f"identify has no option {name!r}; {EARLIER[name]} takes it")
-    given = {name: to_plain_number(value) for name, value in options.items() if value is not None}
+    given = {  # numbers of numpy as plain ones, as a result writes them
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in options.items()
+        if value is not None
+    }
     return given, {n: given.pop(n) for n in collect_options(EVERY_METHOD) if n in given}
-
-
-def to_plain_number(value: Any) -> Any:
-    """A number of numpy as a plain one, as a result writes it."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 @limit_to_one_thread

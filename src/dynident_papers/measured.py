@@ -36,16 +36,11 @@ CUTOFF = 50.0
 
 @dataclass(frozen=True)
 class MeasuredLog:
-    """The robot and its log.
-
-    Attributes
-    ----------
-    recording : Recording
-        Positions and torques of the joints.
-    """
+    """The robot and its log."""
 
     robot: Robot
     recording: Recording
+    """Positions and torques of the joints."""
 
 
 def find_tx40_folder(folder: Path | None = None) -> Path:

@@ -15,26 +15,19 @@ DPI = 100
 
 @dataclass(frozen=True)
 class Panel:
-    """Curves over one abscissa.
-
-    Attributes
-    ----------
-    x : ndarray, shape (points,)
-    curves : dict of str to ndarray, shape (points,)
-        By their names in the legend.
-    band : float
-        Dashed lines stand at plus and minus this; none where it is zero.
-    shown : tuple of float, optional
-        Ends of the ordinate, where curves leave what is worth a look.
-    """
+    """Curves over one abscissa."""
 
     title: str
     x_label: str
     y_label: str
     x: Array
+    """Shape (points,)."""
     curves: Mapping[str, Array]
+    """By their names in the legend, shape (points,)."""
     band: float = 0.0
+    """Dashed lines stand at plus and minus this; none where it is zero."""
     shown: tuple[float, float] | None = None
+    """Ends of the ordinate, where curves leave what is worth a look."""
 
 
 def draw_panels(rows: Sequence[Sequence[Panel]]) -> bytes:

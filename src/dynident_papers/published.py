@@ -17,16 +17,11 @@ from dynident.core.arrays import Array
 
 
 class Published(NamedTuple):
-    """A value with its relative standard deviation.
-
-    Attributes
-    ----------
-    percent : float
-        Relative standard deviation [%].
-    """
+    """A value with its relative standard deviation."""
 
     value: float
     percent: float
+    """Relative standard deviation [%]."""
 
     @property
     def std(self) -> float:
@@ -235,17 +230,12 @@ def build_published_sums(names: Sequence[str]) -> Array:
 
 
 class TableRow(NamedTuple):
-    """A base parameter of the tables that come with the TX40's log.
-
-    Attributes
-    ----------
-    ols, wls : Published
-        By ordinary and by weighted least squares; friction and rotors of joints 5 and 6 are
-        sums (`JOINT_SUMS`).
-    """
+    """A base parameter of the tables that come with the TX40's log."""
 
     ols: Published
     wls: Published
+    """`ols`, `wls`: by ordinary and by weighted least squares; friction and rotors of joints 5 and
+    6 are sums (`JOINT_SUMS`)."""
 
 
 def read_tx40_table(path: Path) -> dict[str, TableRow]:

@@ -20,22 +20,15 @@ WIDTH = 80
 
 @dataclass(frozen=True)
 class Table:
-    """A table of words and formatted numbers.
-
-    Attributes
-    ----------
-    header : tuple of str
-        Names of the columns; a line feed in a name breaks it.
-    rows : tuple of tuple of str
-        As many cells each as the header. The first column is set left, the others right.
-    notes : tuple of str
-        Sentences below the table.
-    """
+    """A table of words and formatted numbers."""
 
     title: str
     header: tuple[str, ...]
+    """Names of the columns; a line feed in a name breaks it."""
     rows: tuple[tuple[str, ...], ...]
+    """As many cells each as the header. The first column is set left, the others right."""
     notes: tuple[str, ...] = ()
+    """Sentences below the table."""
 
     def text(self) -> str:
         """The table as lines of at most `WIDTH` characters.
@@ -72,20 +65,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A paper's experiment, repeated.
-
-    Attributes
-    ----------
-    remarks : tuple of str
-        Where and why the repetition departs from the paper.
-    panels : tuple of tuple of Panel
-        The paper's figures, a row of panels each.
-    """
+    """A paper's experiment, repeated."""
 
     title: str
     tables: tuple[Table, ...]
     remarks: tuple[str, ...] = ()
+    """Where and why the repetition departs from the paper."""
     panels: tuple[tuple[Panel, ...], ...] = ()
+    """The paper's figures, a row of panels each."""
 
     def text(self) -> str:
         """The whole report as plain text.
@@ -105,11 +92,8 @@ class Reproduction:
 def blank_repeats(rows: Sequence[Sequence[str]], *widths: int) -> tuple[tuple[str, ...], ...]:
     """Rows whose leading cells are left empty where they repeat those of the row above.
 
-    Parameters
-    ----------
-    widths : int
-        How many cells belong together, from the left: a group is left empty when it and all
-        groups before it repeat.
+    `widths`: how many cells belong together, from the left: a group is left empty when it and all
+    groups before it repeat.
     """
     shown, above = [], None
     for row in rows:

@@ -42,19 +42,13 @@ REPEATED = 1e-9
 
 @dataclass(frozen=True)
 class Weighed:
-    """A problem as weighted least squares leaves it to the routes.
-
-    Attributes
-    ----------
-    sigma : ndarray, shape (n,)
-        Of each joint's rows [Nm or N].
-    system : System
-        ``||A beta - b||^2`` of the rows, each joint divided by its sigma.
-    """
+    """A problem as weighted least squares leaves it to the routes."""
 
     base: BaseParameters
     sigma: Array
+    """Of each joint's rows [Nm or N], shape (n,)."""
     system: System
+    """``||A beta - b||^2`` of the rows, each joint divided by its sigma."""
 
     @cached_property
     def beta(self) -> Array:
@@ -288,32 +282,23 @@ ROUTES: dict[str, Callable[[Problem], Array]] = {
 
 @dataclass(frozen=True)
 class Routed:
-    """What a route came to.
-
-    Attributes
-    ----------
-    theta : ndarray, shape (standard parameters,), or None
-        None where it found no answer.
-    failure : str
-        Why there is none.
-    fitted_percent : float
-        Relative error of the torques on the fitted rows.
-    inconsistent, lost : int
-        Links, and rotor inertias and friction parameters, that cannot exist.
-    eigenvalue : float
-        Smallest of the links' pseudo-inertias, kg and kg m^2 mixed.
-    distance : float
-        Rms over the base parameters of their difference from weighted least squares, in its
-        standard deviations.
-    """
+    """What a route came to."""
 
     theta: Array | None
+    """None where it found no answer, shape (standard parameters,)."""
     failure: str = ""
+    """Why there is none."""
     fitted_percent: float = np.nan
+    """Relative error of the torques on the fitted rows."""
     inconsistent: int = 0
     lost: int = 0
+    """`inconsistent`, `lost`: links, and rotor inertias and friction parameters, that cannot
+    exist."""
     eigenvalue: float = np.nan
+    """Smallest of the links' pseudo-inertias, kg and kg m^2 mixed."""
     distance: float = np.nan
+    """Rms over the base parameters of their difference from weighted least squares, in its standard
+    deviations."""
 
 
 def measure_route(problem: Problem, theta: Array, best: Estimate) -> Routed:

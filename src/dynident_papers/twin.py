@@ -36,32 +36,23 @@ Positive = Annotated[Number, Field(gt=0.0)]
 
 @dataclass(frozen=True)
 class Twin:
-    """A robot whose parameters are all known, with the gains of its controller.
-
-    Attributes
-    ----------
-    robot : Robot
-        Its ``nominal`` inertials are the true ones.
-    idim : Idim
-        Of that robot with friction ``"coulomb-viscous-symmetric"`` and rotors.
-    theta : ndarray, shape (len(idim.parameters),)
-        True standard parameters in the order of ``idim.parameters`` [SI].
-    kp : ndarray, shape (n,)
-        Position gains on the joint side [V/rad], in volts of a drive's command.
-    kd : ndarray, shape (n,)
-        Velocity gains on the joint side [V s/rad].
-    gain : ndarray, shape (n,)
-        Drive gains [Nm/V]: ``tau = gain (kp (qref - q) + kd (dqref - dq))``. As a P loop
-        around a P loop, the outer gain is ``kp / kd`` [1/s], the inner ``gain kd`` [Nm s/rad].
-        The numbers are those used to simulate a TX40; that they mean this law is our reading.
-    """
+    """A robot whose parameters are all known, with the gains of its controller."""
 
     robot: Robot
+    """Its ``nominal`` inertials are the true ones."""
     idim: Idim
+    """Of that robot with friction ``"coulomb-viscous-symmetric"`` and rotors."""
     theta: Array
+    """True standard parameters in the order of ``idim.parameters`` [SI], shape
+    (len(idim.parameters),)."""
     kp: Array
+    """Position gains on the joint side [V/rad], in volts of a drive's command, shape (n,)."""
     kd: Array
+    """Velocity gains on the joint side [V s/rad], shape (n,)."""
     gain: Array
+    """Shape (n,). Drive gains [Nm/V]: ``tau = gain (kp (qref - q) + kd (dqref - dq))``. As a P loop
+    around a P loop, the outer gain is ``kp / kd`` [1/s], the inner ``gain kd`` [Nm s/rad]. The
+    numbers are those used to simulate a TX40; that they mean this law is our reading."""
 
     def values(self, names: Sequence[str]) -> Array:
         """True standard parameters by name; zero where the twin has none, as of offsets.
@@ -89,15 +80,10 @@ class ControllerSpec(Spec):
 
 
 class DrivesSpec(Spec):
-    """What stands beside the robot file.
-
-    Attributes
-    ----------
-    parameters : dict of str to float
-        Each drive parameter of the model by its name [kg m^2, Nm s/rad, Nm].
-    """
+    """What stands beside the robot file."""
 
     parameters: dict[str, Positive]
+    """Each drive parameter of the model by its name [kg m^2, Nm s/rad, Nm]."""
     controller: ControllerSpec
 
 

@@ -61,10 +61,10 @@ def base(
         format_determined_table,
         serialise_determined,
     )
+    from dynident.export.symbols import write_with_symbols
     from dynident.report.base import (
         describe_basis,
         format_regroupings,
-        list_regroupings,
         serialise_base,
     )
 
@@ -93,7 +93,7 @@ def base(
         )
         return
     found = base_parameters(idim)
-    texts = list_regroupings(found, symbols)
+    texts = write_with_symbols(found) if symbols else found.regroupings
     if json:
         print_json(serialise_base(found, texts))
         return
@@ -111,16 +111,14 @@ def print_told(file: Path, given: StudyFlags, json: bool) -> None:
         serialise_told_parameters,
     )
     from dynident.report.base import format_regroupings
-    from dynident.study.study import build_study_problem, load_study_robot, read_study_logs
+    from dynident.study.study import read_study_problem
 
     chosen = given.read(LogFlags({}, {}))
     if Path(chosen.robot.file).resolve() != file.resolve():
         raise InputError(f"{given.study}: is of {chosen.robot.file}, not of {file}")
     with show_progress() as progress, name_study_in_errors(given.study):
-        robot = load_study_robot(chosen)
-        logs = read_study_logs(chosen, robot, "identify", progress=progress)
-        problem = build_study_problem(chosen, robot, logs, progress)
-        found = find_told_parameters(problem)
+        problem = read_study_problem(chosen, progress)
+        logs, found = problem.samples, find_told_parameters(problem)
     if json:
         document = {"schema": "dynident.told/1", "base_count": found.base.count}
         print_json({**document, **serialise_told_parameters(found)})

@@ -144,18 +144,12 @@ def declare_directory(words: str) -> Any:
 
 @dataclass(frozen=True)
 class LogFlags:
-    """What flags say of logs.
-
-    Attributes
-    ----------
-    keys : dict
-        Of a ``[[log]]``.
-    prepare : dict
-        Of ``[prepare]``.
-    """
+    """What flags say of logs."""
 
     keys: dict[str, Any]
+    """Of a ``[[log]]``."""
     prepare: dict[str, Any]
+    """Of ``[prepare]``."""
 
     @property
     def given(self) -> bool:
@@ -219,10 +213,7 @@ def replace_parameter(
 ) -> Command:
     """A command whose flags are others in the place of a parameter.
 
-    Parameters
-    ----------
-    call : callable
-        Takes all arguments of the new flags, and calls the command.
+    `call`: takes all arguments of the new flags, and calls the command.
     """
     signature = inspect.signature(command, eval_str=True)
     every = [

@@ -70,11 +70,9 @@ def compare_study_routes(study: Path, output: Path | None) -> None:
     from dynident.cli.progress import show_progress
     from dynident.core.files import refuse_outputs, write_files
     from dynident.study.study import (
-        build_study_problem,
         list_input_files,
-        load_study_robot,
         read_study,
-        read_study_logs,
+        read_study_problem,
     )
     from dynident_papers.routes import follow_routes, format_routes, render_routes
 
@@ -82,9 +80,7 @@ def compare_study_routes(study: Path, output: Path | None) -> None:
     if output is not None:
         refuse_outputs([output], [*list_input_files(chosen), study])
     with show_progress() as progress, name_study_in_errors(study):
-        robot = load_study_robot(chosen)
-        logs = read_study_logs(chosen, robot, "identify", progress=progress)
-        problem = build_study_problem(chosen, robot, logs, progress)
+        problem = read_study_problem(chosen, progress)
         found = follow_routes(problem)
     typer.echo(format_routes(problem.idim, found))
     if output is not None:

@@ -87,10 +87,7 @@ class StudyFlags:
     def read(self, told: LogFlags, identify: Mapping[str, object] | None = None) -> Study:
         """The study, or that of --robot and --log, with what the flags say instead.
 
-        Parameters
-        ----------
-        identify : mapping of str to object, optional
-            Keys of ``[identify]``.
+        `identify`: keys of ``[identify]``.
         """
         from dynident.study.study import fill_presets
 

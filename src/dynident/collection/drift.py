@@ -26,10 +26,11 @@ import numpy as np
 from scipy.special import stdtrit
 
 from dynident.collection.member import Member, find_date
-from dynident.collection.population import MANY, NORMAL
+from dynident.collection.population import MANY
 from dynident.core.arrays import Array
 from dynident.core.factors import System, triangularise_rows
 from dynident.dynamics.idim import Idim
+from dynident.regression.statistics import NORMAL
 from dynident.report.fleet import FrictionCourse
 
 LEVEL = 0.01
@@ -60,21 +61,17 @@ WEEK = 7.0 * 86400.0
 
 
 class FollowedSessions(NamedTuple):
-    """Sessions of a robot: friction of each joint over that of all sessions, and its offset [Nm].
-
-    Attributes
-    ----------
-    times : ndarray, shape (sessions,)
-    values, errors : ndarray, shape (sessions, 2 n)
-        With standard errors by what the session's triangle leaves open; friction first.
-    warmth : ndarray, shape (sessions, n), or None
-        Mean temperatures of the drives, where friction is not over temperature by itself.
-    """
+    """Sessions of a robot: friction of each joint over that of all, and its offset [Nm]."""
 
     times: Array
+    """Shape (sessions,)."""
     values: Array
     errors: Array
+    """`values`, `errors`: shape (sessions, 2 n). With standard errors by what the session's
+    triangle leaves open; friction first."""
     warmth: Array | None
+    """Mean temperatures of the drives, where friction is not over temperature by itself, shape
+    (sessions, n)."""
 
     def compare(self, place: int, scatter: float, shapes: Sequence[DriftKind]) -> SessionContrasts:
         """Sessions by one column of values; friction follows temperatures that differ enough."""
@@ -90,12 +87,8 @@ class FollowedSessions(NamedTuple):
 def measure_sessions(member: Member, beta: Array, times: Array) -> FollowedSessions:
     """Levels of each session of a robot.
 
-    Coulomb and viscous friction of a drive are multiplied alike; all else is the robot's.
-
-    Parameters
-    ----------
-    beta : ndarray, shape (p,)
-        Base parameters of the robot.
+    Coulomb and viscous friction of a drive are multiplied alike; all else is the robot's. `beta`:
+    base parameters of the robot, shape (p,).
     """
     idim = member.problem.base.idim
     moved = list_friction_columns(idim, member.problem.base.matrix, beta)
@@ -133,22 +126,15 @@ def list_friction_columns(idim: Idim, matrix: Array, beta: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class DriftKind:
-    """One way in which sessions may differ.
-
-    Attributes
-    ----------
-    kind : {"drift", "shift", "outlier"}
-    root : ndarray, shape (sessions, r)
-        ``L``: of the covariance, for a size of one.
-    prior : float
-    session : int
-        From which on, or which, where it is one.
-    """
+    """One way in which sessions may differ."""
 
     kind: str
+    """``"drift"``, ``"shift"`` or ``"outlier"``."""
     root: Array
+    """Shape (sessions, r). ``L``: of the covariance, for a size of one."""
     prior: float
     session: int = 0
+    """From which on, or which, where it is one."""
 
 
 def list_shapes(times: Array) -> list[DriftKind]:
@@ -168,19 +154,12 @@ def list_shapes(times: Array) -> list[DriftKind]:
 
 @dataclass(frozen=True, eq=False)
 class SessionContrasts:
-    """Sessions of one joint as contrasts that nothing constant moves.
-
-    Attributes
-    ----------
-    deviation : ndarray, shape (sessions,)
-        Standard deviation of each, where f is nothing.
-    regressors : ndarray, shape (sessions, k)
-        Ones, and what else moves a session: of mean zero.
-    shapes : list of DriftKind
-    """
+    """Sessions of one joint as contrasts that nothing constant moves."""
 
     deviation: Array
+    """Standard deviation of each, where f is nothing, shape (sessions,)."""
     regressors: Array
+    """Shape (sessions, k). Ones, and what else moves a session: of mean zero."""
     shapes: Sequence[DriftKind]
 
     @cached_property
@@ -216,9 +195,7 @@ class SessionContrasts:
     def weigh(self, contrasts: Array) -> Array:
         """Logarithms of probabilities over that of nothing, shape (shapes, sizes, draws).
 
-        Parameters
-        ----------
-        contrasts : ndarray, shape (m, draws)
+        Contrasts have the shape (m, draws).
         """
         walk, values, _ = self.walk
         axes, lengths = self.single
@@ -265,12 +242,8 @@ class SessionContrasts:
     def smooth_levels(self, rows: Array, k: int) -> tuple[Array, Array]:
         """What values are multiplied by for levels by one shape of each size, and variances.
 
-        Contrasts tell f, and what sessions tell of a beside f does not depend on them.
-
-        Returns
-        -------
-        maps : ndarray, shape (sizes, k, sessions)
-        spreads : ndarray, shape (sizes, k)
+        Shapes (sizes, k, sessions) and (sizes, k). Contrasts tell f, and what sessions tell of a
+        beside f does not depend on them.
         """
         A, unit = self.frame
         if k == WALK:
@@ -367,25 +340,18 @@ def add_logarithms(logs: Array) -> float:
 
 @dataclass(frozen=True)
 class QuantitySeries:
-    """One quantity of one joint in all robots.
-
-    Attributes
-    ----------
-    what, unit : str
-    place : int
-        Its column.
-    level : float
-        Chance below which a change is told.
-    scatter, freedom : float
-        Standard deviation of a session about the line, and degrees of freedom of that.
-    """
+    """One quantity of one joint in all robots."""
 
     what: str
     unit: str
     place: int
+    """Its column."""
     level: float
+    """Chance below which a change is told."""
     scatter: float
     freedom: float
+    """`scatter`, `freedom`: standard deviation of a session about the line, and degrees of freedom
+    of that."""
 
 
 def list_series(robots: Sequence[FollowedSessions], joints: Sequence[str]) -> list[QuantitySeries]:

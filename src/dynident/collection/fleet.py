@@ -59,25 +59,17 @@ def make_problem(base: BaseParameters, triangle: Array, rows: float) -> Problem:
 
 @dataclass(frozen=True, eq=False)
 class OpenedFleet:
-    """Robots of one type, weighed, their odd ones known.
-
-    Attributes
-    ----------
-    folder : Path
-        Of the first robot.
-    statement : FolderStatement
-        That all of them have.
-    team : Team
-        Ordered by name.
-    left : tuple of str
-        Logs that do not count, with the reasons.
-    """
+    """Robots of one type, weighed, their odd ones known."""
 
     folder: Path
+    """Of the first robot."""
     statement: FolderStatement
+    """That all of them have."""
     team: Team
+    """Ordered by name."""
     fitted: FleetFit
     left: tuple[str, ...]
+    """Logs that do not count, with the reasons."""
 
 
 @limit_to_one_thread

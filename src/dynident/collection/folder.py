@@ -28,18 +28,12 @@ HEAD = "collection.json"
 
 @dataclass(frozen=True)
 class FolderStatement:
-    """What all sources of a folder state.
-
-    Attributes
-    ----------
-    fingerprint : str
-        Of the model, the preparation and the program.
-    study : dict
-        Without logs; names of files as seen from the folder.
-    """
+    """What all sources of a folder state."""
 
     fingerprint: str
+    """Of the model, the preparation and the program."""
     study: dict[str, Any]
+    """Without logs; names of files as seen from the folder."""
     model: Idim
 
 

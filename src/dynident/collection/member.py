@@ -49,31 +49,22 @@ ROUNDS = 2
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """One robot.
-
-    Attributes
-    ----------
-    sources : tuple of Source
-        Its sessions, ordered by the dates in their names, else by these.
-    problem : Problem
-        Of all of them.
-    parts : tuple of Factors
-        Of each of them.
-    sigma : ndarray, shape (groups,)
-        That weigh its rows.
-    inflation : float
-        Variance of errors over that of white ones of these sigmas.
-    triangle : ndarray, shape (p + 1, p + 1)
-        ``[R z]`` of all rows, of unit variance, deviations of sessions eliminated.
-    """
+    """One robot."""
 
     name: str
     sources: tuple[Source, ...]
+    """Its sessions, ordered by the dates in their names, else by these."""
     problem: Problem
+    """Of all of them."""
     parts: tuple[Factors, ...]
+    """Of each of them."""
     sigma: Array
+    """That weigh its rows, shape (groups,)."""
     inflation: float
+    """Variance of errors over that of white ones of these sigmas."""
     triangle: Array
+    """``[R z]`` of all rows, of unit variance, deviations of sessions eliminated, shape (p + 1, p +
+    1)."""
 
     @property
     def rows(self) -> float:
@@ -87,61 +78,40 @@ class Member:
 
 @dataclass(frozen=True, eq=False)
 class MemberDrives:
-    """Parameters that each robot has of its own.
-
-    Attributes
-    ----------
-    places : tuple of int
-        Among the standard parameters.
-    M : ndarray, shape (p, q)
-        From these to base parameters.
-    values : ndarray, shape (q,)
-        About what they are, to scale by.
-    start : ndarray, shape (q,)
-        Spreads between robots to begin with.
-    varying : tuple of int
-        Those of them that differ from session to session, too.
-    """
+    """Parameters that each robot has of its own."""
 
     places: tuple[int, ...]
+    """Among the standard parameters."""
     M: Array
+    """From these to base parameters, shape (p, q)."""
     values: Array
+    """About what they are, to scale by, shape (q,)."""
     start: Array
+    """Spreads between robots to begin with, shape (q,)."""
     varying: tuple[int, ...]
+    """Those of them that differ from session to session, too."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """Robots that carry the same tool.
-
-    Attributes
-    ----------
-    robots : tuple of str
-        Patterns of their names.
-    tool : str
-        Link whose parameters differ from those of robots elsewhere.
-    """
+    """Robots that carry the same tool."""
 
     name: str
     robots: tuple[str, ...]
+    """Patterns of their names."""
     tool: str
+    """Link whose parameters differ from those of robots elsewhere."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tool:
-    """What a site's link may differ by.
-
-    Attributes
-    ----------
-    axes : ndarray, shape (r, 10)
-        Of its standard parameters, those combinations that logs can tell.
-    columns : ndarray, shape (p, r)
-        What these do to base parameters.
-    """
+    """What a site's link may differ by."""
 
     site: Site
     axes: Array
+    """Of its standard parameters, those combinations that logs can tell, shape (r, 10)."""
     columns: Array
+    """What these do to base parameters, shape (p, r)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,17 +119,13 @@ class Team:
     """Robots that are weighed alike.
 
     What they share are the P parameters of the type and of the tools, base parameters first.
-
-    Attributes
-    ----------
-    session : ndarray, shape (q,)
-        Spreads between sessions of a robot; zero where none is told.
     """
 
     members: tuple[Member, ...]
     base: BaseParameters
     drives: MemberDrives
     session: Array
+    """Shape (q,). Spreads between sessions of a robot; zero where none is told."""
     tools: tuple[Tool, ...]
 
     def extend(self, columns: Array) -> Array:

@@ -37,24 +37,16 @@ UNEXPLAINED = (
 
 @dataclass(frozen=True, eq=False)
 class FleetFit:
-    """A fleet whose odd robots are told from the others.
-
-    Attributes
-    ----------
-    population : Population
-        Of the robots that belong.
-    kept : tuple of int
-        Robots that belong.
-    others : tuple of ndarray
-        What all other robots that belong tell of the type, for each robot.
-    odd : tuple of str
-        In what each robot differs, empty for those that belong.
-    """
+    """A fleet whose odd robots are told from the others."""
 
     population: Population
+    """Of the robots that belong."""
     kept: tuple[int, ...]
+    """Robots that belong."""
     others: tuple[Array, ...]
+    """What all other robots that belong tell of the type, for each robot."""
     odd: tuple[str, ...]
+    """In what each robot differs, empty for those that belong."""
 
 
 def fit_fleet(team: Team) -> FleetFit:
@@ -80,16 +72,11 @@ def fit_fleet(team: Team) -> FleetFit:
 
 @dataclass(frozen=True, eq=False)
 class Fleetwide:
-    """What is the same in every round.
-
-    Attributes
-    ----------
-    M : ndarray, shape (P, q)
-        From deviations of drives to all that is shared.
-    """
+    """What is the same in every round."""
 
     team: Team
     M: Array
+    """From deviations of drives to all that is shared, shape (P, q)."""
 
     def list_kept(self, odd: Mapping[int, str]) -> tuple[int, ...]:
         """Robots but for the odd ones, of which there may not be too many."""

@@ -27,6 +27,7 @@ from scipy.special import stdtrit
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.factors import UNEXCITED, System, stack_triangles, triangularise_rows
+from dynident.regression.statistics import NORMAL
 
 ROUNDS = 100
 """Of scoring, at most."""
@@ -38,8 +39,6 @@ FEWEST = 2.0
 """Degrees of freedom that a variance has at least: with fewer its t has none."""
 MANY = 1e6
 """Degrees of freedom of what is known."""
-NORMAL = 1.959963984540054
-"""Of a normal variable, 95 % lie within so many standard deviations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,29 +47,22 @@ class SharedPrediction:
 
     Errors are ``root`` times independent normal variables of the common parameters, and those of a
     deviation ``own`` times some of its own, less ``shared`` times the common ones.
-
-    Attributes
-    ----------
-    beta : ndarray, shape (p,)
-        Generalised least squares.
-    root : ndarray, shape (p, p)
-    spread : ndarray, shape (q,)
-        Standard deviations of the deviations.
-    deviations : ndarray, shape (triangles, q)
-        Best linear unbiased predictions (Henderson 1975).
-    own : ndarray, shape (triangles, q, q)
-    shared : ndarray, shape (triangles, q, p)
-    triangles : ndarray, shape (triangles, p + 1, p + 1)
-        What each tells of the common parameters.
     """
 
     beta: Array
+    """Generalised least squares, shape (p,)."""
     root: Array
+    """Shape (p, p)."""
     spread: Array
+    """Standard deviations of the deviations, shape (q,)."""
     deviations: Array
+    """Best linear unbiased predictions (Henderson 1975), shape (triangles, q)."""
     own: Array
+    """Shape (triangles, q, q)."""
     shared: Array
+    """Shape (triangles, q, p)."""
     triangles: Array
+    """What each tells of the common parameters, shape (triangles, p + 1, p + 1)."""
 
     @cached_property
     def errors(self) -> Array:
@@ -109,19 +101,13 @@ class SharedPrediction:
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """What robots of one type share, and how they differ, their spreads estimated.
-
-    Attributes
-    ----------
-    M : ndarray, shape (p, q)
-        From deviations to parameters.
-    unsure : ndarray, shape (q, q)
-        Covariance of the logarithms of spreads.
-    """
+    """What robots of one type share, and how they differ, their spreads estimated."""
 
     found: SharedPrediction
     M: Array
+    """From deviations to parameters, shape (p, q)."""
     unsure: Array
+    """Covariance of the logarithms of spreads, shape (q, q)."""
 
     @property
     def spread(self) -> Array:

@@ -24,47 +24,32 @@ SCHEMA = "dynident.source/1"
 
 @dataclass(frozen=True)
 class About:
-    """What is said of a source.
-
-    Attributes
-    ----------
-    key : str
-        SHA-256 of its files' contents and of how they are laid out.
-    section : dict
-        Its ``[[log]]``; names of files as seen from the source's folder.
-    findings : tuple of Finding
-        What the doctor found in this log alone.
-    own_percent : float
-        Error of its own least-squares answer on its rows [%].
-    stamp : str
-        What a store says of the versions of its files, where they are in one.
-    """
+    """What is said of a source."""
 
     key: str
+    """SHA-256 of its files' contents and of how they are laid out."""
     section: dict[str, Any]
+    """Its ``[[log]]``; names of files as seen from the source's folder."""
     facts: LogFacts
     findings: tuple[Finding, ...]
+    """What the doctor found in this log alone."""
     groups: tuple[RowGroup, ...]
     own_percent: float
+    """Error of its own least-squares answer on its rows [%]."""
     stamp: str = ""
+    """What a store says of the versions of its files, where they are in one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """One log as its factors.
-
-    Attributes
-    ----------
-    parameters : tuple of str
-        Names of the base parameters that its columns are of.
-    runs : tuple of Factors
-        Of equal runs of time, for error bars.
-    """
+    """One log as its factors."""
 
     about: About
     parameters: tuple[str, ...]
+    """Names of the base parameters that its columns are of."""
     factors: Factors
     runs: tuple[Factors, ...]
+    """Of equal runs of time, for error bars."""
 
     @property
     def name(self) -> str:

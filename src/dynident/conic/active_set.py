@@ -211,6 +211,7 @@ def solve_on_face(
             raise np.linalg.LinAlgError  # far from where Newton's method converges
         x = x + solve_triangular(R, z, check_finite=False)
         multipliers = unpack_multipliers(cones, faces, mu)
+        # steps converge quadratically: a small one that is not halved any more is rounding
         if length <= SETTLED * size or (length > 0.5 * before and length < 1e-9 * size):
             break
     return x, faces, multipliers
@@ -277,7 +278,7 @@ def revise_faces(
 ) -> tuple[list[np.ndarray], bool]:
     """Faces without the constraints that pull the wrong way, with those that are violated."""
     largest = max((float(np.max(np.abs(m), initial=0.0)) for m in multipliers), default=0.0)
-    tiny = 1e-12 * largest
+    tiny = 1e-12 * largest  # rounding of zero; unknowns and slacks are of order one
     out: list[np.ndarray] = []
     changed = False
     for cone, face, multiplier in zip(cones, faces, multipliers, strict=True):

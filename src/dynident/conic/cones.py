@@ -13,19 +13,14 @@ from dynident.core.arrays import Array
 
 @dataclass(frozen=True)
 class LinearCone:
-    """Rows ``G x`` compared with ``h``.
-
-    Attributes
-    ----------
-    name : tuple of str
-        One a row.
-    G : ndarray, shape (rows, unknowns)
-    h : ndarray, shape (rows,)
-    """
+    """Rows ``G x`` compared with ``h``."""
 
     name: tuple[str, ...]
+    """One a row."""
     G: Array
+    """Shape (rows, unknowns)."""
     h: Array
+    """Shape (rows,)."""
 
 
 class Equal(LinearCone):

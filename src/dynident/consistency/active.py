@@ -19,8 +19,8 @@ from dynident.conic.solve import compress_to_triangle
 from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet
 from dynident.core.arrays import Array
 from dynident.core.text import format_count
+from dynident.regression.statistics import SIGNIFICANCE
 
-SIGNIFICANCE = 0.01
 BLAMED = 0.5
 """Share of the increase in torque errors above which the data are what contradicts."""
 INDEPENDENT = 1e-10

@@ -53,19 +53,14 @@ SEEN = 1e-10
 
 @dataclass(frozen=True)
 class Normal:
-    """``x = inside + factor @ z`` with z normal about `mean`, of variance one.
-
-    Attributes
-    ----------
-    inside : ndarray, shape (unknowns,)
-        A point within the cones, with some room.
-    factor : ndarray, shape (unknowns, directions)
-    mean : ndarray, shape (directions,)
-    """
+    """``x = inside + factor @ z`` with z normal about `mean`, of variance one."""
 
     inside: Array
+    """A point within the cones, with some room, shape (unknowns,)."""
     factor: Array
+    """Shape (unknowns, directions)."""
     mean: Array
+    """Shape (directions,)."""
 
 
 @dataclass(frozen=True)
@@ -161,20 +156,15 @@ def find_null_space(rows: Array) -> Array:
 
 @dataclass(frozen=True)
 class ConeRegion:
-    """What cones ask of z: matrices of one size together, and rows.
-
-    Attributes
-    ----------
-    constant, slope : tuple of ndarray, shapes (k, d, d) and (directions, k, d, d)
-        ``constant + z slope`` is definite.
-    offset, rows : ndarray, shapes (r,) and (r, directions)
-        ``offset + rows z`` is positive.
-    """
+    """What cones ask of z: matrices of one size together, and rows."""
 
     constant: tuple[Array, ...]
     slope: tuple[Array, ...]
+    """`constant`, `slope`: ``constant + z slope`` is definite, shapes (k, d, d) and (directions, k,
+    d, d)."""
     offset: Array
     rows: Array
+    """`offset`, `rows`: ``offset + rows z`` is positive, shapes (r,) and (r, directions)."""
 
     @classmethod
     def of(cls, cones: Sequence[Cone], normal: Normal) -> ConeRegion:

@@ -12,10 +12,8 @@ from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet
 from dynident.consistency.gyration import Gyration
 from dynident.consistency.space import LENGTH
 from dynident.core.factors import System
+from dynident.regression.statistics import SIGNIFICANCE
 
-SIGNIFICANCE = 0.01
-"""Of the rise in chi-squared at which what the file shows of a link is given up, as that of all
-active constraints."""
 HALVINGS = 3
 """Of a radius, before it is given up altogether."""
 
@@ -42,7 +40,7 @@ def lower_gyrations(
         directions = [point.solution.faces[k].shape[1] for k in np.flatnonzero(costs)]
         freedom = sum(d * (d + 1) // 2 for d in directions)
         if special.chdtrc(freedom, float(np.sum(costs)) / admitted.kappa**2) >= SIGNIFICANCE:
-            break  # the rise is convex in r^2: no more than to first order
+            break  # the rise, tested as active constraints are, is convex in r^2: no more than this
         loose = tuple(
             replace(each, radius=0.0) if cost > 0.0 else each
             for each, cost in zip(gyrations, costs, strict=True)

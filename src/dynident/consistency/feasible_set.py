@@ -48,21 +48,16 @@ DECREMENT = 1e-11
 
 @dataclass(frozen=True)
 class FeasibleSet:
-    """Unknowns, cones and prior of one problem.
-
-    Attributes
-    ----------
-    kappa : float
-        Standard deviation of the prior in units of the weighted rows.
-    open : ndarray, shape (k, unknowns)
-        Directions that neither rows nor prior can be said to see, with a slight pull.
-    """
+    """Unknowns, cones and prior of one problem."""
 
     space: Space
     cones: tuple[Cone, ...]
     prior: Prior
     kappa: float
+    """Standard deviation of the prior in units of the weighted rows."""
     open: Array
+    """Directions that neither rows nor prior can be said to see, with a slight pull, shape (k,
+    unknowns)."""
 
     def solve(self, system: System, warm: FeasiblePoint | None = None) -> FeasiblePoint:
         """The admitted parameters that fit a system best; those of one nearby make it quicker."""

@@ -39,25 +39,17 @@ SHOWN = (INERTIAL, GEOMETRY, LENGTH)
 
 @dataclass(frozen=True)
 class Gyration:
-    """The least radius of gyration of a link.
-
-    Attributes
-    ----------
-    radius : float
-        [m]; 0 asks for a positive definite pseudo-inertia and no more.
-    source : str
-        What says so.
-    lowered : float or None
-        What it would have been, where the log has the mass more concentrated [m].
-    rise : float or None
-        By how much chi-squared would rise with that.
-    """
+    """The least radius of gyration of a link."""
 
     link: str
     radius: float
+    """[m]; 0 asks for a positive definite pseudo-inertia and no more."""
     source: str
+    """What says so."""
     lowered: float | None = None
+    """What it would have been, where the log has the mass more concentrated [m]."""
     rise: float | None = None
+    """By how much chi-squared would rise with that."""
 
 
 def list_gyrations(robot: Robot, given: tuple[float, ...] | None = None) -> tuple[Gyration, ...]:

@@ -21,20 +21,14 @@ from dynident.core.inertia import PSEUDO_INERTIA_BASIS
 
 
 class NearestBody(NamedTuple):
-    """A body that can exist.
-
-    Attributes
-    ----------
-    phi : ndarray, shape (10,)
-    draws : ndarray, shape (draws, 10)
-        Of what the fit leaves open.
-    certificate : Certificate
-        That none is nearer than phi.
-    """
+    """A body that can exist."""
 
     phi: Array
+    """Shape (10,)."""
     draws: Array
+    """Of what the fit leaves open, shape (draws, 10)."""
     certificate: Certificate
+    """That none is nearer than phi."""
 
 
 def find_nearest_body(

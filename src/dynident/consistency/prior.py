@@ -22,23 +22,17 @@ GYRATION = 0.03
 
 @dataclass(frozen=True)
 class BodyBelief:
-    """Bodies whose inertials are believed.
-
-    Attributes
-    ----------
-    centre : ndarray, shape (k, 4, 4)
-        Their pseudo-inertias J0.
-    inflated : ndarray, shape (k, 4, 4)
-        J0 inflated by the second moments of a radius of gyration `GYRATION`, positive definite:
-        what distances are measured with. Robot files round small inertias to nothing.
-    doubtful : tuple of str
-        Links whose J0 is inconsistent, and was inflated as a centre too.
-    """
+    """Bodies whose inertials are believed."""
 
     bodies: tuple[int, ...]
     centre: Array
+    """Their pseudo-inertias J0, shape (k, 4, 4)."""
     inflated: Array
+    """Shape (k, 4, 4). J0 inflated by the second moments of a radius of gyration `GYRATION`,
+    positive definite: what distances are measured with. Robot files round small inertias to
+    nothing."""
     doubtful: tuple[str, ...]
+    """Links whose J0 is inconsistent, and was inflated as a centre too."""
 
 
 def build_belief(phis: Array, links: Sequence[str]) -> BodyBelief:
@@ -52,6 +46,7 @@ def build_belief(phis: Array, links: Sequence[str]) -> BodyBelief:
         if np.linalg.eigvalsh(centre)[0] <= 0.0:
             doubtful.append(links[k])
             values, vectors = np.linalg.eigh(inflated)
+            # extents that no body has become thin ones, so that the metrics are defined
             centre = inflated = vectors * np.maximum(values, 1e-3 * values[-1]) @ vectors.T
         bodies.append(k)
         centres.append(centre)
@@ -91,7 +86,7 @@ def build_metric_rows(root: Array, target: Array) -> tuple[Array, Array]:
 def compute_inverse_root(matrix: Array) -> Array:
     """``J^(-1/2)`` of a positive definite matrix."""
     values, vectors = np.linalg.eigh(matrix)
-    values = np.maximum(values, 1e-9 * values[-1])
+    values = np.maximum(values, 1e-9 * values[-1])  # of thin bodies rounding may leave none
     return np.asarray(vectors * values**-0.5 @ vectors.T)
 
 

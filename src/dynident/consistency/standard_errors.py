@@ -20,17 +20,13 @@ class StandardErrors:
     """Standard deviations of links and drives, NaN of what neither log nor prior determines.
 
     Of the posterior: where the log says nothing they are those of the prior.
-
-    Attributes
-    ----------
-    bodies : ndarray, shape (bodies, 10)
-        Mass [kg], centre of mass [m], and inertia about it, xx xy yy xz yz zz [kg m^2], in the
-        joint frame.
-    drives : ndarray, shape (standard parameters after the links',)
     """
 
     bodies: Array
+    """Mass [kg], centre of mass [m], and inertia about it, xx xy yy xz yz zz [kg m^2], in the joint
+    frame, shape (bodies, 10)."""
     drives: Array
+    """Shape (standard parameters after the links',)."""
 
 
 def derive_standard_errors(

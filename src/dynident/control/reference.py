@@ -84,27 +84,19 @@ class Reference:
 
 @dataclass(frozen=True)
 class Move:
-    """A rest-to-rest motion of all joints in step: one velocity trapezoid, scaled per joint.
-
-    Attributes
-    ----------
-    start, duration : float
-        [s], on the clock of the reference.
-    rise, fall : float
-        Time of speeding up and of slowing down, together at most `duration` [s].
-    smoothing : float
-        Share of each ramp in which the acceleration itself ramps, from 0 (steps of
-        acceleration) to 1 (triangles of acceleration).
-    displacement : ndarray, shape (n,)
-        Way of each joint [rad or m].
-    """
+    """A rest-to-rest motion of all joints in step: one velocity trapezoid, scaled per joint."""
 
     start: float
     duration: float
+    """`start`, `duration`: [s], on the clock of the reference."""
     rise: float
     fall: float
+    """`rise`, `fall`: time of speeding up and of slowing down, together at most `duration` [s]."""
     smoothing: float
+    """Share of each ramp in which the acceleration itself ramps, from 0 (steps of acceleration) to
+    1 (triangles of acceleration)."""
     displacement: Array
+    """Way of each joint [rad or m], shape (n,)."""
 
     def __post_init__(self) -> None:
         _check_positive(duration=self.duration, rise=self.rise, fall=self.fall)

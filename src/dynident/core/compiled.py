@@ -365,12 +365,8 @@ event.register("numba:compiler_lock", DeferredInterrupts())  # type: ignore[no-u
 class Compilations(event.Listener):
     """Counts functions as they are compiled anew, not those that are loaded, and says so.
 
-    Python's collection of garbage rests meanwhile.
-
-    Attributes
-    ----------
-    told : list of callable
-        What reports progress, the latest last; that one is told.
+    Python's collection of garbage rests meanwhile. Of `told`, what reports progress, the latest is
+    told.
     """
 
     def __init__(self) -> None:

@@ -41,22 +41,15 @@ def measure_columns(A: Array) -> Array:
 
 @dataclass(frozen=True)
 class GroupFactor:
-    """The rows of one group, compressed.
-
-    Attributes
-    ----------
-    factor : ndarray, shape (k, parameters + 1)
-        ``factor^T factor = [X y]^T [X y]``.
-    rows : int
-        How many rows it stands for.
-    noise : str, optional
-        Whatever has the same here has the same sigma: the group alone where it is empty.
-    """
+    """The rows of one group, compressed."""
 
     name: str
     factor: Array
+    """``factor^T factor = [X y]^T [X y]``, shape (k, parameters + 1)."""
     rows: int
+    """How many rows it stands for."""
     noise: str = ""
+    """Whatever has the same here has the same sigma: the group alone where it is empty."""
 
     def select(self, columns: Sequence[int]) -> GroupFactor:
         """The same rows with only some of the columns of [X y]."""
@@ -205,18 +198,12 @@ class Factors:
 
 @dataclass(frozen=True)
 class InstrumentFactors:
-    """Compressed rows ``[Z | X | y]`` of a problem with instruments, group by group.
-
-    Attributes
-    ----------
-    groups : tuple of GroupFactor
-        Factors with the columns of Z before those of X.
-    instruments : int
-        Columns of Z.
-    """
+    """Compressed rows ``[Z | X | y]`` of a problem with instruments, group by group."""
 
     groups: tuple[GroupFactor, ...]
+    """Factors with the columns of Z before those of X."""
     instruments: int
+    """Columns of Z."""
 
     def without(self, part: str) -> Factors:
         """Ordinary factors: ``[X | y]`` without "Z", ``[Z | y]`` without "X"."""
@@ -232,17 +219,12 @@ class InstrumentFactors:
 
 @dataclass(frozen=True)
 class InstrumentSystem:
-    """``R = [[R_ZZ, R_ZX, r_Zy], [0, R_XX, r_Xy], [0, 0, rest]]`` of all weighted rows.
-
-    Attributes
-    ----------
-    R : ndarray, shape (z + p + 1, z + p + 1)
-    instruments : int
-        z
-    """
+    """``R = [[R_ZZ, R_ZX, r_Zy], [0, R_XX, r_Xy], [0, 0, rest]]`` of all weighted rows."""
 
     R: Array
+    """Shape (z + p + 1, z + p + 1)."""
     instruments: int
+    """z in number."""
     rows: int
 
     @property

@@ -25,17 +25,12 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class StateOrigin:
-    """What a state is of.
-
-    Attributes
-    ----------
-    fingerprint : str
-        Of whatever else it has to fit.
-    """
+    """What a state is of."""
 
     robot: str
     parameters: tuple[str, ...]
     fingerprint: str
+    """Of whatever else it has to fit."""
 
 
 @dataclass(frozen=True)

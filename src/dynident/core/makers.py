@@ -25,15 +25,10 @@ Maker = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Read:
-    """Marks an argument that a file gives in a narrower type than a caller may.
-
-    Attributes
-    ----------
-    type : Any
-        As pydantic reads it.
-    """
+    """Marks an argument that a file gives in a narrower type than a caller may."""
 
     type: Any
+    """As pydantic reads it."""
 
 
 Row = tuple[Number, ...]
@@ -52,16 +47,11 @@ STRICT = {float: Number, int: Annotated[int, Field(strict=True)], bool: Flag, st
 
 @dataclass(frozen=True)
 class Argument:
-    """What a maker can be told.
-
-    Attributes
-    ----------
-    type : Any
-        What a file may give, as pydantic reads it.
-    """
+    """What a maker can be told."""
 
     name: str
     type: Any
+    """What a file may give, as pydantic reads it."""
     required: bool
 
 

@@ -87,23 +87,16 @@ class InPython:
 
 @dataclass(frozen=True)
 class Option:
-    """One field of a family.
-
-    Attributes
-    ----------
-    type : Any
-        What it may be, as pydantic reads it.
-    words : str
-        What it says, in a sentence.
-    in_python : bool
-        Whether it is an object that no key of a study can hold.
-    """
+    """One field of a family."""
 
     name: str
     type: Any
+    """What it may be, as pydantic reads it."""
     default: Any
     words: str
+    """What it says, in a sentence."""
     in_python: bool
+    """Whether it is an object that no key of a study can hold."""
 
     @property
     def kinds(self) -> frozenset[Any]:

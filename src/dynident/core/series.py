@@ -83,93 +83,62 @@ class TorqueSeries:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Samples of some time, as close to each other as a low-pass leaves anything.
-
-    Attributes
-    ----------
-    step : float
-        Between them [s].
-    measured, residual : ndarray, shape (samples, n)
-        [Nm or N]; NaN at gaps and at filters' edges.
-    """
+    """Samples of some time, as close to each other as a low-pass leaves anything."""
 
     step: float
+    """Between them [s]."""
     measured: Array
     residual: Array
+    """`measured`, `residual`: shape (samples, n). [Nm or N]; NaN at gaps and at filters' edges."""
 
 
 @dataclass(frozen=True)
 class PositionSeries:
-    """Positions of one log beside those of a free simulation.
-
-    Attributes
-    ----------
-    time : ndarray, shape (samples,)
-        From the log's first sample [s].
-    measured, simulated : ndarray, shape (samples, n)
-        [rad or m]
-    breaks : ndarray of int
-        Samples before which there is a gap.
-    """
+    """Positions of one log beside those of a free simulation."""
 
     name: str
     time: Array
+    """From the log's first sample [s], shape (samples,)."""
     measured: Array
     simulated: Array
+    """`measured`, `simulated`: shape (samples, n). [rad or m]"""
     breaks: Integers
+    """Samples before which there is a gap."""
 
 
 @dataclass(frozen=True)
 class Stance:
-    """A contact that bears for a while.
-
-    Attributes
-    ----------
-    since, until : float
-        [s]
-    track : ndarray, shape (samples, 2)
-        Where its frame was meanwhile, from above [m]; empty where nobody knows it.
-    """
+    """A contact that bears for a while."""
 
     contact: str
     since: float
     until: float
+    """`since`, `until`: [s]"""
     track: Array
+    """Shape (samples, 2). Where its frame was meanwhile, from above [m]; empty where nobody knows
+    it."""
 
 
 @dataclass(frozen=True)
 class GroundSeries:
-    """What bears a floating robot over a log.
-
-    Attributes
-    ----------
-    name : str
-        Of the log.
-    contacts : tuple of str
-        All of the robot.
-    time : ndarray, shape (samples,)
-        [s]
-    breaks : ndarray of int
-        Samples before which there is a gap.
-    forces : mapping of str to ndarray, shapes (samples,)
-        Of each measured contact, upwards on the robot [N]; low-passed.
-    total, asked : ndarray, shape (samples,)
-        Upwards on the base's rows: what sensors measured together, and what the model takes for
-        its motion [N].
-    weight : float
-        Of the model [N].
-    path : ndarray, shape (samples, 2)
-        Of the base from above [m]; empty where nobody knows it.
-    stances : tuple of Stance
-    """
+    """What bears a floating robot over a log."""
 
     name: str
+    """Of the log."""
     contacts: tuple[str, ...]
+    """All of the robot."""
     time: Array
+    """Shape (samples,). [s]"""
     breaks: Integers
+    """Samples before which there is a gap."""
     forces: Mapping[str, Array]
+    """Shapes (samples,). Of each measured contact, upwards on the robot [N]; low-passed."""
     total: Array
     asked: Array
+    """`total`, `asked`: shape (samples,). Upwards on the base's rows: what sensors measured
+    together, and what the model takes for its motion [N]."""
     weight: float
+    """Of the model [N]."""
     path: Array
+    """Shape (samples, 2). Of the base from above [m]; empty where nobody knows it."""
     stances: tuple[Stance, ...]

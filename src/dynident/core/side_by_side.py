@@ -183,13 +183,7 @@ class Batches:
     """Numbers of tasks in the order in which they are handed out, short ones several at a time.
 
     The first ones go alone, and tell by how long they took how many are to follow them at a time.
-
-    Attributes
-    ----------
-    waiting : deque of int
-        Those that nobody has yet.
-    seconds : float
-        That a task takes, as the last batch that was done tells.
+    Nobody has those `waiting` yet; `seconds` a task takes, as the last batch that was done tells.
     """
 
     def __init__(self, count: int, workers: int) -> None:

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator
 from dynident.core.arrays import Array
 from dynident.core.options import Options
 from dynident.core.schema import OneOf, join_names
+from dynident.regression.statistics import is_clearly_positive
 
 BLOCKS = 5
 """Runs of time that are left out in turn."""
@@ -55,25 +56,17 @@ class Deciding(Options):
 
 @dataclass(frozen=True)
 class Decision:
-    """One thing that the log decided.
-
-    Attributes
-    ----------
-    what : str
-        One of `DECISIONS`.
-    value : str
-        As a study has it.
-    gain_percent : float
-        By how much the error of rows that were left out fell, their root mean square in units of
-        each joint's sigma; 0 where nothing paid and all stays as it is without a decision.
-    words : str
-        What it was decided by.
-    """
+    """One thing that the log decided."""
 
     what: str
+    """One of `DECISIONS`."""
     value: str
+    """As a study has it."""
     gain_percent: float
+    """By how much the error of rows that were left out fell, their root mean square in units of
+    each joint's sigma; 0 where nothing paid and all stays as it is without a decision."""
     words: str
+    """What it was decided by."""
 
 
 def compute_gain_percent(before: Array, after: Array) -> float:
@@ -97,6 +90,5 @@ class LeftOutErrors:
         The fall has to exceed so many standard errors of the blocks' difference, and to leave at
         most the share `worth` of the error where it acts.
         """
-        fall = self.squares - after.squares
-        clear = np.sum(fall) > errors * np.std(fall, ddof=1) * np.sqrt(len(fall))
-        return bool(clear) and after.own < worth * self.own
+        clear = is_clearly_positive(self.squares - after.squares, errors)
+        return clear and after.own < worth * self.own

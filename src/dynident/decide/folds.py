@@ -28,21 +28,15 @@ SAME = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """Rows by block and group, in scaled unknowns, in units of each group's sigma.
-
-    Attributes
-    ----------
-    rows : tuple of tuple of ndarray
-        Of each block and each group: the columns of the unknowns, further ones, and y.
-    known : ndarray, shape (k, columns + 1)
-        Rows of the prior and of directions that nothing else sees, likewise.
-    first : int
-        So many of the columns, the first, are in every model.
-    """
+    """Rows by block and group, in scaled unknowns, in units of each group's sigma."""
 
     rows: tuple[tuple[Array, ...], ...]
+    """Of each block and each group: the columns of the unknowns, further ones, and y."""
     known: Array
+    """Rows of the prior and of directions that nothing else sees, likewise, shape (k, columns +
+    1)."""
     first: int = 0
+    """So many of the columns, the first, are in every model."""
 
     @classmethod
     def of(
@@ -191,20 +185,15 @@ class Squares:
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """What further columns do to the rows that were left out, of each block.
-
-    Attributes
-    ----------
-    normal : tuple of (ndarray, ndarray)
-        What is left of the columns beside those that stand, ``E^T E`` and ``E^T e``, of columns
-        of unit length.
-    every, own : tuple of Squares
-        Of the rows that were left out: all, and those of the groups in which the columns act.
-    """
+    """What further columns do to the rows that were left out, of each block."""
 
     normal: tuple[tuple[Array, Array], ...]
+    """What is left of the columns beside those that stand, ``E^T E`` and ``E^T e``, of columns of
+    unit length."""
     every: tuple[Squares, ...]
     own: tuple[Squares, ...]
+    """`every`, `own`: of the rows that were left out: all, and those of the groups in which the
+    columns act."""
 
     @classmethod
     def of(cls, folds: Folds, fits: Sequence[FoldFit], columns: Integers) -> Change:

@@ -266,30 +266,20 @@ def estimate_roughly(problem: Problem, admitted: FeasibleSet, sigma: Array) -> A
 
 @dataclass(frozen=True, eq=False)
 class Wide:
-    """A model with the parts of all laws, and springs, beside the one that it was made of.
-
-    Attributes
-    ----------
-    base : BaseParameters
-        Those of the narrow model, and each column of a further part as one more.
-    menus : tuple of Menu
-        Of each joint; empty where the friction is not open.
-    columns : tuple of tuple of Column
-        Of each joint with a menu, those that its laws differ in.
-    narrow : tuple of int
-        Where the narrow model's parameters stand among the wide one's.
-    places : mapping of int to int
-        Where the wide model's further parameters stand among the unknowns and those beyond.
-    springs : mapping of int to int
-        The same of the spring of each joint that may have one.
-    """
+    """A model with the parts of all laws, and springs, beside the one that it was made of."""
 
     base: BaseParameters
+    """Those of the narrow model, and each column of a further part as one more."""
     menus: tuple[Menu, ...]
+    """Of each joint; empty where the friction is not open."""
     columns: tuple[tuple[Column, ...], ...]
+    """Of each joint with a menu, those that its laws differ in."""
     narrow: tuple[int, ...]
+    """Where the narrow model's parameters stand among the wide one's."""
     places: Mapping[int, int]
+    """Where the wide model's further parameters stand among the unknowns and those beyond."""
     springs: Mapping[int, int]
+    """The same of the spring of each joint that may have one."""
 
     @property
     def first(self) -> int:

@@ -25,21 +25,14 @@ PLAIN = range(4)
 
 @dataclass(frozen=True)
 class CandidateLaw:
-    """A law of friction among the parts of a wide model.
-
-    Attributes
-    ----------
-    speed : str
-        What the speed makes of it, as a study has it.
-    own : tuple of int
-        Which parts of the wide model that has.
-    further : tuple of int
-        Which of `FURTHER` it has beside.
-    """
+    """A law of friction among the parts of a wide model."""
 
     speed: str
+    """What the speed makes of it, as a study has it."""
     own: tuple[int, ...]
+    """Which parts of the wide model that has."""
     further: tuple[int, ...] = ()
+    """Which of `FURTHER` it has beside."""
 
     @property
     def name(self) -> str:
@@ -126,24 +119,16 @@ def name_shaped(model: str, **shapes: float) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a wide model that laws may have.
-
-    Attributes
-    ----------
-    place : int
-        Among the standard parameters of the wide model.
-    part : int
-        Which of the parts has it.
-    positive : bool
-        Whether it is not below zero.
-    spare : bool
-        Whether it is left out where it would be, and the law stays one.
-    """
+    """A column of a wide model that laws may have."""
 
     place: int
+    """Among the standard parameters of the wide model."""
     part: int
+    """Which of the parts has it."""
     positive: bool
+    """Whether it is not below zero."""
     spare: bool
+    """Whether it is left out where it would be, and the law stays one."""
 
 
 def list_columns(wide: Idim, number: int, menu: Menu) -> tuple[Column, ...]:

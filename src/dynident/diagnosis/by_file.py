@@ -241,19 +241,14 @@ def measure_inertia(s: Scene) -> float:
 
 @dataclass(frozen=True, eq=False)
 class FileShares:
-    """How many times some torques stand in those of a log, with drives beside, joint by joint.
-
-    Attributes
-    ----------
-    size, error : ndarray, shape (n, k)
-        With standard errors, infinite where a joint has nothing of it.
-    told : ndarray, shape (n,)
-        Share that they explain of the square that drives leave.
-    """
+    """How many times some torques stand in those of a log, with drives beside, joint by joint."""
 
     size: Array
     error: Array
+    """`size`, `error`: with standard errors, infinite where a joint has nothing of it, shape (n,
+    k)."""
     told: Array
+    """Share that they explain of the square that drives leave, shape (n,)."""
 
 
 def measure_shares(s: Scene, parts: Array) -> FileShares:
@@ -299,21 +294,14 @@ def find_middle(values: Array, weights: Array) -> float:
 
 @dataclass(frozen=True, eq=False)
 class FileScale:
-    """How many times the file's torques are in a log's.
-
-    Attributes
-    ----------
-    every : float
-        Of all joints, the middle one of those that tell.
-    joint : int or None
-        That has another one by itself.
-    own : float
-        Of that joint, over that of the others.
-    """
+    """How many times the file's torques are in a log's."""
 
     every: float
+    """Of all joints, the middle one of those that tell."""
     joint: int | None = None
+    """That has another one by itself."""
     own: float = 1.0
+    """Of that joint, over that of the others."""
 
     def suspicion(self, s: Scene) -> Suspicion | None:
         """What to read otherwise, and where it is far off; None where it is not."""

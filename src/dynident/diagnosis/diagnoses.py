@@ -636,21 +636,14 @@ def has_unit(scene: Scene) -> bool:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What a log may be suspected of.
-
-    Attributes
-    ----------
-    suspect : callable
-        The suspicions, with their sizes, of a log of torques that is looked at.
-    applies : callable
-        Of which of these logs they are.
-    follow : callable
-        The same of a log of encoders alone, by its targets and their law.
-    """
+    """What a log may be suspected of."""
 
     suspect: Callable[[Case], Iterator[Suspicion]]
+    """The suspicions, with their sizes, of a log of torques that is looked at."""
     applies: Callable[[Scene], bool] = is_plain
+    """Of which of these logs they are."""
     follow: Callable[[TrackingCase], Iterator[Otherwise]] = suspect_nothing
+    """The same of a log of encoders alone, by its targets and their law."""
 
 
 DIAGNOSES: dict[str, Diagnosis] = {

@@ -243,23 +243,16 @@ def simplify_friction(base: BaseParameters) -> BaseParameters:
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """What is wrong with a log, and how it and the others read without that.
-
-    Attributes
-    ----------
-    findings : tuple of Finding
-        Of readings, before and after them what none explains.
-    against : bool
-        Whether the first reading shows against the others alone.
-    share : float
-        Of the error that it leaves; 1 without one.
-    """
+    """What is wrong with a log, and how it and the others read without that."""
 
     findings: tuple[Finding, ...]
+    """Of readings, before and after them what none explains."""
     log: Scene
     others: tuple[Scene, ...]
     against: bool
+    """Whether the first reading shows against the others alone."""
     share: float
+    """Of the error that it leaves; 1 without one."""
 
 
 def look_at_log(

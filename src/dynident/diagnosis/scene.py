@@ -49,27 +49,21 @@ class Others:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A log below its torques' cutoff, at some instants.
-
-    Attributes
-    ----------
-    signals : dict of ndarray, shapes (kept samples, columns)
-        Of the whole log, so that they can be looked at later or earlier: torques, measured
-        wrenches, the motion of a base that is not fixed.
-    course : ndarray, shape (3, kept samples, n), or None
-        Position, velocity and acceleration of the joints likewise; None where the motion is read
-        otherwise than it is logged.
-    blur : ndarray, shape (groups,)
-        Share of each group's torque that any model leaves, as far as the drives' limits tell.
-    logged_torque : ndarray, shape (kept samples, n), or None
-        Of joints whose torques something was added to: errors stay shares of these.
-    """
+    """A log below its torques' cutoff, at some instants."""
 
     motion: MotionAt
     signals: Signals
+    """Shapes (kept samples, columns). Of the whole log, so that they can be looked at later or
+    earlier: torques, measured wrenches, the motion of a base that is not fixed."""
     course: Array | None
+    """Shape (3, kept samples, n). Position, velocity and acceleration of the joints likewise; None
+    where the motion is read otherwise than it is logged."""
     blur: Array
+    """Share of each group's torque that any model leaves, as far as the drives' limits tell, shape
+    (groups,)."""
     logged_torque: Array | None = None
+    """Shape (kept samples, n). Of joints whose torques something was added to: errors stay shares
+    of these."""
     others: Others = Others()
 
     @property

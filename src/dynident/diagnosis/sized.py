@@ -44,34 +44,23 @@ Column = tuple[list[Array] | None, ...]
 
 @dataclass(frozen=True, eq=False)
 class SizedReading:
-    """Readings that differ by some numbers.
-
-    Attributes
-    ----------
-    read : callable
-        A scene as it was with such numbers, shape (k,).
-    tell : callable
-        The suspicion that they are so, from the scene, the numbers and their standard errors;
-        None for none.
-    step : float
-        Half of the step of differences.
-    longest : float
-        Step of a search at most.
-    count : int
-        How many numbers.
-    least : float
-        They are at least so much.
-    starts : tuple of float
-        Where a search may start, of one number that may be too large for a first step from 0.
-    """
+    """Readings that differ by some numbers."""
 
     read: Callable[[Scene, Array], Scene]
+    """A scene as it was with such numbers, shape (k,)."""
     tell: Callable[[Scene, Array, Array], Suspicion | None]
+    """The suspicion that they are so, from the scene, the numbers and their standard errors; None
+    for none."""
     step: float
+    """Half of the step of differences."""
     longest: float
+    """Step of a search at most."""
     count: int = 1
+    """How many numbers."""
     least: float = -np.inf
+    """They are at least so much."""
     starts: tuple[float, ...] = ()
+    """Where a search may start, of one number that may be too large for a first step from 0."""
 
     def next(self, s: Scene, size: Array, turns: int) -> Array:
         """A size after some more steps of Gauss and Newton."""
@@ -112,24 +101,16 @@ def differentiate_residuals(
 
 @dataclass(frozen=True, eq=False)
 class SizeScores:
-    """What least squares leaves of some columns and of the torque, products of these.
-
-    Attributes
-    ----------
-    blind : ndarray, shape (k, k)
-        Of the columns with each other.
-    cross : ndarray, shape (k,)
-        Of the columns with the torque.
-    squares : ndarray, shape (k,)
-        Of the columns before.
-    rest : float
-        Of the torque with itself.
-    """
+    """What least squares leaves of some columns and of the torque, products of these."""
 
     blind: Array
+    """Of the columns with each other, shape (k, k)."""
     cross: Array
+    """Of the columns with the torque, shape (k,)."""
     squares: Array
+    """Of the columns before, shape (k,)."""
     rest: float
+    """Of the torque with itself."""
 
     def together(self) -> Array:
         """How much of the columns is in the torque, of all at once."""

@@ -41,23 +41,16 @@ def suspect_springs(case: Case) -> Iterator[Suspicion]:
 
 @dataclass(frozen=True, eq=False)
 class FoundSpring:
-    """A spring at a joint that the logs show, or the logs and the robot file together.
-
-    Attributes
-    ----------
-    size, error : float
-        With its standard error [Nm/rad or N/m].
-    by_file : bool
-        Whether it takes the file's inertials to tell it from other bodies.
-    beta : ndarray, shape (p,)
-        What is believed without it.
-    """
+    """A spring at a joint that the logs show, or the logs and the robot file together."""
 
     joint: int
     size: float
     error: float
+    """`size`, `error`: with its standard error [Nm/rad or N/m]."""
     by_file: bool
+    """Whether it takes the file's inertials to tell it from other bodies."""
     beta: Array
+    """What is believed without it, shape (p,)."""
 
     def suspicion(self, s: Scene) -> Suspicion:
         """The same as what is told of other springs."""

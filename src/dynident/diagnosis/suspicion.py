@@ -21,25 +21,17 @@ Change = Callable[[Scene], Scene]
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """One way to read a log.
-
-    Attributes
-    ----------
-    torque : ndarray, shape (n, n)
-        Row j: the combination of the logged torques that is joint j's.
-    delay : ndarray, shape (n,)
-        By which joint j's torque then lags the motion [s].
-    change : callable, optional
-        The scene as it would have been: its motion, or its robot.
-    slowness : tuple of float
-        a, or a and b, of a low-pass ``1 / (1 + a s + b s^2)`` of the torque that the change undoes;
-        empty for none [s, s^2].
-    """
+    """One way to read a log."""
 
     torque: Array
+    """Shape (n, n). Row j: the combination of the logged torques that is joint j's."""
     delay: Array
+    """By which joint j's torque then lags the motion [s], shape (n,)."""
     change: Change | None = None
+    """The scene as it would have been: its motion, or its robot."""
     slowness: tuple[float, ...] = ()
+    """a, or a and b, of a low-pass ``1 / (1 + a s + b s^2)`` of the torque that the change undoes;
+    empty for none [s, s^2]."""
 
     @classmethod
     def plain(cls, n: int, change: Change | None = None) -> Reading:
@@ -110,46 +102,31 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class Suspicion:
-    """What may be wrong with a log, and the reading that undoes it.
-
-    Attributes
-    ----------
-    diagnosis : str
-        ``torque sign``; near its name in `DIAGNOSES`.
-    what : str
-        In words: ``torque of elbow has the other sign``.
-    mending : Mending or None
-        The same as the reading for the log's table in a study.
-    advice : str
-        What else to do.
-    freedom : int
-        Numbers that were fitted for it: of what explains a log alike, the least is believed.
-    unit : str, tuple of str, or None
-        Of the positions, all or each, where that is what was wrong.
-    rate : float or None
-        Of the log, where that is what was wrong [Hz].
-    gravity : tuple of float, or None
-        Of the robot, where that is what was wrong [m/s^2].
-    error : float
-        Largest standard error of what was measured; 0 for none.
-    sure : float
-        How many standard errors by noise what was measured is from none, all of it.
-    measure : callable, optional
-        The same suspicion of a scene with its size and words; None if it is none.
-    """
+    """What may be wrong with a log, and the reading that undoes it."""
 
     diagnosis: str
+    """``torque sign``; near its name in `DIAGNOSES`."""
     what: str
+    """In words: ``torque of elbow has the other sign``."""
     reading: Reading
     mending: Mending | None = None
+    """The same as the reading for the log's table in a study."""
     advice: str = ""
+    """What else to do."""
     freedom: int = 0
+    """Numbers that were fitted for it: of what explains a log alike, the least is believed."""
     unit: str | tuple[str, ...] | None = None
+    """Of the positions, all or each, where that is what was wrong."""
     rate: float | None = None
+    """Of the log, where that is what was wrong [Hz]."""
     gravity: tuple[float, ...] | None = None
+    """Of the robot, where that is what was wrong [m/s^2]."""
     error: float = 0.0
+    """Largest standard error of what was measured; 0 for none."""
     sure: float = 0.0
+    """How many standard errors by noise what was measured is from none, all of it."""
     measure: Callable[[Scene], Suspicion | None] | None = None
+    """The same suspicion of a scene with its size and words; None if it is none."""
 
     @property
     def turns_all(self) -> bool:
@@ -181,22 +158,15 @@ class Suspected(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A log that is looked at.
-
-    Attributes
-    ----------
-    beta : ndarray, shape (p,)
-        Its best consistent model.
-    errors : ndarray, shape (groups,)
-        Relative errors of that, of the log's joints and of those beside it.
-    bad : frozenset of int
-        Joints that may be others, or turned round: that are not explained well.
-    """
+    """A log that is looked at."""
 
     scene: Scene
     beta: Array
+    """Its best consistent model, shape (p,)."""
     errors: Array
+    """Relative errors of that, of the log's joints and of those beside it, shape (groups,)."""
     bad: frozenset[int]
+    """Joints that may be others, or turned round: that are not explained well."""
 
     @property
     def robot(self) -> Robot:

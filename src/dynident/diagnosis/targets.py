@@ -41,25 +41,17 @@ SMALL_TURN = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class TrackingCase:
-    """A log of encoders that is looked at.
-
-    Attributes
-    ----------
-    beside : tuple of TrackingScene
-        Other logs of the same drives.
-    now : Tracked
-        What drives leave of all as they are, this log first.
-    bad : frozenset of int
-        Joints of this log that may be others, or turned round.
-    apart : ndarray, shape (logs * n,)
-        Errors of the logs with drives of their own.
-    """
+    """A log of encoders that is looked at."""
 
     log: TrackingScene
     beside: tuple[TrackingScene, ...]
+    """Other logs of the same drives."""
     now: Tracked
+    """What drives leave of all as they are, this log first."""
     bad: frozenset[int]
+    """Joints of this log that may be others, or turned round."""
     apart: Array
+    """Errors of the logs with drives of their own, shape (logs * n,)."""
 
     @property
     def n(self) -> int:

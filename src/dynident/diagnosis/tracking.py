@@ -39,36 +39,27 @@ DRIVE = 4
 
 @dataclass(frozen=True, eq=False)
 class TrackingScene:
-    """A log below a cutoff, at some of its samples.
-
-    Attributes
-    ----------
-    idim : Idim
-        The robot's model, whose bodies are the file's.
-    time : ndarray, shape (instants,)
-        [s], from the log's first sample.
-    rate : float
-        Of the instants [Hz].
-    q, dq, ddq, target, pace : ndarray, shape (instants, n)
-        Positions as the encoders have them, targets and their speeds.
-    kept : ndarray of bool, shape (instants, n)
-        Rows that are looked at.
-    factor : ndarray, shape (n,)
-        Times the file's torque that is asked for.
-    """
+    """A log below a cutoff, at some of its samples."""
 
     log: Samples
     idim: Idim
+    """The robot's model, whose bodies are the file's."""
     law: Controller
     time: Array
+    """[s], from the log's first sample, shape (instants,)."""
     rate: float
+    """Of the instants [Hz]."""
     q: Array
     dq: Array
     ddq: Array
     target: Array
     pace: Array
+    """`q`, `dq`, `ddq`, `target`, `pace`: positions as the encoders have them, targets and their
+    speeds, shape (instants, n)."""
     kept: Booleans
+    """Rows that are looked at, shape (instants, n)."""
     factor: Array
+    """Times the file's torque that is asked for, shape (n,)."""
 
     @property
     def n(self) -> int:
@@ -178,21 +169,16 @@ def take_tracking(idim: Idim, law: Controller, log: Samples) -> TrackingScene:
 
 @dataclass(frozen=True, eq=False)
 class Tracked:
-    """What drives of one robot leave of some logs.
-
-    Attributes
-    ----------
-    errors : ndarray, shape (logs * n,)
-        Root mean square over the targets' motion; 0 of joints that are not asked to move.
-    delay : int
-        Which of `DELAYS` explains them best.
-    drives : ndarray, shape (n, 4)
-        Values of `TrackingScene.columns`, as angles of the targets; the last is the offset.
-    """
+    """What drives of one robot leave of some logs."""
 
     errors: Array
+    """Shape (logs * n,). Root mean square over the targets' motion; 0 of joints that are not asked
+    to move."""
     delay: int
+    """Which of `DELAYS` explains them best."""
     drives: Array
+    """Shape (n, 4). Values of `TrackingScene.columns`, as angles of the targets; the last is the
+    offset."""
 
     @property
     def mean(self) -> float:

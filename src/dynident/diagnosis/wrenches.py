@@ -12,7 +12,7 @@ from dynident.diagnosis.scene import Scene
 from dynident.diagnosis.suspicion import Case, Reading, Suspicion
 from dynident.dynamics.contacts import follow_contact
 from dynident.instants.motion import WRENCHES
-from dynident.robot.rotations import to_rpy
+from dynident.robot.rotations import compute_lever_acceleration, to_rpy
 
 SCALES = {"in kN": 1000.0, "in kgf": 9.81, "1000 times too large": 1e-3}
 """Units that wrenches may have been logged in: what they are in N, or Nm."""
@@ -137,8 +137,3 @@ def list_right_angled_turns() -> Iterator[Array]:
         R = np.column_stack([first, second, np.cross(first, second)])
         if not first @ second and not np.array_equal(R, np.eye(3)):
             yield R
-
-
-def compute_lever_acceleration(rate: Array, spin: Array, place: Array) -> Array:
-    """Acceleration of a place in a body beyond that of its origin."""
-    return np.asarray(np.cross(spin, place) + np.cross(rate, np.cross(rate, place)))

@@ -303,7 +303,7 @@ def find_base_from_rows(
             f"{idim.robot.name}: the base parameters are not clear-cut at {worst}; lengths of the "
             "robot file may differ by rounding where they should be equal"
         )
-    K[np.abs(K) < 1e-9] = 0.0
+    K[np.abs(K) < 1e-9] = 0.0  # what rounding leaves of factors that are none
     return BaseParameters(
         idim, kept_array, dropped, np.asarray(K, dtype=np.float64), tuple(observed)
     )

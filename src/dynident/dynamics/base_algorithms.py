@@ -27,20 +27,15 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Basis:
-    """Combinations of standard parameters that stand for all that motion determines.
-
-    Attributes
-    ----------
-    matrix : ndarray, shape (count, standard parameters)
-        ``beta = matrix @ theta``. The regressor of the base parameters is
-        ``Y_base = Y pinv(matrix)``, for the kept parameters of `qr` and `rref` their columns.
-    kept : tuple of int
-        Which standard parameter stands for each; empty where none does.
-    """
+    """Combinations of standard parameters that stand for all that motion determines."""
 
     idim: Idim
     matrix: Array
+    """Shape (count, standard parameters). ``beta = matrix @ theta``. The regressor of the base
+    parameters is ``Y_base = Y pinv(matrix)``, for the kept parameters of `qr` and `rref` their
+    columns."""
     kept: tuple[int, ...]
+    """Which standard parameter stands for each; empty where none does."""
 
     @property
     def count(self) -> int:

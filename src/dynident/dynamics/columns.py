@@ -86,7 +86,7 @@ def fill_drives(
     laws = evaluate_laws(idim, packing, see)
     sensed = evaluate_sensor_errors(idim, (q, dq, ddq), conditions)
     at = q[:, q.shape[1] - idim.robot.n :]
-    motors = follow_motors(idim, dq[:, first:], ddq[:, first:], conditions)
+    motors = follow_motors(dq[:, first:], ddq[:, first:], conditions)
     for kind in packing.plain:
         out[:, kind.slots] = idim.structure.plain_values(kind, *motors, width) * kind.factors
     for column, joint, slot in packing.special:
@@ -110,17 +110,13 @@ def fill_drives(
 
 @dataclass(frozen=True)
 class LawValues:
-    """What a law of friction gives along a motion.
-
-    Attributes
-    ----------
-    values : ndarray, shape (terms of the law, samples)
-    slopes : ndarray, shape (samples, shapes)
-        Of the law at its linear parameters by its shapes; none where these are not asked for.
-    """
+    """What a law of friction gives along a motion."""
 
     values: Array
+    """Shape (terms of the law, samples)."""
     slopes: Array
+    """Shape (samples, shapes). Of the law at its linear parameters by its shapes; none where these
+    are not asked for."""
 
 
 def evaluate_laws(
@@ -178,9 +174,7 @@ def evaluate_sensor_errors(
     return found
 
 
-def follow_motors(
-    idim: IdimParameters, dq: Array, ddq: Array, conditions: Conditions
-) -> tuple[Array, Array]:
+def follow_motors(dq: Array, ddq: Array, conditions: Conditions) -> tuple[Array, Array]:
     """Speeds and accelerations of the motors, as joints with a spring see them."""
     bent = conditions.deflection
     return (dq, ddq) if bent is None else (dq + bent[1], ddq + bent[2])

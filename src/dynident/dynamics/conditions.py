@@ -12,41 +12,32 @@ from dynident.friction.model import Trace
 
 @dataclass(frozen=True)
 class Conditions:
-    """What acts on columns beside the motion, along that motion.
-
-    Attributes
-    ----------
-    traces : tuple of Trace, optional
-        States of each of the model's `frictions`, from `follow_friction`.
-    load : ndarray, shape (samples, drives), optional
-        Torque of the rigid bodies that each of the `gears` bears [Nm or N].
-    temperature : ndarray, shape (samples, drives), optional
-        [deg C]
-    time : ndarray, shape (samples,), optional
-        Since the log began [s].
-    known : ndarray, shape (samples, drives), optional
-        Known torques on the joints of the drives [Nm or N].
-    bend : ndarray, shape (samples, drives), optional
-        Derivative of each drive's friction by its load, where loads are linearised about.
-    wrenches : mapping of EstimatedSensor to ndarray, shapes (samples, 3 or 6)
-        What sensors measured of which something is not known, as logged [N, Nm].
-    deflection : ndarray, shape (5 + bristles, samples, n), optional
-        By how much motors, seen through their gears, are ahead of the links, its first two
-        derivatives, and what a model expects of it and its speed, where joints are elastic [rad or
-        m]; then how bristles are bent, where springs have hysteresis.
-    sway : ndarray, shape (samples, rows, k), optional
-        Derivatives of all rows by springs that say where links are: see `find_sway`.
-    """
+    """What acts on columns beside the motion, along that motion."""
 
     traces: tuple[Trace, ...] | None = None
+    """States of each of the model's `frictions`, from `follow_friction`."""
     load: Array | None = None
+    """Torque of the rigid bodies that each of the `gears` bears [Nm or N], shape (samples,
+    drives)."""
     temperature: Array | None = None
+    """Shape (samples, drives). [deg C]"""
     time: Array | None = None
+    """Since the log began [s], shape (samples,)."""
     known: Array | None = None
+    """Known torques on the joints of the drives [Nm or N], shape (samples, drives)."""
     bend: Array | None = None
+    """Derivative of each drive's friction by its load, where loads are linearised about, shape
+    (samples, drives)."""
     wrenches: Mapping[EstimatedSensor, Array] = field(default_factory=dict)
+    """What sensors measured of which something is not known, as logged [N, Nm], shapes (samples, 3
+    or 6)."""
     deflection: Array | None = None
+    """Shape (5 + bristles, samples, n). By how much motors, seen through their gears, are ahead of
+    the links, its first two derivatives, and what a model expects of it and its speed, where joints
+    are elastic [rad or m]; then how bristles are bent, where springs have hysteresis."""
     sway: Array | None = None
+    """Shape (samples, rows, k). Derivatives of all rows by springs that say where links are: see
+    `find_sway`."""
 
     def rows(self, some: slice) -> Conditions:
         """Those of some of the samples."""

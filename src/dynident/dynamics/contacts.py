@@ -17,24 +17,19 @@ from dynident.dynamics.inverse import evaluate_body_motion
 from dynident.dynamics.spatial import find_room, place_bodies
 from dynident.dynamics.tree import FREE_FLYER, Tree
 from dynident.robot.model import Contact, Robot
+from dynident.robot.rotations import compute_lever_acceleration
 
 
 class FrameMotion(NamedTuple):
-    """A frame along a motion of the robot.
-
-    Attributes
-    ----------
-    jacobian : ndarray, shape (samples, 6, dof)
-        Velocity of its origin, then angular velocity, both in the frame's axes.
-    turn : ndarray, shape (samples, 3, 3)
-        From the frame's axes to the world's (a fixed robot's base).
-    origin : ndarray, shape (samples, 3)
-        In the world [m].
-    """
+    """A frame along a motion of the robot."""
 
     jacobian: Array
+    """Velocity of its origin, then angular velocity, both in the frame's axes, shape (samples, 6,
+    dof)."""
     turn: Array
+    """From the frame's axes to the world's (a fixed robot's base), shape (samples, 3, 3)."""
     origin: Array
+    """In the world [m], shape (samples, 3)."""
 
 
 @entry
@@ -154,6 +149,5 @@ def evaluate_seat_motion(
     else:
         found = evaluate_body_motion(tree, body, *motion)
     w, al, a = found[:, :3], found[:, 3:6], found[:, 6:]
-    lever = np.broadcast_to(seat.translation, w.shape)
-    a += np.cross(al, lever) + np.cross(w, np.cross(w, lever))
+    a += compute_lever_acceleration(w, al, np.broadcast_to(seat.translation, w.shape))
     return np.asarray(np.hstack([x @ seat.rotation for x in (w, al, a)]))

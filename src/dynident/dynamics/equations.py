@@ -27,47 +27,31 @@ FAR = 0.05
 
 
 class EstimatedSensor(NamedTuple):
-    """A sensor of forces of which something is estimated.
-
-    Attributes
-    ----------
-    log : str
-        Whose own it is, as the sensor was tared before; empty of all others.
-    """
+    """A sensor of forces of which something is estimated."""
 
     contact: str
     log: str = ""
+    """Whose own it is, as the sensor was tared before; empty of all others."""
 
 
 @dataclass(frozen=True)
 class Observed:
-    """What a log can show, whatever its motion.
-
-    Attributes
-    ----------
-    equations : {"full", "joints", "base", "null-space"}
-        A fixed robot has those of its joints, which all but "base" mean there.
-    still : bool
-        Whether the base stands.
-    locked : tuple of (int, float)
-        Joints that stay at a value, and whose torque says nothing: index [rad or m].
-    free : tuple of tuple of str
-        Sets of contacts that bear and that nothing measures.
-    sensors : tuple of EstimatedSensor
-        Measured contacts of whose sensors something is estimated.
-    static : bool
-        Whether it is of poses that were held, each joint approached from some side.
-    missing : tuple of str
-        Sensors in the chain without a signal.
-    """
+    """What a log can show, whatever its motion."""
 
     equations: Equations = "full"
+    """A fixed robot has those of its joints, which all but "base" mean there."""
     still: bool = False
+    """Whether the base stands."""
     locked: tuple[tuple[int, float], ...] = ()
+    """Joints that stay at a value, and whose torque says nothing: index [rad or m]."""
     free: tuple[tuple[str, ...], ...] = ()
+    """Sets of contacts that bear and that nothing measures."""
     sensors: tuple[EstimatedSensor, ...] = ()
+    """Measured contacts of whose sensors something is estimated."""
     static: bool = False
+    """Whether it is of poses that were held, each joint approached from some side."""
     missing: tuple[str, ...] = ()
+    """Sensors in the chain without a signal."""
 
     def rows(self, robot: Robot) -> Booleans:
         """Which of the rows hold without any projection, shape (equations,)."""
@@ -112,22 +96,16 @@ def mark_touched_equations(tree: Tree, robot: Robot, names: Sequence[str]) -> Bo
 
 @dataclass(frozen=True)
 class NullSpace:
-    """Combinations of equations that no wrench of some contacts acts on.
-
-    Attributes
-    ----------
-    acting : ndarray of int
-        The equations in which the wrenches act.
-    scale : ndarray, shape (m,)
-        Standard deviation of each of their errors: divided by it they are all alike, and so are
-        orthonormal combinations of them.
-    basis : ndarray, shape (m, m - rank)
-        Of the null space at one instant, for the equations divided by `scale`.
-    """
+    """Combinations of equations that no wrench of some contacts acts on."""
 
     acting: Integers
+    """The equations in which the wrenches act."""
     scale: Array
+    """Shape (m,). Standard deviation of each of their errors: divided by it they are all alike, and
+    so are orthonormal combinations of them."""
     basis: Array
+    """Of the null space at one instant, for the equations divided by `scale`, shape (m, m -
+    rank)."""
 
     @property
     def count(self) -> int:

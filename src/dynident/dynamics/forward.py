@@ -112,12 +112,7 @@ def differentiate_dynamics(
     """Derivatives of the inverse dynamics by configuration, velocity and acceleration.
 
     Shapes (samples, dof, dof); the last are the mass matrices. A free-flying base is turned and
-    moved along its own axes.
-
-    Parameters
-    ----------
-    phi : ndarray, shape (bodies, 10)
-    q, dq, ddq : ndarray, shapes (samples, nq), (samples, dof), (samples, dof)
+    moved along its own axes. Arguments are those of `evaluate_inverse_dynamics`.
     """
     K, D, M = np.empty((3, len(q), tree.dof, tree.dof))
     _fill_derivatives(

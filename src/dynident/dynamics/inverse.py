@@ -242,6 +242,8 @@ def evaluate_all_torques(
 ) -> Array:
     """The same of several robots of one form, along several motions through the same positions.
 
+    Shape (sets, samples, dof).
+
     Parameters
     ----------
     phi : ndarray, shape (sets, bodies, 10)
@@ -249,10 +251,6 @@ def evaluate_all_torques(
         Which of the motions each set is moved along; what is beyond the sets is not looked at.
     q : ndarray, shape (samples, nq)
     dq, ddq : ndarray, shape (motions, samples, dof)
-
-    Returns
-    -------
-    ndarray, shape (sets, samples, dof)
     """
     tau = np.empty((len(phi), len(q), tree.dof))
     joints = evaluate_joint_functions(q, bool(tree.kind[0] == 2))

@@ -26,32 +26,22 @@ Motion = tuple[Array, Array, Array]
 
 @dataclass(frozen=True)
 class Felt:
-    """What a sensor feels, as kernels read it: some rows of a robot that is moved.
-
-    Attributes
-    ----------
-    robot : Robot
-        What it holds, or the whole.
-    bodies : ndarray of int
-        Places of the tree's own among those of the whole robot.
-    taken : tuple of int
-        Which rows of the tree.
-    rows : slice
-        Where these are among all rows.
-    carry : callable, optional
-        Makes the motion of the whole robot that of the tree, which has it anyway without.
-    contacts : tuple of Contact
-        Whose wrenches make the right-hand side; the sensor's own signal where there are none.
-    """
+    """What a sensor feels, as kernels read it: some rows of a robot that is moved."""
 
     gauge: Gauge
     robot: Robot
+    """What it holds, or the whole."""
     tree: Tree
     bodies: Integers
+    """Places of the tree's own among those of the whole robot."""
     taken: tuple[int, ...]
+    """Which rows of the tree."""
     rows: slice
+    """Where these are among all rows."""
     carry: Callable[[Motion], Motion] | None = None
+    """Makes the motion of the whole robot that of the tree, which has it anyway without."""
     contacts: tuple[Contact, ...] = ()
+    """Whose wrenches make the right-hand side; the sensor's own signal where there are none."""
 
     def carried(self, motion: Motion) -> Motion:
         """The motion of the tree."""
@@ -109,20 +99,14 @@ def carry_limb(tree: Tree, robot: Robot, limb: Robot, motion: Motion) -> Motion:
 
 @dataclass(frozen=True)
 class BodyRemainder:
-    """What is left of a body without the part of it that a sensor holds.
-
-    Attributes
-    ----------
-    body, part : int
-        Places among the bodies.
-    placed : ndarray, shape (10, 10)
-        Takes the part's inertial parameters to the body's frame.
-    """
+    """What is left of a body without the part of it that a sensor holds."""
 
     name: str
     body: int
     part: int
+    """`body`, `part`: places among the bodies."""
     placed: Array
+    """Takes the part's inertial parameters to the body's frame, shape (10, 10)."""
 
 
 def list_rests(robot: Robot) -> tuple[BodyRemainder, ...]:

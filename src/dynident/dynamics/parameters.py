@@ -44,24 +44,17 @@ class ShapeParameter:
 
 @dataclass(frozen=True)
 class Gear:
-    """A drive, and how it turns: with ``turns @ q``.
-
-    Attributes
-    ----------
-    number : int
-        Of its joint.
-    turns : ndarray, shape (n,)
-    coupled : bool
-        Whether it is the motor of a coupled drive; else the joint's own. Symbols of its
-        parameters end in m.
-    drives : bool
-        Whether it is a drive at all, and no cable between two joints.
-    """
+    """A drive, and how it turns: with ``turns @ q``."""
 
     number: int
+    """Of its joint."""
     turns: Array
+    """Shape (n,)."""
     coupled: bool
+    """Whether it is the motor of a coupled drive; else the joint's own. Symbols of its parameters
+    end in m."""
     drives: bool = True
+    """Whether it is a drive at all, and no cable between two joints."""
 
     def symbol(self, symbol: str) -> str:
         """That of the drive's own parameter."""
@@ -69,45 +62,30 @@ class Gear:
 
 
 class ElementOrigin(NamedTuple):
-    """What an element was made of.
-
-    Attributes
-    ----------
-    kind : str
-        Name in `dynident.friction.elements.ELEMENTS`.
-    given : tuple of (str, object)
-        What its maker was told.
-    before : int
-        How many of its kind its joint has before it.
-    """
+    """What an element was made of."""
 
     kind: str
+    """Name in `dynident.friction.elements.ELEMENTS`."""
     given: tuple[tuple[str, Any], ...]
+    """What its maker was told."""
     before: int
+    """How many of its kind its joint has before it."""
 
 
 @dataclass(frozen=True)
 class Attached:
-    """What acts on a joint beside the friction of its drive.
-
-    Attributes
-    ----------
-    joint : int
-        Index of the joint.
-    model : FrictionModel
-        From a maker in `dynident.friction.elements.ELEMENTS`.
-    over : int, optional
-        Index of another joint that it couples: it then acts on what a cable or a belt over both
-        sees, ``q_joint + ratio q_over``.
-    origin : ElementOrigin, optional
-        What its maker was told, so that it can be made again; None of what was made otherwise.
-    """
+    """What acts on a joint beside the friction of its drive."""
 
     joint: int
+    """Index of the joint."""
     model: FrictionModel
+    """From a maker in `dynident.friction.elements.ELEMENTS`."""
     over: int | None = None
+    """Index of another joint that it couples: it then acts on what a cable or a belt over both
+    sees, ``q_joint + ratio q_over``."""
     ratio: float = 1.0
     origin: ElementOrigin | None = None
+    """What its maker was told, so that it can be made again; None of what was made otherwise."""
 
     def turns(self, n: int) -> Array:
         """How what it acts on turns with the joints, shape (n,)."""
@@ -136,25 +114,17 @@ def attach(
 
 @dataclass(frozen=True)
 class DriveFriction:
-    """A friction model, or what else acts, on one drive.
-
-    Attributes
-    ----------
-    gear : int
-        Which of the model's `gears`.
-    terms : tuple of int
-        Which of its parameters the drive has.
-    shape : slice
-        Its shape parameters among all.
-    link : bool
-        Whether it acts on the links, beyond springs in the joints, and not on motors.
-    """
+    """A friction model, or what else acts, on one drive."""
 
     gear: int
+    """Which of the model's `gears`."""
     model: FrictionModel
     terms: tuple[int, ...]
+    """Which of its parameters the drive has."""
     shape: slice
+    """Its shape parameters among all."""
     link: bool = False
+    """Whether it acts on the links, beyond springs in the joints, and not on motors."""
 
 
 @dataclass(frozen=True)
@@ -208,65 +178,44 @@ class SensorColumn(DriveColumn):
 
 @dataclass(frozen=True)
 class PlainColumns:
-    """Drive columns of one kind, of several gears: they take speed or acceleration alone.
-
-    Attributes
-    ----------
-    weights : (float, float, float) or None
-        See `Linear`; None for rotors' inertia, which acts through the acceleration.
-    gears : ndarray of int, shape (k,)
-        Which of the model's `gears` each is of.
-    factors : ndarray, shape (k,)
-        How each acts on its row.
-    slots : ndarray of int, shape (k,)
-        Where each stands.
-    """
+    """Drive columns of one kind, of several gears: they take speed or acceleration alone."""
 
     weights: tuple[float, float, float] | None
+    """See `Linear`; None for rotors' inertia, which acts through the acceleration."""
     gears: Integers
+    """Which of the model's `gears` each is of, shape (k,)."""
     factors: Array
+    """How each acts on its row, shape (k,)."""
     slots: Integers
+    """Where each stands, shape (k,)."""
 
 
 @dataclass(frozen=True)
 class Packing:
-    """Where the entries of the chosen columns stand in packed rows.
-
-    Attributes
-    ----------
-    slot : ndarray of int, shape (bodies, longest path, 10)
-        For the regressor kernel.
-    drive : tuple of (column, joint row, slot)
-        For the drive columns.
-    plain : tuple of PlainColumns
-        Those of them that take speed or acceleration alone.
-    special : tuple of (column, joint row, slot)
-        The others.
-    joints : tuple of (slice, ndarray)
-        Per row: its slots, and which of the chosen columns they are.
-    width : int
-        Entries a sample.
-    bent : tuple of (torque row, other row, slots, other's slots)
-        Where columns of bodies act on a row through the friction under a load of another's
-        torque, or its own.
-    empty : ndarray of int
-        Slots that bodies reach in no other way.
-    felts : tuple of ndarray of int, shapes (a tree's bodies, longest path, 10)
-        As `slot`, for the rows of each sensor in the chain.
-    tree : Packing or None
-        Of a robot with loops the layout of its tree's rows, which these combine.
-    mixed : tuple of tuple of (row, tree's row, slots, tree's slots)
-        Then how, of columns of bodies and of drives.
-    """
+    """Where the entries of the chosen columns stand in packed rows."""
 
     slot: Integers
+    """For the regressor kernel, shape (bodies, longest path, 10)."""
     drive: tuple[tuple[DriveColumn, int, int], ...]
+    """Tuple of (column, joint row, slot). For the drive columns."""
     plain: tuple[PlainColumns, ...]
+    """Those of them that take speed or acceleration alone."""
     special: tuple[tuple[DriveColumn, int, int], ...]
+    """Tuple of (column, joint row, slot). The others."""
     joints: tuple[tuple[slice, Integers], ...]
+    """Per row: its slots, and which of the chosen columns they are."""
     width: int
+    """Entries a sample."""
     bent: tuple[tuple[int, int, Integers | slice, Integers | slice], ...]
+    """Tuple of (torque row, other row, slots, other's slots). Where columns of bodies act on a row
+    through the friction under a load of another's torque, or its own."""
     empty: Integers
+    """Slots that bodies reach in no other way."""
     felts: tuple[Integers, ...] = ()
+    """As `slot`, for the rows of each sensor in the chain, shapes (a tree's bodies, longest path,
+    10)."""
     tree: Packing | None = None
+    """Of a robot with loops the layout of its tree's rows, which these combine."""
     mixed: tuple[tuple[tuple[int, int, Integers, Integers], ...], ...] = ()
+    """Tuple of tuple of (row, tree's row, slots, tree's slots). Then how, of columns of bodies and
+    of drives."""

@@ -21,40 +21,31 @@ from dynident.dynamics.tree import Tree
 
 
 class Bodies(NamedTuple):
-    """Room for the dynamics of one state, about the common point and in world axes.
-
-    Attributes
-    ----------
-    R, p : ndarray, shapes (bodies, 3, 3) and (bodies, 3)
-        Placements.
-    S : ndarray, shape (dof, 6)
-        Screw of each velocity.
-    V, A, F : ndarray, shape (bodies, 6)
-        Velocity, acceleration and force.
-    own, C : ndarray, shape (bodies, 10)
-        Parameters of each body alone, and of all that it carries (composite).
-    extra : ndarray, shape (bodies, 6)
-        What the joints' accelerations add to A.
-    B, T : ndarray, shapes (bodies, 12) and (3, dof, 6)
-        Of `linearise_dynamics`.
-    f, motion, e : ndarray, shapes (6,), (9,) and (10, 1)
-        A force, a motion and a row of the regressor.
-    """
+    """Room for the dynamics of one state, about the common point and in world axes."""
 
     R: Array
     p: Array
+    """`R`, `p`: placements, shapes (bodies, 3, 3) and (bodies, 3)."""
     S: Array
+    """Screw of each velocity, shape (dof, 6)."""
     V: Array
     A: Array
     F: Array
+    """`V`, `A`, `F`: velocity, acceleration and force, shape (bodies, 6)."""
     own: Array
     C: Array
+    """`own`, `C`: parameters of each body alone, and of all that it carries (composite), shape
+    (bodies, 10)."""
     extra: Array
+    """What the joints' accelerations add to A, shape (bodies, 6)."""
     B: Array
     T: Array
+    """`B`, `T`: of `linearise_dynamics`, shapes (bodies, 12) and (3, dof, 6)."""
     f: Array
     motion: Array
     e: Array
+    """`f`, `motion`, `e`: a force, a motion and a row of the regressor, shapes (6,), (9,) and (10,
+    1)."""
 
 
 def build_bodies(bodies: int, dof: int) -> Bodies:

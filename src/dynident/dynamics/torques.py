@@ -107,7 +107,7 @@ def add_drive_torques(
     joints = tau[:, first : idim.tree.dof]
     drives = theta[idim.inertial : idim.plain]
     at = q[:, q.shape[1] - idim.robot.n :]
-    motors = follow_motors(idim, dq[:, first:], ddq[:, first:], conditions)
+    motors = follow_motors(dq[:, first:], ddq[:, first:], conditions)
     for kind in idim.structure.plain_columns:
         strength = drives[kind.slots, None]
         if np.any(strength != 0.0):

@@ -5,45 +5,37 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from dynident.core.arrays import Array, Integers
 from dynident.robot.model import Robot
+from dynident.robot.rotations import expand_turn
 
 REVOLUTE, PRISMATIC, FREE_FLYER = 0, 1, 2
 
 
 class Tree(NamedTuple):
-    """A robot's bodies in an order where parents come first.
-
-    Attributes
-    ----------
-    kind : ndarray, shape (bodies,)
-        REVOLUTE, PRISMATIC or FREE_FLYER: the joint that moves the body.
-    parent : ndarray, shape (bodies,)
-        Index of the parent body, -1 for the world.
-    row : ndarray, shape (bodies,)
-        Index of the joint's (first) velocity.
-    rotation : ndarray, shape (bodies, 3, 3, 3)
-        ``R(q) = rotation[0] + sin(q) rotation[1] + (1 - cos(q)) rotation[2]`` takes the
-        body's frame to its parent's (Rodrigues' formula, the fixed placement included).
-    translation, axis : ndarray, shape (bodies, 3)
-        Placement of the joint frame in the parent's, axis in the joint frame.
-    path : ndarray, shape (bodies, longest path)
-        Velocities that move the body, from the root to its own; padded with -1.
-    path_length : ndarray, shape (bodies,)
-    gravity : ndarray, shape (3,)
-    """
+    """A robot's bodies in an order where parents come first."""
 
     kind: Integers
+    """Shape (bodies,). REVOLUTE, PRISMATIC or FREE_FLYER: the joint that moves the body."""
     parent: Integers
+    """Index of the parent body, -1 for the world, shape (bodies,)."""
     row: Integers
+    """Index of the joint's (first) velocity, shape (bodies,)."""
     rotation: Array
+    """``R(q) = rotation[0] + sin(q) rotation[1] + (1 - cos(q)) rotation[2]`` takes the body's frame
+    to its parent's (Rodrigues' formula, the fixed placement included), shape (bodies, 3, 3, 3)."""
     translation: Array
     axis: Array
+    """`translation`, `axis`: placement of the joint frame in the parent's, axis in the joint frame,
+    shape (bodies, 3)."""
     path: Integers
+    """Shape (bodies, longest path). Velocities that move the body, from the root to its own; padded
+    with -1."""
     path_length: Integers
+    """Shape (bodies,)."""
     gravity: Array
+    """Shape (3,)."""
 
     @property
     def bodies(self) -> int:
@@ -56,12 +48,6 @@ class Tree(NamedTuple):
         return int(self.path.max()) + 1
 
 
-def build_cross_matrix(v: npt.ArrayLike) -> Array:
-    """``[v]x`` with ``[v]x w = v x w``."""
-    x, y, z = np.asarray(v, dtype=float)
-    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-
-
 def build_tree(robot: Robot) -> Tree:
     """Flatten a robot's tree."""
     base, still = int(robot.floating) - 1, np.zeros(3)
@@ -70,8 +56,7 @@ def build_tree(robot: Robot) -> Tree:
         bodies.append((FREE_FLYER, -1, 0, np.zeros((3, 3, 3)), still, still, (*range(6),)))
     for row, joint in enumerate(robot.joints, start=6 * robot.floating):
         parent, revolute = joint.parent + base, joint.kind == "revolute"
-        cross = build_cross_matrix(joint.axis) if revolute else np.zeros((3, 3))
-        rotation = joint.rotation @ np.stack([np.eye(3), cross, cross @ cross])
+        rotation = joint.rotation @ expand_turn(joint.axis if revolute else still)
         path = (*(bodies[parent][-1] if parent >= 0 else ()), row)
         kind = REVOLUTE if revolute else PRISMATIC
         bodies.append((kind, parent, row, rotation, joint.translation, joint.axis, path))

@@ -28,24 +28,16 @@ NORMAL = 1.96
 
 @dataclass(frozen=True)
 class CurrentScale:
-    """What a count of a joint's current is worth, by the law's torques.
-
-    Attributes
-    ----------
-    joint : str
-    value, std : float
-        Nm or N a count, and its standard error, with that of the gain.
-    threshold : float
-        Torque below which no current shows [Nm or N].
-    spread : float
-        The part of the error, as a share, that is not the gain's.
-    """
+    """What a count of a joint's current is worth, by the law's torques."""
 
     joint: str
     value: float
     std: float
+    """`value`, `std`: Nm or N a count, and its standard error, with that of the gain."""
     threshold: float
+    """Torque below which no current shows [Nm or N]."""
     spread: float
+    """The part of the error, as a share, that is not the gain's."""
 
     @property
     def told(self) -> bool:

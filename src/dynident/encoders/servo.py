@@ -13,6 +13,7 @@ from dynident.encoders.errors import differentiate_readings
 from dynident.encoders.unknowns import FROM_ZERO, Unknowns
 from dynident.estimators.closed_loop import Simulation
 from dynident.regression.problem import Problem
+from dynident.regression.statistics import is_clearly_positive
 from dynident.simulation.rollout import LoopColumn
 
 PARTS = ("deadband", "punch", "integral", "damping", "limit", "speed_limit")
@@ -35,15 +36,10 @@ DEPENDENT = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Linearised errors of blocks of time, in units of each joint's.
-
-    Attributes
-    ----------
-    triangles : tuple of ndarray, shape (columns + 1, columns + 1)
-        Factors of ``[Psi | e]``, one a block.
-    """
+    """Linearised errors of blocks of time, in units of each joint's."""
 
     triangles: tuple[Array, ...]
+    """Factors of ``[Psi | e]``, one a block, shape (columns + 1, columns + 1)."""
 
     def measure(self, columns: Integers, positive: Integers) -> Array:
         """Squared errors of each block where the others fit these columns, shape (blocks,).
@@ -194,5 +190,4 @@ def choose_parts(
 def pays(before: Array, after: Array) -> bool:
     """Whether squared errors of blocks fall by more than a standard error of their difference."""
     fall = before - after
-    clear = np.sum(fall) > SURE * np.std(fall, ddof=1) * np.sqrt(len(fall))
-    return bool(clear and np.sum(fall) > LEAST * np.sum(before))
+    return is_clearly_positive(fall, SURE) and bool(np.sum(fall) > LEAST * np.sum(before))

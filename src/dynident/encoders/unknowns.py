@@ -49,24 +49,18 @@ FROM_ZERO = ("damping", "integral", "deadband", "punch", "backlash")
 
 @dataclass(frozen=True, eq=False)
 class Unknowns:
-    """What is fitted: drives' parameters, shapes of their friction, then the loop's.
-
-    Attributes
-    ----------
-    unit : ndarray, shape (unknowns,)
-        By which the cone problem scales them.
-    first : int
-        The first standard parameter: the first link's, or where links are fixed the first drive's.
-    runs : int
-        Runs whose start is fitted, too: nobody asks for it, but what a reading of it errs would
-        pass for friction.
-    """
+    """What is fitted: drives' parameters, shapes of their friction, then the loop's."""
 
     idim: Idim
     own: tuple[LoopColumn, ...]
     unit: Array
+    """By which the cone problem scales them, shape (unknowns,)."""
     first: int
+    """The first standard parameter: the first link's, or where links are fixed the first
+    drive's."""
     runs: int
+    """Runs whose start is fitted, too: nobody asks for it, but what a reading of it errs would pass
+    for friction."""
 
     @property
     def columns(self) -> range:
@@ -170,19 +164,14 @@ class Unknowns:
 
 @dataclass(frozen=True, eq=False)
 class Admitted:
-    """What the unknowns may be.
-
-    Attributes
-    ----------
-    cones : tuple of Cone
-        On scaled unknowns.
-    rows, target : ndarray, shapes (beliefs, unknowns) and (beliefs,)
-        ``rows @ x - target`` in standard deviations, of unscaled ones.
-    """
+    """What the unknowns may be."""
 
     cones: tuple[Cone, ...]
+    """On scaled unknowns."""
     rows: Array
     target: Array
+    """`rows`, `target`: ``rows @ x - target`` in standard deviations, of unscaled ones, shapes
+    (beliefs, unknowns) and (beliefs,)."""
     words: str
 
     def penalty(self, x: Array) -> float:

@@ -25,62 +25,43 @@ HUGE = 1e6
 
 @dataclass(frozen=True, eq=False)
 class EngineMotion:
-    """What an engine makes of a model under a law.
-
-    Attributes
-    ----------
-    q : ndarray, shape (samples, n)
-        Positions of the robot [rad or m].
-    notes : tuple of str
-        What of the model is not in the engine.
-    otherwise : tuple of (str, ndarray)
-        Positions with what an engine does by default, and what that is.
-    """
+    """What an engine makes of a model under a law."""
 
     q: Array
+    """Positions of the robot [rad or m], shape (samples, n)."""
     notes: tuple[str, ...]
+    """What of the model is not in the engine."""
     otherwise: tuple[tuple[str, Array], ...] = ()
+    """Positions with what an engine does by default, and what that is."""
 
 
 @dataclass(frozen=True, eq=False)
 class EngineDrive:
-    """A law on the clock of an engine: ``sat(push + kq q + kd dq)``, or that of position servos.
-
-    Attributes
-    ----------
-    step : float
-        Of the integration [s].
-    substeps : int
-        Steps a sample.
-    push : ndarray, shape (samples * substeps, n)
-        What targets and the encoders' biases give, means over the steps [Nm or N].
-    kq, kd : ndarray, shape (n,)
-    limit : ndarray, shape (n,)
-        Of the torque; infinite for none.
-    q, dq : ndarray, shape (n,)
-        Where the robot starts.
-    width : ndarray, shape (n,)
-        Of the friction's smoothed sign.
-    servo : Controller, optional
-        Whose error is bent, and which answers in the place of push, kq and kd.
-    aim : ndarray, shape (samples * substeps, n)
-        Targets of such servos [rad or m].
-    bias : ndarray, shape (n,)
-        What their encoders read at zero [rad or m].
-    """
+    """A law on the clock of an engine: ``sat(push + kq q + kd dq)``, or that of position servos."""
 
     step: float
+    """Of the integration [s]."""
     substeps: int
+    """Steps a sample."""
     push: Array
+    """What targets and the encoders' biases give, means over the steps [Nm or N], shape (samples *
+    substeps, n)."""
     kq: Array
     kd: Array
+    """`kq`, `kd`: shape (n,)."""
     limit: Array
+    """Shape (n,). Of the torque; infinite for none."""
     q: Array
     dq: Array
+    """`q`, `dq`: where the robot starts, shape (n,)."""
     width: Array
+    """Of the friction's smoothed sign, shape (n,)."""
     servo: Controller | None
+    """Whose error is bent, and which answers in the place of push, kq and kd."""
     aim: Array
+    """Targets of such servos [rad or m], shape (samples * substeps, n)."""
     bias: Array
+    """What their encoders read at zero [rad or m], shape (n,)."""
 
     @property
     def samples(self) -> int:

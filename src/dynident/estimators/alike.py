@@ -32,18 +32,13 @@ UNSEEN = 1e-9
 
 @dataclass(eq=False)
 class Sums:
-    """Scores and information of the clusters of one group's rows.
-
-    Attributes
-    ----------
-    L : ndarray, shape (columns of the group, any)
-        Coordinates in which white errors of all groups have unit variance.
-    count : int
-        Clusters.
-    """
+    """Scores and information of the clusters of one group's rows."""
 
     L: Array
+    """Coordinates in which white errors of all groups have unit variance, shape (columns of the
+    group, any)."""
     count: int
+    """Clusters."""
     scores: Array = field(init=False)
     information: Array = field(init=False)
 
@@ -87,18 +82,12 @@ def add_to_clusters(
 
 @dataclass(frozen=True)
 class Alike:
-    """The variance of the sum of the scores where errors repeat.
-
-    Attributes
-    ----------
-    total : ndarray, shape (scores, scores)
-    times : ndarray, shape (groups,)
-        What the groups' own variance is over that of prewhitened scores.
-    words : str
-    """
+    """The variance of the sum of the scores where errors repeat."""
 
     total: Array
+    """Shape (scores, scores)."""
     times: Array
+    """What the groups' own variance is over that of prewhitened scores, shape (groups,)."""
     words: str
 
 

@@ -229,30 +229,21 @@ class Simulation(Options):
 
 @dataclass(frozen=True)
 class Hindered:
-    """A stretch of a log along which no model of the free robot moves.
-
-    Attributes
-    ----------
-    start, stop : int
-        Its samples.
-    rate : float
-        [Hz]
-    joints : tuple of str
-        Those that err far beyond what is usual.
-    worst : str
-        The one that does most.
-    error, usual : float
-        Of that joint in a window of the stretch, and in others [rad or m].
-    """
+    """A stretch of a log along which no model of the free robot moves."""
 
     log: str
     start: int
     stop: int
+    """`start`, `stop`: its samples."""
     rate: float
+    """[Hz]"""
     joints: tuple[str, ...]
+    """Those that err far beyond what is usual."""
     worst: str
+    """The one that does most."""
     error: float
     usual: float
+    """`error`, `usual`: of that joint in a window of the stretch, and in others [rad or m]."""
 
     @property
     def words(self) -> str:
@@ -267,21 +258,14 @@ class Hindered:
 
 @dataclass(frozen=True)
 class FreeError:
-    """Error of the positions of a free simulation.
-
-    Attributes
-    ----------
-    horizon : float or None
-        Seconds after which it is restarted from the measured motion; None for never.
-    rms : ndarray, shape (n,)
-        Over all samples, from the first [rad or m].
-    without : tuple of Hindered
-        Stretches that do not count; behind each the simulation begins anew.
-    """
+    """Error of the positions of a free simulation."""
 
     horizon: float | None
+    """Seconds after which it is restarted from the measured motion; None for never."""
     rms: Array
+    """Over all samples, from the first [rad or m], shape (n,)."""
     without: tuple[Hindered, ...] = ()
+    """Stretches that do not count; behind each the simulation begins anew."""
 
     @property
     def overall_milli(self) -> float:
@@ -296,44 +280,31 @@ def choose_judged_error(free: Sequence[FreeError]) -> FreeError:
 
 @dataclass(frozen=True)
 class SimulatedFigure:
-    """How well the simulated closed loop reproduces a log (brunot2019, Table 3).
-
-    Attributes
-    ----------
-    position_rms : ndarray, shape (n,)
-        Root mean square of ``q_m - q_s`` [rad or m].
-    position_percent, torque_percent : ndarray, shape (n,)
-        ``100 ||q_m - q_s|| / ||q_m||`` and ``100 ||tau - tau_s|| / ||tau||``.
-    free : tuple of FreeError
-        Over horizons, where they were asked for.
-    torque : {"measured", "law"}
-        What the simulated torque is compared with.
-    """
+    """How well the simulated closed loop reproduces a log (brunot2019, Table 3)."""
 
     log: str
     position_rms: Array
+    """Root mean square of ``q_m - q_s`` [rad or m], shape (n,)."""
     position_percent: Array
     torque_percent: Array
+    """`position_percent`, `torque_percent`: ``100 ||q_m - q_s|| / ||q_m||`` and ``100 ||tau -
+    tau_s|| / ||tau||``, shape (n,)."""
     free: tuple[FreeError, ...] = ()
+    """Over horizons, where they were asked for."""
     torque: str = "measured"
+    """``"measured"`` or ``"law"``. What the simulated torque is compared with."""
 
 
 @dataclass(frozen=True)
 class Auxiliary:
-    """The loops of all runs of all logs.
-
-    Attributes
-    ----------
-    loops : tuple of tuple of (start, stop, Loop)
-        Runs of each log, from where they were measured.
-    balanced : frozenset of (int, int)
-        Logs and first samples of runs that begin at rest where the law bears the robot.
-    """
+    """The loops of all runs of all logs."""
 
     problem: Problem
     simulation: Simulation
     loops: tuple[tuple[tuple[int, int, Loop], ...], ...] = field(repr=False)
+    """Tuple of tuple of (start, stop, Loop). Runs of each log, from where they were measured."""
     balanced: frozenset[tuple[int, int]] = frozenset()
+    """Logs and first samples of runs that begin at rest where the law bears the robot."""
 
     def begin(self, log: int, start: int, loop: Loop, theta: Array) -> tuple[Loop, Array | None]:
         """A run's loop where its simulation starts, and how that moves with theta if it does."""
@@ -342,10 +313,7 @@ class Auxiliary:
     def motions(self, theta: Array, scale: Array | None = None) -> tuple[Samples, ...]:
         """Logs with the simulated motion and torque in the place of the measured ones.
 
-        Parameters
-        ----------
-        scale : ndarray, shape (n,), optional
-            Multiplies the controllers' gains.
+        `scale`: multiplies the controllers' gains, shape (n,).
         """
         found = []
         for index, (log, loops) in enumerate(zip(self.problem.samples, self.loops, strict=True)):
@@ -465,10 +433,7 @@ def simulate_readings(
 ) -> tuple[Array, ...]:
     """What the encoders of each log read in free simulations; NaN between its runs.
 
-    Parameters
-    ----------
-    stands : sequence of mapping, optional
-        The mount at the samples of each log, where it goes on as it was: `simulate_mounts`.
+    `stands`: the mount at the samples of each log, where it goes on as it was: `simulate_mounts`.
     """
     found = []
     loops = build_auxiliary_model(problem, simulation, horizon).loops
@@ -530,10 +495,7 @@ def build_auxiliary_model(
 ) -> Auxiliary:
     """Loops for all runs of a problem's logs.
 
-    Parameters
-    ----------
-    horizon : float, optional
-        Restart from the measured motion every so many seconds.
+    `horizon`: restart from the measured motion every so many seconds.
     """
     if simulation.references is not None and len(simulation.references) != len(problem.samples):
         raise InputError(f"{len(simulation.references)} references for {len(problem.samples)} logs")

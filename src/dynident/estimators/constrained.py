@@ -85,35 +85,26 @@ VISIBLE = 1e-2
 
 @dataclass(frozen=True)
 class ConstrainedSetting:
-    """What a constrained method works with.
-
-    Attributes
-    ----------
-    near : FeasiblePoint or None
-        What of it fits the system best, where it is known: see `solve`.
-    gyrations : tuple of Gyration
-        Least radii of gyration, with what the log made of them.
-    sigma : ndarray, shape (n,)
-        Of the unconstrained weighted least squares, or of the scatter between periods.
-    rounds : int
-        Until they settled.
-    system : System
-        Its factors.
-    engine : Engine
-        What solves the replicates of the bootstrap.
-    """
+    """What a constrained method works with."""
 
     problem: Problem
     knowledge: Knowledge
     admitted: FeasibleSet
     near: FeasiblePoint | None
+    """What of it fits the system best, where it is known: see `solve`."""
     gyrations: tuple[Gyration, ...]
+    """Least radii of gyration, with what the log made of them."""
     sigma: Array
+    """Of the unconstrained weighted least squares, or of the scatter between periods, shape
+    (n,)."""
     rounds: int
+    """Until they settled."""
     system: System
+    """Its factors."""
     bootstrap: Bootstrap
     bars: ErrorBars
     engine: Engine = HERE
+    """What solves the replicates of the bootstrap."""
 
     def inner(self) -> Constrained:
         """The solver inside the iterations."""
@@ -239,10 +230,7 @@ def pc_idim_ls_roughly(
 ) -> Rough:
     """What `pc_idim_ls` estimates, without its error bars and tests.
 
-    Parameters
-    ----------
-    start : ndarray, shape (groups,), optional
-        Sigmas to begin with.
+    `start`: sigmas to begin with, shape (groups,).
     """
     given = build_constrained_setting(
         problem, knowledge, Bootstrap(), ErrorBars(), start, reweighting
@@ -414,30 +402,21 @@ def add_iteration_history(
 
 @dataclass(frozen=True)
 class ConstrainedFit:
-    """The last linear problem of a constrained method.
-
-    Attributes
-    ----------
-    rows : Regression
-        Whose scores, those of its instruments where it has any, are zero at a free answer.
-    system : System
-        ``||A beta - b||^2`` of them.
-    literature : ndarray, shape (base parameters,)
-        Standard deviations of the literature's formula.
-    Pi : ndarray or None
-        ``(Z^T Z)^-1 Z^T X`` of instruments.
-    weights : ndarray, shape (groups,), or None
-        What the rows were divided by, where that is not sigma.
-    """
+    """The last linear problem of a constrained method."""
 
     rows: Regression
+    """Whose scores, those of its instruments where it has any, are zero at a free answer."""
     system: System
+    """``||A beta - b||^2`` of them."""
     sigma: Array
     literature: Array
+    """Standard deviations of the literature's formula, shape (base parameters,)."""
     message: str
     iterations: int
     Pi: Array | None = None
+    """``(Z^T Z)^-1 Z^T X`` of instruments."""
     weights: Array | None = None
+    """What the rows were divided by, where that is not sigma, shape (groups,)."""
 
 
 def compute_covariance_on_faces(

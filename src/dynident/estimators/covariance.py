@@ -49,24 +49,17 @@ from dynident.regression.statistics import (
 
 @dataclass(frozen=True)
 class EstimateScores:
-    """What the error of an estimate is a sum of.
-
-    Attributes
-    ----------
-    rows : Regression
-        With the instruments, where it has any.
-    weights : ndarray, shape (groups,)
-        The sigmas w that weighted the rows: ones for ordinary least squares.
-    influence : callable
-        psi of an M-estimator; the identity for least squares.
-    """
+    """What the error of an estimate is a sum of."""
 
     rows: Regression
+    """With the instruments, where it has any."""
     beta: Array
     weights: Array
+    """Shape (groups,). The sigmas w that weighted the rows: ones for ordinary least squares."""
     sigma: Array
     residuals: Residuals
     influence: Callable[[Array], Array] = field(default=leave_unchanged, repr=False)
+    """psi of an M-estimator; the identity for least squares."""
 
     @property
     def stream(self) -> ScoreRows:
@@ -307,13 +300,9 @@ def make_score_redraw(
     """Sums of scores anew, as the covariance takes their errors to be, and that in words.
 
     Of white errors, and of those whose scatter between periods is known, the sum is that of all
-    rows, and normal: drawn again from few residuals it would be too small by what the fit has
-    taken from those that it leans on.
-
-    Parameters
-    ----------
-    Pi : ndarray, shape (scores, base parameters), or None
-        From instruments to parameters.
+    rows, and normal: drawn again from few residuals it would be too small by what the fit has taken
+    from those that it leans on. `Pi`: from instruments to parameters, shape (scores, base
+    parameters).
     """
 
     def of(u: Array) -> Array:

@@ -22,66 +22,46 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Local(Generic[T]):
-    """The problem of one step: errors with the weights that they have where it begins.
-
-    Attributes
-    ----------
-    system : System
-        ``[Psi | e + Psi x]``, weighted.
-    errors : callable
-        ``sum_j ||e_j||^2 / sigma_j^2`` of another output, at the unknowns that gave it.
-    near : callable
-        Whether unknowns are so near that a step to them is the last.
-    """
+    """The problem of one step: errors with the weights that they have where it begins."""
 
     system: System
+    """``[Psi | e + Psi x]``, weighted."""
     errors: Callable[[T, Array], float]
+    """``sum_j ||e_j||^2 / sigma_j^2`` of another output, at the unknowns that gave it."""
     near: Callable[[Array], bool]
+    """Whether unknowns are so near that a step to them is the last."""
 
 
 @dataclass(frozen=True)
 class StepPace:
-    """How an iteration begins and ends.
-
-    Attributes
-    ----------
-    damping, largest : float
-        Of the first step, and beyond which none lowers the criterion.
-    stalled : float
-        Relative decrease of the criterion below which a step is the last.
-    stuck, unsettled : str
-        What is said where no step lowers it, and of iterations without an end.
-    unseen : float
-        Decrease below which a step is the last, too.
-    limit : int
-        Steps after which it is given up.
-    stays : bool
-        Whether it may end where no step lowers it: rounding and kinks of a motion may be all
-        that is left, if there has been a step or `earlier` ones.
-    """
+    """How an iteration begins and ends."""
 
     damping: float
     largest: float
+    """`damping`, `largest`: of the first step, and beyond which none lowers the criterion."""
     stalled: float
+    """Relative decrease of the criterion below which a step is the last."""
     stuck: str
     unsettled: str
+    """`stuck`, `unsettled`: what is said where no step lowers it, and of iterations without an
+    end."""
     unseen: float = 0.0
+    """Decrease below which a step is the last, too."""
     limit: int = 60
+    """Steps after which it is given up."""
     stays: bool = False
+    """Whether it may end where no step lowers it: rounding and kinks of a motion may be all that is
+    left, if there has been a step or `earlier` ones."""
 
 
 @dataclass(frozen=True)
 class IterationEnd(Generic[T]):
-    """Where an iteration ended.
-
-    Attributes
-    ----------
-    history : ndarray, shape (steps + 1, unknowns)
-    """
+    """Where an iteration ended."""
 
     x: Array
     here: T
     history: Array
+    """Shape (steps + 1, unknowns)."""
     rollouts: int
 
 
@@ -149,6 +129,7 @@ def run_levenberg_marquardt(
 def damp_system(system: System, x: Array, damping: float) -> System:
     """A system with rows ``sqrt(damping) diag(A^T A)^(1/2) (new - x)`` added."""
     norms = np.linalg.norm(system.A, axis=0)
+    # a column next to zero is damped, too: nothing else bounds the step along it
     rows = np.sqrt(damping) * np.maximum(norms, 1e-9 * max(float(norms.max()), 1e-300))
     return System(
         np.vstack([system.A, np.diag(rows)]), np.concatenate([system.b, rows * x]), system.rest

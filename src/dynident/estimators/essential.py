@@ -33,22 +33,15 @@ GIVEN = "given"
 
 @dataclass(frozen=True)
 class EliminationStage:
-    """One stage of the elimination.
-
-    Attributes
-    ----------
-    relative_std : ndarray
-        Of those, in per cent.
-    squared_error : float
-        Weighted, in units of sigma^2.
-    rms : ndarray, shape (groups,)
-        Torque error of each joint [Nm or N].
-    """
+    """One stage of the elimination."""
 
     kept: tuple[int, ...]
     relative_std: Array
+    """Of those, in per cent."""
     squared_error: float
+    """Weighted, in units of sigma^2."""
     rms: Array
+    """Torque error of each joint [Nm or N], shape (groups,)."""
 
     @property
     def ratio(self) -> float:
@@ -58,24 +51,16 @@ class EliminationStage:
 
 @dataclass(frozen=True)
 class Essential:
-    """Outcome of the elimination.
-
-    Attributes
-    ----------
-    rule : str
-        A name in `RULES`, or `GIVEN`.
-    kept : tuple of int
-        Base parameters that survived.
-    eliminated : tuple of int
-        The others, in the order in which they went.
-    test : TestResult
-        F-test of the reduced model against the full one.
-    """
+    """Outcome of the elimination."""
 
     rule: str
+    """A name in `RULES`, or `GIVEN`."""
     kept: tuple[int, ...]
+    """Base parameters that survived."""
     eliminated: tuple[int, ...]
+    """The others, in the order in which they went."""
     test: TestResult
+    """F-test of the reduced model against the full one."""
 
 
 def stop_at_ratio(

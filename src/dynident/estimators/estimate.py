@@ -56,79 +56,55 @@ class Track:
 
 @dataclass(frozen=True)
 class DrivesEstimate:
-    """What was fitted of drives and loop where the links are fixed.
-
-    Attributes
-    ----------
-    names, units : tuple of str
-        ``fv3``, ``bias2``, ``delay``.
-    values, std : ndarray, shape (k,)
-    loop : Simulation
-        As it was fitted, or told.
-    matrix : ndarray, shape (k, k)
-        Covariance of the values.
-    cones : tuple of Cone
-        What they may be, in SI units.
-    uneven : tuple of str
-        Joints whose errors friction that changes along a turn would take away.
-    doubts : tuple of str
-        What speaks against the mount, and what was left out.
-    scatter : WindowScatter or None
-        Of free simulations' errors, where stretches that are far beyond were looked for.
-    hindered : tuple of tuple of Hindered
-        These, which were left out, of each log.
-    """
+    """What was fitted of drives and loop where the links are fixed."""
 
     names: tuple[str, ...]
     units: tuple[str, ...]
+    """`names`, `units`: ``fv3``, ``bias2``, ``delay``."""
     values: Array
     std: Array
+    """`values`, `std`: shape (k,)."""
     loop: Simulation
+    """As it was fitted, or told."""
     matrix: Array
+    """Covariance of the values, shape (k, k)."""
     cones: tuple[Cone, ...]
+    """What they may be, in SI units."""
     uneven: tuple[str, ...] = ()
+    """Joints whose errors friction that changes along a turn would take away."""
     doubts: tuple[str, ...] = ()
+    """What speaks against the mount, and what was left out."""
     scatter: WindowScatter | None = None
+    """Of free simulations' errors, where stretches that are far beyond were looked for."""
     hindered: tuple[tuple[Hindered, ...], ...] = ()
+    """These, which were left out, of each log."""
 
 
 @dataclass(frozen=True)
 class Instruments:
-    """How strong instruments are, and how far other estimates are from theirs.
-
-    Attributes
-    ----------
-    first_stage_f : float
-        Of the combination of parameters that they tell least of (Kleibergen and Paap 2006);
-        infinite where the regressor is its own instrument.
-    least_squares : ndarray, shape (base parameters,)
-        Least squares on the same rows less the estimate by instruments, neither constrained.
-    simulated : ndarray, shape (base parameters,), or None
-        The same of least squares along the simulated motion (didim's).
-    overidentified : bool
-        Whether there are more instruments than parameters: only then do weak ones lean towards
-        least squares (Angrist and Kolesar 2024).
-    """
+    """How strong instruments are, and how far other estimates are from theirs."""
 
     first_stage_f: float
+    """Of the combination of parameters that they tell least of (Kleibergen and Paap 2006); infinite
+    where the regressor is its own instrument."""
     least_squares: Array
+    """Least squares on the same rows less the estimate by instruments, neither constrained, shape
+    (base parameters,)."""
     simulated: Array | None
+    """The same of least squares along the simulated motion (didim's), shape (base parameters,)."""
     overidentified: bool
+    """Whether there are more instruments than parameters: only then do weak ones lean towards least
+    squares (Angrist and Kolesar 2024)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rough:
-    """An estimate without anything that can be said of its quality.
-
-    Attributes
-    ----------
-    beta, theta, sigma
-        As of an `Estimate`.
-    """
+    """An estimate without anything that can be said of its quality."""
 
     beta: Array
     theta: Array | None
     sigma: Array
+    """`beta`, `theta`, `sigma`: as of an `Estimate`."""
 
 
 @dataclass(frozen=True)

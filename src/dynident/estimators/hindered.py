@@ -45,36 +45,25 @@ MAD = 0.6745
 
 @dataclass(frozen=True)
 class WindowScatter:
-    """What errors of free windows usually are.
-
-    Attributes
-    ----------
-    usual : ndarray, shape (n,)
-        Median over windows in which the joint moves; infinite where there are too few [rad or m].
-    spread : float
-        Standard deviation of the larger errors' logarithms.
-    """
+    """What errors of free windows usually are."""
 
     usual: Array
+    """Shape (n,). Median over windows in which the joint moves; infinite where there are too few
+    [rad or m]."""
     spread: float
+    """Standard deviation of the larger errors' logarithms."""
 
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """Free windows of a log.
-
-    Attributes
-    ----------
-    spans : tuple of (start, stop)
-        Their samples.
-    error, motion : ndarray, shape (windows, n)
-        Median distance of measured from simulated positions, and how far either moves from where
-        the window begins [rad or m].
-    """
+    """Free windows of a log."""
 
     spans: tuple[tuple[int, int], ...]
+    """Tuple of (start, stop). Their samples."""
     error: Array
     motion: Array
+    """`error`, `motion`: median distance of measured from simulated positions, and how far either
+    moves from where the window begins [rad or m], shape (windows, n)."""
 
 
 def measure_windows(problem: Problem, simulation: Simulation, theta: Array) -> tuple[Windows, ...]:
@@ -237,10 +226,7 @@ def measure_free_motion(
 ) -> tuple[tuple[FreeError, ...], ...]:
     """Errors of `measure_free_errors`, and before the last those without hindered stretches.
 
-    Parameters
-    ----------
-    stretches : sequence of sequence of Hindered
-        Of each log.
+    `stretches`: of each log.
     """
     found = list(measure_free_errors(problem, simulation, theta))
     stands = [] if simulation.mount is None else simulate_mounts(problem, simulation, theta)

@@ -63,12 +63,8 @@ def run_hac_identity_test(rows: Regression, sigma: Array) -> TestResult:
     """Pi = I, column by column, where rows are correlated in time.
 
     ``W_i = d_i^T C_i^-1 d_i`` with ``d_i = (Pi - I)_i = (Z^T Z)^-1 sum_t z_t v_ti`` and the
-    long-run covariance C_i of that sum, in Hotelling's form.
-
-    Parameters
-    ----------
-    rows : Regression
-        With as many instruments as parameters.
+    long-run covariance C_i of that sum, in Hotelling's form. `rows`: with as many instruments as
+    parameters.
     """
     system = rows.instrument_factors.weighted(sigma)
     p, Pi = rows.base.count, system.Pi

@@ -378,10 +378,7 @@ def measure_gap(gap: Array, std: Array) -> float:
 def size_rejections(estimate: Estimate, logs: Mapping[str, Factors]) -> Estimate:
     """An estimate whose rejected tests of instruments say how much they amount to.
 
-    Parameters
-    ----------
-    logs : mapping of str to Factors
-        Rows by the names of what they are of, held-out ones where there are any.
+    `logs`: rows by the names of what they are of, held-out ones where there are any.
     """
     own = estimate.instruments
     if own is None:

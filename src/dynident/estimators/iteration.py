@@ -81,23 +81,17 @@ def make_gain_scale(auxiliary: Auxiliary, update: bool) -> Scale:
 
 @dataclass(frozen=True)
 class Stepped:
-    """What a method makes of one simulation.
-
-    Attributes
-    ----------
-    rows : Regression
-        That it fitted.
-    std : ndarray, shape (base parameters,)
-        By which a change is judged.
-    weights : ndarray, shape (groups,), optional
-        The sigmas that weighted the rows, where they are not those of the errors.
-    """
+    """What a method makes of one simulation."""
 
     rows: Regression
+    """That it fitted."""
     beta: Array
     sigma: Array
     std: Array
+    """By which a change is judged, shape (base parameters,)."""
     weights: Array | None = field(default=None, kw_only=True)
+    """The sigmas that weighted the rows, where they are not those of the errors, shape
+    (groups,)."""
 
     @property
     def used(self) -> Array:
@@ -112,31 +106,21 @@ def take_simulated_rows(simulated: Regression) -> Regression:
 
 @dataclass(frozen=True)
 class MethodStep:
-    """A method: from one simulation to the next estimate.
-
-    Attributes
-    ----------
-    solve : callable
-        From the rows that it fits and the last sigmas.
-    rows : callable
-        What it fits, of rows ``[Z | y]`` along the simulated motion: these themselves unless they
-        are its instruments.
-    """
+    """A method: from one simulation to the next estimate."""
 
     solve: Callable[[Regression, Array], Stepped]
+    """From the rows that it fits and the last sigmas."""
     rows: Callable[[Regression], Regression] = take_simulated_rows
+    """What it fits, of rows ``[Z | y]`` along the simulated motion: these themselves unless they
+    are its instruments."""
 
 
 @dataclass(frozen=True)
 class Settled(Stepped):
-    """The last step of an iteration.
-
-    Attributes
-    ----------
-    history : ndarray, shape (simulations + 1, base parameters)
-    """
+    """The last step of an iteration."""
 
     history: Array
+    """Shape (simulations + 1, base parameters)."""
 
     @property
     def simulations(self) -> int:
@@ -172,22 +156,15 @@ def simulate_and_step(
 
 @dataclass(frozen=True)
 class IterationRound:
-    """One round of `simulate_and_step`.
-
-    Attributes
-    ----------
-    old : ndarray, shape (base parameters,)
-        The estimate before it.
-    simulated : ndarray, shape (base parameters,)
-        What was simulated.
-    whole : bool
-        Whether that is the estimate itself.
-    """
+    """One round of `simulate_and_step`."""
 
     stepped: Stepped
     old: Array
+    """The estimate before it, shape (base parameters,)."""
     simulated: Array
+    """What was simulated, shape (base parameters,)."""
     whole: bool
+    """Whether that is the estimate itself."""
 
 
 def iterate_until_settled(
@@ -195,10 +172,7 @@ def iterate_until_settled(
 ) -> Settled:
     """Simulate and step until eq. (46) of ardiani2024 holds.
 
-    Parameters
-    ----------
-    advice : str
-        What to try where it does not settle.
+    `advice`: what to try where it does not settle.
     """
     scale = make_gain_scale(auxiliary, search.gain_update)
     history = [start]

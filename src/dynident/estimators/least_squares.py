@@ -66,20 +66,14 @@ def wls(
 
 @dataclass(frozen=True)
 class Weighted:
-    """A least-squares solution.
-
-    Attributes
-    ----------
-    beta : ndarray, shape (columns,)
-    weights : ndarray, shape (groups,)
-        The sigmas that weighted it.
-    sigma : ndarray, shape (groups,)
-        Those of its errors.
-    """
+    """A least-squares solution."""
 
     beta: Array
+    """Shape (columns,)."""
     weights: Array
+    """The sigmas that weighted it, shape (groups,)."""
     sigma: Array
+    """Those of its errors, shape (groups,)."""
     iterations: int
     message: str
 
@@ -96,10 +90,7 @@ def wls_roughly(
 ) -> Rough:
     """What `wls` estimates, without its error bars.
 
-    Parameters
-    ----------
-    start : ndarray, shape (groups,), optional
-        Sigmas to begin with.
+    `start`: sigmas to begin with, shape (groups,).
     """
     factors = problem.factors
     require_excitation(problem, factors.weighted(factors.ones))
@@ -128,18 +119,12 @@ BISQUARE = 4.685
 
 @dataclass(frozen=True)
 class Loss:
-    """An M-estimator's loss through its influence function psi.
-
-    Attributes
-    ----------
-    weight : callable
-        ``psi(u) / u`` of standardised residuals.
-    slope : callable
-        ``psi'(u)``.
-    """
+    """An M-estimator's loss through its influence function psi."""
 
     weight: Callable[[Array], Array]
+    """``psi(u) / u`` of standardised residuals."""
     slope: Callable[[Array], Array]
+    """``psi'(u)``."""
 
 
 LOSSES: dict[str, Loss] = {
@@ -241,7 +226,7 @@ def pool_errors(errors: Sequence[Array], shared: Sequence[str]) -> list[Array]:
 
 
 def estimate_robust_scale(error: Array, fallback: float) -> float:
-    """Robust standard deviation: 1.4826 times the median absolute error."""
+    """Robust standard deviation: 1.4826 times the median absolute error, as of normal errors."""
     if not len(error):
         return fallback
     return max(1.4826 * float(np.median(np.abs(error))), 1e-9 * fallback)

@@ -66,29 +66,21 @@ def sequential(problem: Problem, bars: ErrorBars = ErrorBars()) -> Estimate:
 
 @dataclass(frozen=True)
 class Steps:
-    """What the steps from the last group to the first have found.
-
-    Attributes
-    ----------
-    beta : ndarray, shape (p,)
-    alone : ndarray, shape (groups, p)
-        Each group's fit of its own, which leaves its noise without the errors of earlier steps.
-    sigma : ndarray, shape (groups,)
-        Of that noise.
-    gains : sequence of ndarray, shape (p, p)
-        ``beta - beta_true = sum_g gain_g X_g^T e_g``.
-    own_std : ndarray, shape (p,)
-        Standard deviations as though what earlier steps found had no error.
-    counts : sequence of (str, int)
-        How many parameters each group has settled, in the order of the steps.
-    """
+    """What the steps from the last group to the first have found."""
 
     beta: Array
+    """Shape (p,)."""
     alone: Array
+    """Each group's fit of its own, which leaves its noise without the errors of earlier steps,
+    shape (groups, p)."""
     sigma: Array
+    """Of that noise, shape (groups,)."""
     gains: Sequence[Array]
+    """``beta - beta_true = sum_g gain_g X_g^T e_g``, shape (p, p)."""
     own_std: Array
+    """Standard deviations as though what earlier steps found had no error, shape (p,)."""
     counts: Sequence[tuple[str, int]]
+    """How many parameters each group has settled, in the order of the steps."""
 
 
 def solve_joint_by_joint(factors: Factors) -> Steps:
@@ -133,16 +125,12 @@ def solve_group_alone(X: Array, y: Array) -> tuple[Array, int]:
 class RowsApart(ChangedRows):
     """Rows whose groups have scores of their own, as what they do to the estimate differs.
 
-    Attributes
-    ----------
-    rows : RowSource
-        Without instruments.
-    moved : ndarray, shape (groups, base parameters)
-        By which each group's own fit differs from the estimate: taken off the torques, so that the
-        estimate leaves the errors of these fits.
+    The rows are without instruments.
     """
 
     moved: Array
+    """By which each group's own fit differs from the estimate, shape (groups, base parameters):
+    taken off the torques, so that the estimate leaves the errors of these fits."""
 
     @property
     def instruments(self) -> tuple[Integers, ...]:

@@ -41,21 +41,14 @@ STILL = 1e-4
 
 @dataclass(frozen=True)
 class Pair:
-    """Two shapes that have to keep apart.
-
-    Attributes
-    ----------
-    names : (str, str)
-        Of their links, or of an obstacle.
-    reach : ndarray, shape (n,)
-        Their distance changes by at most ``reach @ |dq|`` in a second.
-    shapes : (int, int)
-        Their indices in the geometry.
-    """
+    """Two shapes that have to keep apart."""
 
     names: tuple[str, str]
+    """Of their links, or of an obstacle."""
     reach: Array
+    """Their distance changes by at most ``reach @ |dq|`` in a second, shape (n,)."""
     shapes: tuple[int, int]
+    """Their indices in the geometry."""
 
     @property
     def name(self) -> str:
@@ -76,30 +69,21 @@ class NearDistances:
 
 @dataclass(frozen=True)
 class Clearance:
-    """Distances between the shapes of a robot and around it.
-
-    Attributes
-    ----------
-    places : tuple of (int, int)
-        Index and length of each joint's configuration in the model's.
-    columns : ndarray of int, shape (n,)
-        Of the joints in the model's Jacobians.
-    rest : ndarray
-        The model's configuration with all joints at zero, the locked ones at their values.
-    touching : tuple of Pair
-        Left out because they touch wherever the robot is.
-    near : int
-        How many of the pairs, the first, came near each other in random poses; at least one.
-    """
+    """Distances between the shapes of a robot and around it."""
 
     model: Any
     geometry: Any
     places: tuple[tuple[int, int], ...]
+    """Index and length of each joint's configuration in the model's."""
     columns: Integers
+    """Of the joints in the model's Jacobians, shape (n,)."""
     rest: Array
+    """The model's configuration with all joints at zero, the locked ones at their values."""
     pairs: tuple[Pair, ...]
     touching: tuple[Pair, ...] = ()
+    """Left out because they touch wherever the robot is."""
     near: int = 0
+    """How many of the pairs, the first, came near each other in random poses; at least one."""
     data: Any = field(init=False)
     geometry_data: Any = field(init=False)
 

@@ -29,50 +29,34 @@ STRETCH = 1000
 
 @dataclass(frozen=True)
 class CriterionNeeds:
-    """What criteria may need beside the information.
-
-    Attributes
-    ----------
-    scale : ndarray, shape (count,)
-        Values of the parameters that matter alike: M is read as ``S M S``, S = diag(scale).
-    wanted : ndarray, shape (k, count), optional
-        Combinations whose variances are asked for: rows of chosen parameters, or torques
-        of a task.
-    known : ndarray, shape (count, count), optional
-        Information beforehand, of which only the gain counts.
-    """
+    """What criteria may need beside the information."""
 
     scale: Array
+    """Shape (count,). Values of the parameters that matter alike: M is read as ``S M S``, S =
+    diag(scale)."""
     wanted: Array | None = None
+    """Shape (k, count). Combinations whose variances are asked for: rows of chosen parameters, or
+    torques of a task."""
     known: Array | None = None
+    """Information beforehand, of which only the gain counts, shape (count, count)."""
 
 
 @dataclass(frozen=True)
 class CriterionInputs:
-    """What a criterion can be made of.
-
-    Attributes
-    ----------
-    bases : tuple of BaseParameters
-        Of the robot, and of what a sensor holds where there is one.
-    names : tuple of str
-        Of all their parameters.
-    typical : ndarray, shape (count,)
-        Values that a random motion would tell from zero by one sigma.
-    known : ndarray, shape (count, count), optional
-        Information of logs that there are.
-    wanted : tuple of str
-        Parameters that were asked for.
-    task : Reference, optional
-        The motion whose torques are to be predicted.
-    """
+    """What a criterion can be made of."""
 
     bases: tuple[BaseParameters, ...]
+    """Of the robot, and of what a sensor holds where there is one."""
     names: tuple[str, ...]
+    """Of all their parameters."""
     typical: Array
+    """Values that a random motion would tell from zero by one sigma, shape (count,)."""
     known: Array | None = None
+    """Information of logs that there are, shape (count, count)."""
     wanted: tuple[str, ...] = ()
+    """Parameters that were asked for."""
     task: Reference | None = None
+    """The motion whose torques are to be predicted."""
 
 
 def choose_typical_units(given: CriterionInputs) -> CriterionNeeds:
@@ -82,27 +66,18 @@ def choose_typical_units(given: CriterionInputs) -> CriterionNeeds:
 
 @dataclass(frozen=True)
 class Criterion:
-    """What is minimised.
-
-    Attributes
-    ----------
-    words : str
-        What it is, for help and documentation.
-    evaluate : callable
-        ``evaluate(M, asked)`` gives its value and its gradient by M, shape (count, count).
-    ask : callable
-        What it sees beside the information; refuses where that is missing.
-    task : bool
-        Whether it takes the motion whose torques are to be predicted.
-    meaning : str
-        What ``exp(value / 2)`` is, with its place in braces; empty where it says nothing.
-    """
+    """What is minimised."""
 
     words: str
+    """What it is, for help and documentation."""
     evaluate: Callable[[Array, CriterionNeeds], tuple[float, Array]]
+    """``evaluate(M, asked)`` gives its value and its gradient by M, shape (count, count)."""
     ask: Callable[[CriterionInputs], CriterionNeeds] = choose_typical_units
+    """What it sees beside the information; refuses where that is missing."""
     task: bool = False
+    """Whether it takes the motion whose torques are to be predicted."""
     meaning: str = ""
+    """What ``exp(value / 2)`` is, with its place in braces; empty where it says nothing."""
 
 
 def scale_information(M: Array, asked: CriterionNeeds) -> Array:

@@ -61,32 +61,23 @@ MOST_ENTRIES = 20_000_000
 
 @dataclass(frozen=True)
 class DesignTask:
-    """What is asked of a trajectory.
-
-    Attributes
-    ----------
-    nominal : Nominal or None
-        None where nothing is known of the torques.
-    criterion : str
-        Name in `CRITERIA`.
-    start : ndarray, shape (n,), optional
-        Position at the first instant [rad or m].
-    redraw : callable, optional
-        Gives each start but the first a shape of its own, from its random numbers.
-    drawn : MotionDraw, optional
-        What draws random motions that are taken as they are, instead of searching from one.
-    """
+    """What is asked of a trajectory."""
 
     experiment: Experiment
     family: TrajectoryFamily
     limits: Limits
     nominal: Nominal | None
+    """None where nothing is known of the torques."""
     clearance: Clearance | None
     criterion: str
+    """Name in `CRITERIA`."""
     asked: CriterionNeeds
     start: Array | None = None
+    """Position at the first instant [rad or m], shape (n,)."""
     redraw: Callable[[np.random.Generator], TrajectoryShape] | None = None
+    """Gives each start but the first a shape of its own, from its random numbers."""
     drawn: MotionDraw | None = None
+    """What draws random motions that are taken as they are, instead of searching from one."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -200,7 +191,7 @@ LATE, NOTHING = "the time ran out", ""
 def refuse_size(family: TrajectoryFamily, n: int) -> None:
     """Refuse more coefficients than can be searched."""
     coefficients = family.count * n
-    instants = round((family.stop - family.start) / (GRID * family.quickest))
+    instants = round(family.length / (GRID * family.quickest))
     if 5 * n * instants * coefficients > MOST_ENTRIES:
         raise InputError(
             f"excitation: {coefficients} coefficients at {instants} instants are too many to "

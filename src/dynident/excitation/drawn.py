@@ -22,18 +22,12 @@ SLOWEST = 0.03
 
 
 class MotionDraw(NamedTuple):
-    """What draws points about a place, and leads a motion through them.
-
-    Attributes
-    ----------
-    draw : callable
-        Ways from a place to points within limits, shape (points, n) [rad or m].
-    follow : callable
-        Coefficients of the motion through points, shape (functions, n); None where there is none.
-    """
+    """What draws points about a place, and leads a motion through them."""
 
     draw: Callable[[np.random.Generator, Array, Limits], Array]
+    """Ways from a place to points within limits, shape (points, n) [rad or m]."""
     follow: Callable[[Array], Array | None] = np.asarray
+    """Coefficients of the motion through points, shape (functions, n); None where there is none."""
 
 
 def draw_ways(rng: np.random.Generator, points: int, place: Array, limits: Limits) -> Array:
@@ -71,6 +65,6 @@ def draw_ladder(
 
 def keep_speeds(away: Array, family: TrajectoryFamily, share: float, limits: Limits) -> Array:
     """Ways made shorter where they are too fast: a move at top speed takes a share of its time."""
-    move = (family.stop - family.start) / (family.count - 1)
+    move = family.length / (family.count - 1)
     speed = np.abs(np.diff(away, axis=0)).max(axis=0) / (share * move)
     return np.asarray(away * np.minimum(1.0, INSIDE * limits.speed / np.maximum(speed, 1e-12)))

@@ -96,7 +96,7 @@ class Excitation:
     def __repr__(self) -> str:
         """One line, for a prompt."""
         family = self.trajectory.family
-        motion = f"{family.kind}, {family.stop - family.start:g} s"
+        motion = f"{family.kind}, {family.length:g} s"
         return f"<Excitation of {self.robot.name}: {motion} at {self.rate:g} Hz>"
 
     @property
@@ -314,7 +314,7 @@ def choose_drawn(tree: Tree, family: TrajectoryFamily) -> MotionDraw | None:
 
 def refuse_length(family: TrajectoryFamily, aim: Aim) -> None:
     """Refuse trajectories of more samples than can be held."""
-    length = family.stop - family.start + (aim.periods - 1) * (family.period or 0.0)
+    length = family.repeated(aim.periods)
     if not length * aim.rate <= LONGEST:
         raise InputError(
             f"excitation: {length:g} s at a rate of {aim.rate:g} Hz are more than {LONGEST:g} "

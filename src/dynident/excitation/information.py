@@ -62,38 +62,27 @@ def build_quadrature(family: TrajectoryFamily, step: float) -> tuple[Array, Arra
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is measured of a robot while it moves.
-
-    Attributes
-    ----------
-    base : BaseParameters
-        With the friction that will be identified, at the usual values of its shapes.
-    sigma : ndarray, shape (n,)
-        Standard deviation of each torque sample's noise, which is white [Nm or N].
-    rate : float
-        Torque samples a second [Hz].
-    repeats : float
-        How often the motion is made.
-    width : ndarray, shape (n,), optional
-        Smooths the sign of Coulomb friction, so that the information has a gradient
-        [rad/s or m/s]; exact without.
-    drop_below : ndarray, shape (n,), optional
-        Speeds below which a joint's rows are not fitted [rad/s or m/s].
-    known : ndarray, shape (count, count), optional
-        Information there is beforehand: of logs already taken, and of what is believed.
-    sensor : SensorRows, optional
-        Whose wrench is measured, too. What it holds has parameters of its own behind the robot's:
-        they are identified by themselves, as ``[robot] beyond`` does.
-    """
+    """What is measured of a robot while it moves."""
 
     base: BaseParameters
+    """With the friction that will be identified, at the usual values of its shapes."""
     sigma: Array
+    """Standard deviation of each torque sample's noise, which is white [Nm or N], shape (n,)."""
     rate: float
+    """Torque samples a second [Hz]."""
     repeats: float = 1.0
+    """How often the motion is made."""
     width: Array | None = None
+    """Shape (n,). Smooths the sign of Coulomb friction, so that the information has a gradient
+    [rad/s or m/s]; exact without."""
     drop_below: Array | None = None
+    """Speeds below which a joint's rows are not fitted [rad/s or m/s], shape (n,)."""
     known: Array | None = None
+    """Shape (count, count). Information there is beforehand: of logs already taken, and of what is
+    believed."""
     sensor: SensorRows | None = None
+    """Whose wrench is measured, too. What it holds has parameters of its own behind the robot's:
+    they are identified by themselves, as ``[robot] beyond`` does."""
 
     def __post_init__(self) -> None:
         idim = self.base.idim

@@ -32,22 +32,15 @@ SHRINK = 0.2
 
 @dataclass(frozen=True)
 class Program:
-    """A smooth program.
-
-    Attributes
-    ----------
-    evaluate : callable
-        May return infinite f where it is not defined.
-    low, high : ndarray, shape (m,)
-        Of the constraints c, infinite where there is none.
-    unit : ndarray, shape (m,)
-        Sizes of c that count as large.
-    """
+    """A smooth program."""
 
     evaluate: Evaluate
+    """May return infinite f where it is not defined."""
     low: Array
     high: Array
+    """`low`, `high`: of the constraints c, infinite where there is none, shape (m,)."""
     unit: Array
+    """Sizes of c that count as large, shape (m,)."""
 
 
 class _Sides:
@@ -134,6 +127,7 @@ def minimise_program(
         f_new, gradient_new, c, J_new = found
         s = sides.slack(c)
         lam = lam + _find_longest_step(lam, dlam) * dlam
+        # so that the barrier's curvature stays about mu / s^2 (Wächter and Biegler 2006, eq. 16)
         lam = np.clip(lam, mu / (1e6 * s), 1e6 * mu / s)
         force = sides.gathered(sides.scale * lam)
         bend = (gradient_new - J_new.T @ force) - (gradient - J.T @ force)
@@ -153,7 +147,7 @@ def _solve_regularised(K: Array, right: Array) -> Array:
             found = cho_solve(cho_factor(K + shift * np.eye(len(K))), right)
             return np.asarray(found)
         except np.linalg.LinAlgError:
-            shift = max(10.0 * shift, 1e-10 * size)
+            shift = max(10.0 * shift, 1e-10 * size)  # from rounding on, ten times more each
     return np.asarray(right / size)
 
 

@@ -29,28 +29,21 @@ ALL_ROUND = np.pi
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of a motion, joint by joint; infinite where there is none.
-
-    Attributes
-    ----------
-    lower, upper : ndarray, shape (n,)
-        Positions [rad or m].
-    speed, acceleration, jerk : ndarray, shape (n,)
-        Magnitudes [rad/s, rad/s^2, rad/s^3, or m for rad].
-    torque : ndarray, shape (n,) or (n + 6,)
-        Of the nominal model: what the margin leaves of the drives' [Nm or N]; then those of
-        the wrench on the base, where it is limited.
-    clearance : float
-        Between shapes [m].
-    """
+    """Bounds of a motion, joint by joint; infinite where there is none."""
 
     lower: Array
     upper: Array
+    """`lower`, `upper`: positions [rad or m], shape (n,)."""
     speed: Array
     acceleration: Array
     jerk: Array
+    """`speed`, `acceleration`, `jerk`: magnitudes [rad/s, rad/s^2, rad/s^3, or m for rad], shape
+    (n,)."""
     torque: Array
+    """Shape (n,) or (n + 6,). Of the nominal model: what the margin leaves of the drives' [Nm or
+    N]; then those of the wrench on the base, where it is limited."""
     clearance: float = 0.01
+    """Between shapes [m]."""
 
     def of_order(self, order: int) -> tuple[Array, Array]:
         """Bounds of a derivative of the positions."""
@@ -153,19 +146,13 @@ def add_point_mass(robot: Robot, mass: float, centre: Array) -> Robot:
 
 @dataclass(frozen=True)
 class Nominal:
-    """Torques of the nominal model, smooth, with derivatives.
-
-    Attributes
-    ----------
-    theta : ndarray
-        A full set: the file's bodies, and friction and rotors as far as they are known.
-    wrench : bool
-        Whether the wrench on the base follows the joints' torques.
-    """
+    """Torques of the nominal model, smooth, with derivatives."""
 
     idim: Idim
     theta: Array
+    """A full set: the file's bodies, and friction and rotors as far as they are known."""
     wrench: bool = False
+    """Whether the wrench on the base follows the joints' torques."""
 
     @property
     def rows(self) -> tuple[str, ...]:

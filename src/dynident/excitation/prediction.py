@@ -87,7 +87,7 @@ def predict_precision(
     unit = np.where(seen, size, 1.0)
     scaled = M / np.outer(unit, unit)
     values, vectors = np.linalg.eigh(scaled[np.ix_(seen, seen)])
-    enough = values > 1e-13 * values.max(initial=0.0)
+    enough = values > 1e-13 * values.max(initial=0.0)  # the rest is rounding of X^T X
     variances = (vectors**2 / np.where(enough, values, np.nan)).sum(axis=1)
     std[seen] = np.where(np.isnan(variances), np.inf, np.sqrt(np.abs(variances)) / unit[seen])
     nominal = base.matrix @ join_nominal_parameters(base.idim)

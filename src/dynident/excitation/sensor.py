@@ -31,28 +31,20 @@ AXES = ("fx", "fy", "fz", "mx", "my", "mz")
 
 @dataclass(frozen=True)
 class SensorRows:
-    """A force/torque sensor of a robot, with the rows that it adds.
-
-    Attributes
-    ----------
-    link : str
-        That it holds; its axes and origin are the sensor's.
-    base : BaseParameters
-        Of what it holds, in a model of the robot with six joints for it.
-    names : tuple of str
-        Of these parameters, numbered as those of the limb by itself: the body on the sensor is
-        number 0.
-    sigma : ndarray, shape (n + 6,)
-        Standard deviation of the noise of each of its rows; infinite for joints before it.
-    place : ndarray of int, shape (n,)
-        Of the robot's joints among those of the model.
-    """
+    """A force/torque sensor of a robot, with the rows that it adds."""
 
     link: str
+    """That it holds; its axes and origin are the sensor's."""
     base: BaseParameters
+    """Of what it holds, in a model of the robot with six joints for it."""
     names: tuple[str, ...]
+    """Of these parameters, numbered as those of the limb by itself: the body on the sensor is
+    number 0."""
     sigma: Array
+    """Shape (n + 6,). Standard deviation of the noise of each of its rows; infinite for joints
+    before it."""
     place: Integers
+    """Of the robot's joints among those of the model, shape (n,)."""
 
     def spread(self, values: Array) -> Array:
         """Values of the robot's joints, shape (..., n), as those of the model; zero in between."""

@@ -42,19 +42,13 @@ def find_lowest_point(
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What stands around a robot, and its shapes.
-
-    Attributes
-    ----------
-    drawing : RobotDrawing or None
-        None where nothing is known of the robot's shape.
-    clearance : Clearance or None
-        None where it keeps clear of nothing.
-    """
+    """What stands around a robot, and its shapes."""
 
     obstacles: tuple[Obstacle, ...] = ()
     drawing: RobotDrawing | None = None
+    """None where nothing is known of the robot's shape."""
     clearance: Clearance | None = None
+    """None where it keeps clear of nothing."""
 
 
 def choose_surroundings(

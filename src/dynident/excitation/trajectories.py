@@ -68,21 +68,15 @@ class TrajectoryPart(ABC):
 
 @dataclass(frozen=True)
 class Harmonics(TrajectoryPart):
-    """An offset, then sine and cosine of each frequency; of one period.
-
-    Attributes
-    ----------
-    period : float
-        [s]
-    omega : ndarray, shape (harmonics,)
-        [rad/s]
-    mix : ndarray, shape (1 + 2 harmonics, functions)
-        The functions, as combinations of ``1, sin w_1 t, ..., cos w_1 t, ...``.
-    """
+    """An offset, then sine and cosine of each frequency; of one period."""
 
     period: float
+    """[s]"""
     omega: Array
+    """Shape (harmonics,). [rad/s]"""
     mix: Array
+    """The functions, as combinations of ``1, sin w_1 t, ..., cos w_1 t, ...``, shape (1 + 2
+    harmonics, functions)."""
 
     @property
     def knots(self) -> Array:
@@ -138,27 +132,18 @@ class Pieces(TrajectoryPart):
 
 @dataclass(frozen=True)
 class TrajectoryFamily:
-    """What a trajectory is a combination of.
-
-    Attributes
-    ----------
-    kind : str
-        Name in `TRAJECTORIES`.
-    parts : tuple of TrajectoryPart
-        One after another, without a gap.
-    period : float, optional
-        Time after which the main part repeats; none of a motion that is made once [s].
-    main : int
-        The part that is repeated.
-    scale : ndarray, shape (functions,)
-        Coefficients of about this size move a joint at unit speed.
-    """
+    """What a trajectory is a combination of."""
 
     kind: str
+    """Name in `TRAJECTORIES`."""
     parts: tuple[TrajectoryPart, ...]
+    """One after another, without a gap."""
     scale: Array
+    """Coefficients of about this size move a joint at unit speed, shape (functions,)."""
     period: float | None = None
+    """Time after which the main part repeats; none of a motion that is made once [s]."""
     main: int = 0
+    """The part that is repeated."""
 
     @property
     def count(self) -> int:
@@ -174,6 +159,15 @@ class TrajectoryFamily:
     def stop(self) -> float:
         """Where the last part ends [s]."""
         return self.parts[-1].stop
+
+    @property
+    def length(self) -> float:
+        """Of the motion, its main part made once [s]."""
+        return self.stop - self.start
+
+    def repeated(self, periods: int) -> float:
+        """How long the motion is with its main part made so often [s]."""
+        return self.length + (periods - 1) * (self.period or 0.0)
 
     def values(self, times: Array, order: int = 0) -> Array:
         """``Phi^(order)``, shape (times, functions)."""

@@ -21,33 +21,22 @@ from dynident.robot.model import EQUATIONS, Equations, Robot
 
 @dataclass(frozen=True)
 class Determined:
-    """Combinations that all equations determine, and which of them some equations do.
-
-    Attributes
-    ----------
-    base : BaseParameters
-        Of all equations.
-    counts : tuple of int
-        Base parameters of each kind.
-    known : ndarray of bool, shape (base parameters, kinds)
-        Whether a kind determines a combination alone.
-    """
+    """Combinations that all equations determine, and which of them some equations do."""
 
     base: BaseParameters
+    """Of all equations."""
     kinds: tuple[str, ...]
     counts: tuple[int, ...]
+    """Base parameters of each kind."""
     known: Array
+    """Whether a kind determines a combination alone, shape (base parameters, kinds), of bool."""
 
 
 def find_determined_parameters(idim: Idim, kinds: Sequence[str]) -> Determined:
     """What kinds of equations determine of a robot.
 
-    Contacts bear unmeasured in the null space: all of them, and all but each one.
-
-    Parameters
-    ----------
-    kinds : sequence of str
-        Of `EQUATIONS`.
+    Contacts bear unmeasured in the null space: all of them, and all but each one. `kinds`: of
+    `EQUATIONS`.
     """
     robot = idim.robot
     every = base_parameters(idim)

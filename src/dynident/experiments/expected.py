@@ -72,22 +72,15 @@ def predict_std(M: Array) -> Array:
 
 @dataclass(frozen=True)
 class FutureLog:
-    """A run as it will be recorded.
-
-    Attributes
-    ----------
-    base : BaseParameters
-        Of the robot without the mass.
-    sigma : ndarray, shape (n,)
-        Of the torques' noise [Nm or N].
-    body : ndarray, shape (10,)
-        What the last link carries, which is known.
-    """
+    """A run as it will be recorded."""
 
     base: BaseParameters
+    """Of the robot without the mass."""
     excitation: Excitation
     sigma: Array
+    """Of the torques' noise [Nm or N], shape (n,)."""
     body: Array
+    """What the last link carries, which is known, shape (10,)."""
 
     @cached_property
     def times(self) -> Array:
@@ -201,12 +194,8 @@ def stand(run: FutureLog) -> ExpectedRows:
 def control(run: FutureLog, damping: float) -> ExpectedRows:
     """Rows of a controller along a periodic run: relative kp and kd of each joint, its delay.
 
-    What it gives is what the motion takes, ``kp (e + damping de/dt)`` of the error e.
-
-    Parameters
-    ----------
-    damping : float
-        kd over kp [s].
+    What it gives is what the motion takes, ``kp (e + damping de/dt)`` of the error e. `damping`: kd
+    over kp [s].
     """
     slope, n = run.slope, run.base.idim.robot.n
     period = run.excitation.trajectory.family.period

@@ -63,10 +63,7 @@ INSTANTS = 400
 def render_excitation_files(found: Excitation, script: bool = False) -> dict[str, str]:
     """Contents of all files of a design, by name.
 
-    Parameters
-    ----------
-    script : bool
-        Whether a program for robots of one make is among them.
+    `script`: whether a program for robots of one make is among them.
     """
     replay = render_replay_page(found)
     return {
@@ -93,7 +90,7 @@ def render_excitation_page(found: Excitation, replay: str) -> str:
     family = found.design.trajectory.family
     return render_document(
         found.robot.name,
-        f"excitation by {family.kind}, {family.stop - family.start:g} s{describe_periods(found)}",
+        f"excitation by {family.kind}, {family.length:g} s{describe_periods(found)}",
         [
             *list_excitation_statements(found),
             *(VerdictSentence("note", "Note", words) for words in found.warnings),

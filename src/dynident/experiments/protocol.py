@@ -151,7 +151,7 @@ def protocol(
                 name,
                 step,
                 plan,
-                measure_length(plan),
+                float(plan.trajectory.family.repeated(plan.periods)),
                 describe_setup(step, mass, planning.lengths),
                 prove_limits(plan, limits, body - designed),
                 tuple(step.expect(recordings, planning.damping)),
@@ -215,12 +215,6 @@ def prove_limits(plan: Excitation, limits: Limits, change: Array) -> bool:
     other = replace(task.nominal, theta=theta)
     proof = certify_trajectory(plan.trajectory, limits, other, None, task.names, task.step)
     return plan.design.certificate.ok and proof.ok
-
-
-def measure_length(plan: Excitation) -> float:
-    """Of a motion with all its periods [s]."""
-    family = plan.trajectory.family
-    return float(family.stop - family.start + (plan.periods - 1) * (family.period or 0.0))
 
 
 def describe_setup(step: ProtocolStep, mass: float, lengths: Sequence[float]) -> str:

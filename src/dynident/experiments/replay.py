@@ -52,7 +52,7 @@ def render_replay_page(excitation: Excitation) -> str:
 def choose_frame_times(excitation: Excitation) -> Array:
     """Instants of the frames: of one period, its ramps included [s]."""
     family = excitation.trajectory.family
-    count = int(np.ceil((family.stop - family.start) * FRAMES_PER_SECOND)) + 1
+    count = int(np.ceil(family.length * FRAMES_PER_SECOND)) + 1
     return np.linspace(family.start, family.stop, min(max(count, 2), MOST_FRAMES))
 
 

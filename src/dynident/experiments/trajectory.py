@@ -131,7 +131,7 @@ def serialise_motion(found: Excitation) -> dict[str, Any]:
 def summarise_motion(found: Excitation) -> str:
     """What the terminal is told of such a motion."""
     family = found.trajectory.family
-    length = family.stop - family.start
+    length = family.length
     lines = format_entry("trajectory", f"shaken, {length:g} s{describe_periods(found)}")
     lines += format_entry("limits", describe_limits(found))
     lines += ["", *format_table("joint", found.robot.joint_names, format_limit_shares(found))]
@@ -207,7 +207,7 @@ def summarise_excitation(found: Excitation) -> str:
     """What the terminal is told."""
     design, prediction = found.design, found.prediction
     family = design.trajectory.family
-    length = family.stop - family.start
+    length = family.length
     lines = format_entry("trajectory", f"{family.kind}, {length:g} s{describe_periods(found)}")
     lines += format_entry("criterion", f"{describe_criterion(design)}; {design.stopped}")
     lines += format_entry(

@@ -19,25 +19,18 @@ HELD = ("Ia", "fv", "fc")
 
 @dataclass(frozen=True)
 class JointDrive:
-    """A joint's drive.
-
-    Attributes
-    ----------
-    armature, viscous, dry : float or None
-        Rotor inertia [kg m^2 or kg], viscous [Nm s/rad or N s/m] and Coulomb friction [Nm or N];
-        None where the joint has none of its own.
-    effort : float
-        Limit of its torque: that of a fitted law, else the file's; infinite for none [Nm or N].
-    servo : Servo or None
-        A fitted law.
-    """
+    """A joint's drive."""
 
     joint: Joint
     armature: float | None
     viscous: float | None
     dry: float | None
+    """`armature`, `viscous`, `dry`: rotor inertia [kg m^2 or kg], viscous [Nm s/rad or N s/m] and
+    Coulomb friction [Nm or N]; None where the joint has none of its own."""
     effort: float
+    """Limit of its torque: that of a fitted law, else the file's; infinite for none [Nm or N]."""
     servo: Servo | None
+    """A fitted law."""
 
 
 def list_drives(idim: Idim, theta: Array, servos: Sequence[Servo]) -> tuple[JointDrive, ...]:

@@ -43,12 +43,7 @@ def check_bodies(robot: Robot, phi: npt.ArrayLike, kind: str) -> Array:
 def format_joint_attributes(
     robot: Robot, given: Mapping[str, npt.ArrayLike | None]
 ) -> list[dict[str, str]]:
-    """Each joint's attributes as text; NaN, and None for all, stand for none.
-
-    Parameters
-    ----------
-    given : mapping of str to array_like, shape (n,), or None
-    """
+    """Each joint's attributes as text, of values of shape (n,); NaN, or None for all, is none."""
     known = {k: np.asarray(v, dtype=float) for k, v in given.items() if v is not None}
     return [
         {k: format_exact_number(v[j]) for k, v in known.items() if not np.isnan(v[j])}

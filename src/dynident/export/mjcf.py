@@ -62,19 +62,13 @@ DRAWN = {"mesh": "meshdir", "hfield": "meshdir", "skin": "meshdir", "texture": "
 
 @dataclass(frozen=True)
 class Motor:
-    """A drive that turns with several joints: in MuJoCo a fixed tendon over them.
-
-    Attributes
-    ----------
-    turns : mapping of str to float
-        How it turns with each joint.
-    values : mapping of str to str
-        The tendon's armature, damping and frictionloss.
-    """
+    """A drive that turns with several joints: in MuJoCo a fixed tendon over them."""
 
     name: str
     turns: Mapping[str, float]
+    """How it turns with each joint."""
     values: Mapping[str, str]
+    """The tendon's armature, damping and frictionloss."""
 
     @property
     def element(self) -> etree._Element:
@@ -472,7 +466,7 @@ def render_fresh_mjcf(
     for j, (joint, own, values) in enumerate(
         zip(robot.joints, attributes, phi[int(robot.floating) :], strict=True)
     ):
-        w, x, y, z = _to_quaternion(joint.rotation)
+        x, y, z, w = pin.Quaternion(np.array(joint.rotation)).coeffs()
         body = etree.SubElement(
             bodies[joint.parent],
             "body",
@@ -517,23 +511,10 @@ def _format_joint(joint: Joint) -> dict[str, str]:
     return values
 
 
-def _to_quaternion(rotation: Array) -> Array:
-    x, y, z, w = pin.Quaternion(np.array(rotation)).coeffs()
-    return np.array([w, x, y, z])
-
-
 def invert_mass(idim: Idim, theta: Array, parted: Integers) -> Array:
     """Inverse mass matrix at q = 0 of motors, then of the gaps behind those that are parted.
 
-    Parameters
-    ----------
-    theta : ndarray, shape (standard parameters,)
-    parted : ndarray of int, shape (k,)
-        Joints whose motor moves apart from the link.
-
-    Returns
-    -------
-    ndarray, shape (n + k, n + k)
+    Shape (n + k, n + k), of k joints whose motor moves apart from the link.
     """
     robot, dof = idim.robot, idim.tree.dof
     first, q = dof - robot.n, np.zeros((1, robot.dof + robot.floating))
@@ -554,7 +535,7 @@ def format_friction_softness(
     Parameters
     ----------
     inverse : ndarray, shape (n, n)
-        Mass matrix of the joints.
+        Inverse mass matrix of the joints.
     width : array_like, shape () or (n,)
         ``fc tanh(v / width)`` [rad/s or m/s].
     friction : ndarray, shape (k,)

@@ -20,29 +20,20 @@ of the servo's joint."""
 
 @dataclass(frozen=True)
 class Servo:
-    """A drive that turns its joint to a target: ``kp (ctrl - q) - kv dq + constant``.
-
-    Attributes
-    ----------
-    kp, kv : float
-        [Nm/rad or N/m, Nm s/rad or N s/m]
-    constant : float
-        What offset and encoder's bias give [Nm or N].
-    least, most : float
-        Range of the torque; infinite for none.
-    delay : float
-        By which its targets come late [s].
-    backlash : float
-        By how much motor and joint move apart [rad or m].
-    """
+    """A drive that turns its joint to a target: ``kp (ctrl - q) - kv dq + constant``."""
 
     kp: float
     kv: float
+    """`kp`, `kv`: [Nm/rad or N/m, Nm s/rad or N s/m]"""
     constant: float
+    """What offset and encoder's bias give [Nm or N]."""
     least: float
     most: float
+    """`least`, `most`: range of the torque; infinite for none."""
     delay: float = 0.0
+    """By which its targets come late [s]."""
     backlash: float = 0.0
+    """By how much motor and joint move apart [rad or m]."""
 
     @property
     def limit(self) -> float:
@@ -100,10 +91,7 @@ def describe_servos(servos: Sequence[Servo], joints: Sequence[str]) -> tuple[str
 def derive_servos(loop: Simulation, offset: Array) -> tuple[Servo, ...]:
     """Servos of all joints, whose targets are their ``ctrl``; empty of laws that are none.
 
-    Parameters
-    ----------
-    offset : ndarray, shape (n,)
-        That the drives have to give at rest beside weight [Nm or N].
+    `offset`: that the drives have to give at rest beside weight [Nm or N], shape (n,).
     """
     control = loop.controller
     gains = control.servo

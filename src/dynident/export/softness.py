@@ -21,9 +21,9 @@ SERVO_TIMESTEP = 2.5e-4
 def choose_impedance(rise: Array, timestep: float) -> tuple[Array, Array]:
     """Impedance and damping of constraints that give ``-rise`` times a speed, over their inertia.
 
-    Of those that do so the softest is taken that the time step can have, ``h b <= 1``: beyond that
-    a joint at rest shakes, and moves as if nothing held it. A rise that even the hardest impedance
-    does not reach is as steep as the step lets it be.
+    Shapes (k,). Of those that do so the softest is taken that the time step can have, ``h b <= 1``:
+    beyond that a joint at rest shakes, and moves as if nothing held it. A rise that even the
+    hardest impedance does not reach is as steep as the step lets it be.
 
     Parameters
     ----------
@@ -31,10 +31,6 @@ def choose_impedance(rise: Array, timestep: float) -> tuple[Array, Array]:
         [1/s]
     timestep : float
         [s]
-
-    Returns
-    -------
-    impedance, damping : ndarray, shape (k,)
     """
     impedance = np.clip(1.0 - 1.0 / np.maximum(timestep * rise, 1e-300), SOFT, HARDEST)
     return impedance, np.minimum(rise * (1.0 - impedance), 1.0 / timestep)

@@ -19,20 +19,15 @@ MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "ut
 
 @dataclass(frozen=True)
 class Tag:
-    """Where an element stands in its file's text.
-
-    Attributes
-    ----------
-    start, inner : int
-        Where its start tag begins, and the place after it.
-    close, end : int
-        Where its end tag begins, and the place after it; `inner` both when it has none.
-    """
+    """Where an element stands in its file's text."""
 
     start: int
     inner: int
+    """`start`, `inner`: where its start tag begins, and the place after it."""
     close: int
     end: int
+    """`close`, `end`: where its end tag begins, and the place after it; `inner` both when it has
+    none."""
 
 
 @dataclass

@@ -19,29 +19,20 @@ SUFFIX = "_spring"
 
 @dataclass(frozen=True)
 class JointSpring:
-    """A spring as simulators have it.
-
-    Attributes
-    ----------
-    stiffness, damping : float
-        [Nm/rad, Nm s/rad or N/m, N s/m]
-    reference : float
-        Of the link less the motor, at no load [rad or m].
-    cubic : float
-        Of the deflection's third power [Nm/rad^3].
-    left : tuple of str
-        Names of its parameters that simulators have no place for, beside those of the encoder.
-    bristles : tuple of str
-        Those of them that are of its hysteresis.
-    """
+    """A spring as simulators have it."""
 
     joint: str
     stiffness: float
     damping: float
+    """`stiffness`, `damping`: [Nm/rad, Nm s/rad or N/m, N s/m]"""
     reference: float
+    """Of the link less the motor, at no load [rad or m]."""
     cubic: float
+    """Of the deflection's third power [Nm/rad^3]."""
     left: tuple[str, ...]
+    """Names of its parameters that simulators have no place for, beside those of the encoder."""
     bristles: tuple[str, ...] = ()
+    """Those of them that are of its hysteresis."""
 
 
 def list_joint_springs(idim: Idim, theta: Array) -> tuple[JointSpring, ...]:

@@ -18,28 +18,19 @@ PLACES = {"Ia": "armature", "fv": "damping", "fc": "friction", "off": "offset"}
 
 @dataclass(frozen=True, eq=False)
 class JointTerms:
-    """The joints' own drives as far as simulators know such things, and what they do not know.
-
-    Attributes
-    ----------
-    armature : ndarray, shape (n,)
-        Rotor inertias that turn with their joint alone [kg m^2 or kg].
-    damping, friction : ndarray, shape (n,)
-        Viscous [Nm s/rad or N s/m] and Coulomb [Nm or N].
-    offset : ndarray, shape (n,)
-        Torque that the drive needs at rest without weight [Nm or N].
-    motors : tuple of str
-        Names of the same, other than zero, of motors that turn with several joints.
-    left : tuple of str
-        Names of all other parameters, other than zero.
-    """
+    """The joints' own drives as far as simulators know such things, and what they do not know."""
 
     armature: Array
+    """Rotor inertias that turn with their joint alone [kg m^2 or kg], shape (n,)."""
     damping: Array
     friction: Array
+    """`damping`, `friction`: viscous [Nm s/rad or N s/m] and Coulomb [Nm or N], shape (n,)."""
     offset: Array
+    """Torque that the drive needs at rest without weight [Nm or N], shape (n,)."""
     motors: tuple[str, ...]
+    """Names of the same, other than zero, of motors that turn with several joints."""
     left: tuple[str, ...]
+    """Names of all other parameters, other than zero."""
 
 
 def make_simulable(

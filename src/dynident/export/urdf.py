@@ -320,12 +320,7 @@ def _write_inertial(document: UrdfDocument, link: etree._Element, phi: Array) ->
 
 
 def render_standard_urdf(idim: Idim, theta: Array) -> tuple[bytes, tuple[str, ...]]:
-    """The URDF of standard parameters, and notes on what has no place in one.
-
-    Parameters
-    ----------
-    theta : ndarray, shape (standard parameters,)
-    """
+    """The URDF of standard parameters, and notes on what has no place in one."""
     return render_urdf(
         idim.robot,
         idim.split(theta)[0],

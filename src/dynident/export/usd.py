@@ -22,7 +22,8 @@ from dynident.export.drives import JointDrive, describe_left_drives, list_drives
 from dynident.export.exported import check_bodies, describe_gravity, format_exact_number
 from dynident.export.sdf import SHAPELESS
 from dynident.export.servo import Servo
-from dynident.robot.model import Joint, Robot
+from dynident.robot.model import Robot
+from dynident.robot.rotations import turn_z_to
 
 DEGREE = np.pi / 180.0
 JOINTS = "joints"
@@ -50,14 +51,17 @@ def render_usd(
     joints = name_prims(robot.joint_names)
     (root,) = name_prims([robot.name])
     places = place_links(robot)
-    bodies = phi if robot.floating else np.vstack([fill_held_body(), phi])
+    never_moved = [HELD_MASS, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0]
+    bodies = phi if robot.floating else np.vstack([never_moved, phi])
     links = [
         render_link(name, prim, body, place)
         for name, prim, body, place in zip(
             (robot.base_link, *moved), prims, bodies, places, strict=True
         )
     ]
-    held = [] if robot.floating else [render_fixed_joint(f"/{root}/{prims[0]}")]
+    on_base = [f"rel physics:body1 = </{root}/{prims[0]}>"]
+    fixed = render_prim("PhysicsFixedJoint", "fixed_to_world", (), on_base)
+    held = [] if robot.floating else [fixed]
     turned = [
         render_joint(drive, name, f"/{root}/{prims[drive.joint.parent]}", f"/{root}/{prims[k]}")
         for k, (drive, name) in enumerate(zip(drives, joints, strict=True), 1)
@@ -79,11 +83,6 @@ def render_usd(
     if changed:
         notes.append(f"names of USD are identifiers: {', '.join(changed)}")
     return text.encode(), tuple(notes)
-
-
-def fill_held_body() -> Array:
-    """What stands for a base that never moves, shape (10,)."""
-    return np.array([HELD_MASS, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0])
 
 
 def name_prims(names: Sequence[str]) -> tuple[str, ...]:
@@ -139,17 +138,12 @@ def render_link(name: str, prim: str, phi: Array, place: tuple[Array, Array]) ->
     return render_prim("Xform", prim, ("PhysicsRigidBodyAPI", "PhysicsMassAPI"), lines)
 
 
-def render_fixed_joint(base: str) -> str:
-    """The joint that holds the base in the world."""
-    return render_prim("PhysicsFixedJoint", "fixed_to_world", (), [f"rel physics:body1 = <{base}>"])
-
-
 def render_joint(drive: JointDrive, name: str, parent: str, child: str) -> str:
     """A joint about the z axis of its own frame, with its drive."""
     joint = drive.joint
     turns = joint.kind == "revolute"
     unit = 1.0 / DEGREE if turns else 1.0
-    frame = turn_z_to_axis(joint)
+    frame = turn_z_to(joint.axis)
     lines = [
         'uniform token physics:axis = "Z"',
         f"rel physics:body0 = <{parent}>",
@@ -188,13 +182,6 @@ def render_joint(drive: JointDrive, name: str, parent: str, child: str) -> str:
         ]
     kind = "PhysicsRevoluteJoint" if turns else "PhysicsPrismaticJoint"
     return render_prim(kind, name, applied, lines)
-
-
-def turn_z_to_axis(joint: Joint) -> Array:
-    """A rotation that takes z to a joint's axis, shape (3, 3)."""
-    return np.asarray(
-        pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), joint.axis).toRotationMatrix()
-    )
 
 
 def format_tuple(values: Iterable[float]) -> str:

@@ -34,19 +34,13 @@ another, and looks beyond their ends."""
 
 
 class Block(NamedTuple):
-    """Some samples of a run in a row, and those with which filters see what is about them.
-
-    Attributes
-    ----------
-    own, wide : slice
-        Of the log.
-    inner : slice
-        `own` among `wide`.
-    """
+    """Some samples of a run in a row, and those with which filters see what is about them."""
 
     own: slice
     wide: slice
+    """`own`, `wide`: of the log."""
     inner: slice
+    """`own` among `wide`."""
 
 
 def count_memory(cutoff: float, rate: float) -> int:
@@ -85,25 +79,17 @@ def cut_into_blocks(
 
 @dataclass(frozen=True, eq=False)
 class SignalCourse:
-    """Signals of a log that are computed together, block by block, as they are read.
-
-    Attributes
-    ----------
-    samples, columns : int
-        Of each signal.
-    runs : tuple of (start, stop)
-        All is zero beside them.
-    memory : int
-        See `cut_into_blocks`.
-    compute : callable
-        The signals over some samples of a run, arrays of shape (samples, columns).
-    """
+    """Signals of a log that are computed together, block by block, as they are read."""
 
     samples: int
     columns: int
+    """`samples`, `columns`: of each signal."""
     runs: tuple[tuple[int, int], ...]
+    """Tuple of (start, stop). All is zero beside them."""
     memory: int
+    """See `cut_into_blocks`."""
     compute: Callable[[slice], tuple[Array, ...]] = field(repr=False)
+    """The signals over some samples of a run, arrays of shape (samples, columns)."""
     kept: dict[int, tuple[Array, ...]] = field(default_factory=dict, init=False, repr=False)
     extremes: dict[int, Array] = field(default_factory=dict, init=False, repr=False)
 

@@ -106,25 +106,17 @@ class Clocking(Options):
 
 @dataclass(frozen=True)
 class Clock:
-    """The uniform clock behind the time stamps of one log.
-
-    Attributes
-    ----------
-    rate : float
-        Samples per second [Hz].
-    instants : ndarray, shape (samples,)
-        When each sample of the log was taken [s].
-    runs : tuple of (start, stop)
-        Samples of the log between the gaps that are not bridged.
-    uniform : bool
-        Whether the samples lie on the clock, and only what is missing has to be filled in;
-        otherwise all of them are resampled.
-    """
+    """The uniform clock behind the time stamps of one log."""
 
     rate: float
+    """Samples per second [Hz]."""
     instants: Array
+    """When each sample of the log was taken [s], shape (samples,)."""
     runs: tuple[tuple[int, int], ...]
+    """Tuple of (start, stop). Samples of the log between the gaps that are not bridged."""
     uniform: bool
+    """Whether the samples lie on the clock, and only what is missing has to be filled in; otherwise
+    all of them are resampled."""
     warnings: tuple[str, ...] = ()
 
     @property

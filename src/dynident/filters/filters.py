@@ -145,20 +145,14 @@ class DecimationFilter:
 
     Applied alike to a torque and to all its regressor columns ("parallel" filtering,
     brunot2019, eq. 6), so that the model's linearity is kept.
-
-    Attributes
-    ----------
-    cutoff : float
-        [Hz]
-    step : int
-        One sample in `step` is kept: ``n_d = omega_nyquist / omega_Fp`` (brunot2019, 3.1).
-    taps : ndarray, shape (2 HALF_WIDTH step + 1,) or (1,)
-        Unit gain at zero frequency.
     """
 
     cutoff: float
+    """[Hz]"""
     step: int
+    """One sample in `step` is kept: ``n_d = omega_nyquist / omega_Fp`` (brunot2019, 3.1)."""
     taps: Array
+    """Unit gain at zero frequency, shape (2 HALF_WIDTH step + 1,) or (1,)."""
 
     @classmethod
     def design(cls, cutoff: float, rate: float, step: int | None = None) -> DecimationFilter:

@@ -95,15 +95,10 @@ class Failure:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What to take for a joint, or for all, by the rule of one standard error.
-
-    Attributes
-    ----------
-    joint : str or None
-        None for all.
-    """
+    """What to take for a joint, or for all, by the rule of one standard error."""
 
     joint: str | None
+    """None for all."""
     method: str
     friction: str
     reason: str

@@ -23,46 +23,32 @@ from dynident.robot.model import Robot
 
 @dataclass(frozen=True)
 class LogFacts:
-    """One log, its rows aside.
-
-    Attributes
-    ----------
-    name, digest : str
-        SHA-256 of its positions and torques.
-    size : int or None
-        Of its files [bytes].
-    settings : dict
-        All that shaped it.
-    observed : Observed
-        What it can show.
-    stated : tuple of bool
-        Which equations of motion it states anywhere.
-    lowpass_hz : float
-        Largest cutoff of its torques [Hz].
-    motion : float
-        The farthest that anything moves [rad or m].
-    rough : bool
-        Whether its positions pass no filter.
-    reasons : tuple of Reason
-        What its signals say against any model of it.
-    temperature : tuple of float, or None
-        Mean of each drive, where it has any [deg C].
-    """
+    """One log, its rows aside."""
 
     name: str
     digest: str
+    """`name`, `digest`: SHA-256 of its positions and torques."""
     size: int | None
+    """Of its files [bytes]."""
     words: LogWords
     settings: dict[str, Any]
+    """All that shaped it."""
     preparation: Preparation
     observed: Observed
+    """What it can show."""
     stated: tuple[bool, ...]
+    """Which equations of motion it states anywhere."""
     lowpass_hz: float
+    """Largest cutoff of its torques [Hz]."""
     motion: float
+    """The farthest that anything moves [rad or m]."""
     rough: bool
+    """Whether its positions pass no filter."""
     warnings: tuple[str, ...]
     reasons: tuple[Reason, ...]
+    """What its signals say against any model of it."""
     temperature: tuple[float, ...] | None = None
+    """Mean of each drive, where it has any [deg C]."""
 
 
 def gather_log_facts(idim: Idim, log: GeneralisedSamples) -> LogFacts:

@@ -15,6 +15,7 @@ from dynident.core.factors import Factors
 from dynident.core.options import Options
 from dynident.core.schema import Number
 from dynident.core.series import PositionSeries, Stretch, TorqueSeries
+from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.following import compute_loads, follow_friction
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.torques import (
@@ -62,19 +63,13 @@ class Scoring(Options):
 
 @dataclass(frozen=True)
 class JointError:
-    """Torque error of one joint, or of one component of a floating base's wrench.
-
-    Attributes
-    ----------
-    relative_percent : float
-        ``100 ||y - yhat|| / ||y||``; NaN where the torque is zero throughout.
-    rmse : float
-        NaN where there are no rows [Nm or N].
-    """
+    """Torque error of one joint, or of one component of a floating base's wrench."""
 
     name: str
     relative_percent: float
+    """``100 ||y - yhat|| / ||y||``; NaN where the torque is zero throughout."""
     rmse: float
+    """NaN where there are no rows [Nm or N]."""
 
 
 @dataclass(frozen=True)
@@ -188,9 +183,7 @@ def score_all_samples(
             squared_torque += np.sum(kept * known**2, axis=0)
             rows += np.sum(kept, axis=0)
             motion = log.q[wide], log.dq[wide], log.ddq[wide]
-            conditions = follow_friction(
-                idim, *motion[:2], log.rate, conditions=collect_conditions(idim, log, wide)
-            )
+            conditions = follow_log_friction(idim, log, wide)
             for k, torque in enumerate(
                 evaluate_torques(idim, sets, *motion, conditions=conditions)
             ):
@@ -461,20 +454,22 @@ def decompose_torques(
 
 
 class ParameterShares(NamedTuple):
-    """Parameters by the part of the torque that is theirs.
-
-    Attributes
-    ----------
-    bodies : ndarray, shape (sets, 10 links)
-        Of the model three times, for gravity, speed and acceleration; of the robot file, if any.
-    rotors, friction, sensors : ndarray, shape (parameters,)
-        The full set, with zeros for all others.
-    """
+    """Parameters by the part of the torque that is theirs."""
 
     bodies: Array
+    """Shape (sets, 10 links). Of the model three times, for gravity, speed and acceleration; of the
+    robot file, if any."""
     rotors: Array
     friction: Array
     sensors: Array
+    """`rotors`, `friction`, `sensors`: the full set, with zeros for all others, shape
+    (parameters,)."""
+
+
+def follow_log_friction(idim: Idim, log: GeneralisedSamples, wide: slice) -> Conditions:
+    """What friction meets along a stretch of a log without gaps, its states beginning there."""
+    known = collect_conditions(idim, log, wide)
+    return follow_friction(idim, log.q[wide], log.dq[wide], log.rate, conditions=known)
 
 
 def share_parameters(idim: Idim, theta: Array, nominal: Array | None) -> ParameterShares:
@@ -506,7 +501,7 @@ def split_torque(
     gravity, moving, body, *rest = evaluate_rigid_torques(
         idim, shares.bodies, (0, 1, 2, 2), q, *moved
     )
-    around = follow_friction(idim, q, dq, log.rate, conditions=collect_conditions(idim, log, wide))
+    around = follow_log_friction(idim, log, wide)
     conditions = replace(around, load=compute_loads(idim, body) if idim.loaded else None)
     told = evaluate_drive_torques(idim, shares.sensors, q, dq, ddq, conditions=conditions)
     return {

@@ -25,6 +25,7 @@ from dynident.fit.figures import (
     build_fit_figure,
     compute_relative_error,
     find_scored_samples,
+    follow_log_friction,
 )
 from dynident.fit.verdict import SMALL
 from dynident.recording.periods import FINER
@@ -36,7 +37,7 @@ from dynident.recording.repeats import (
     find_repeated_motion,
 )
 from dynident.regression.generalised import GeneralisedSamples, has_only_joint_torques
-from dynident.regression.rows import collect_conditions, list_torque_groups
+from dynident.regression.rows import list_torque_groups
 from dynident.robot.model import Robot
 
 FAR = 2.0
@@ -103,36 +104,26 @@ class ScoredSignals(NamedTuple):
 
 
 class Repetition(NamedTuple):
-    """What repeats of a log, and what does not.
-
-    Attributes
-    ----------
-    lag : float
-        [s]
-    torque, spread, repeating : ndarray, shape (n,)
-        Mean squares of the torque, of what does not repeat of it, and of what repeats of the
-        errors.
-    error : ndarray, shape (same samples, n)
-        Mean of the errors over the repetitions.
-    motion : tuple of ndarray, shape (samples, n)
-        Positions, speeds and accelerations.
-    same : ndarray of bool, shape (samples,)
-        Those whose motion is made again.
-    rate : float
-        [Hz]
-    """
+    """What repeats of a log, and what does not."""
 
     log: str
     against: str
     what: Literal["logs", "periods"]
     lag: float
+    """[s]"""
     torque: Array
     spread: Array
     repeating: Array
+    """`torque`, `spread`, `repeating`: mean squares of the torque, of what does not repeat of it,
+    and of what repeats of the errors, shape (n,)."""
     error: Array
+    """Mean of the errors over the repetitions, shape (same samples, n)."""
     motion: tuple[Array, Array, Array]
+    """Positions, speeds and accelerations, shape (samples, n)."""
     same: Booleans
+    """Those whose motion is made again, shape (samples,)."""
     rate: float
+    """[Hz]"""
 
 
 def measure_floor(
@@ -243,10 +234,7 @@ def predict_stretch(
     assert found is not None
     run, inner = found
     motion = log.q[run], log.dq[run], log.ddq[run]
-    conditions = follow_friction(
-        idim, *motion[:2], log.rate, conditions=collect_conditions(idim, log, run)
-    )
-    predicted = idim.torque(theta, *motion, conditions=conditions)
+    predicted = idim.torque(theta, *motion, conditions=follow_log_friction(idim, log, run))
     torque, error = (
         filter_zero_phase(x, lowpass_hz, log.rate)[inner]
         for x in (log.tau[run], log.tau[run] - predicted)

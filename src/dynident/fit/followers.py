@@ -25,21 +25,14 @@ SETTLED = 1e-4
 
 @dataclass(frozen=True)
 class JointFollower:
-    """A joint that follows its target as ``q'' = w^2 (target - q) - 2 z w q'`` does, and late.
-
-    Attributes
-    ----------
-    pace : float
-        w [rad/s].
-    damping : float
-        z.
-    delay : float
-        Of the target [s].
-    """
+    """A joint that follows its target as ``q'' = w^2 (target - q) - 2 z w q'`` does, and late."""
 
     pace: float
+    """w [rad/s]."""
     damping: float
+    """z."""
     delay: float
+    """Of the target [s]."""
 
     @classmethod
     def of(cls, x: Array) -> JointFollower:

@@ -56,27 +56,18 @@ class LogsGone:
 
 @dataclass(frozen=True)
 class LogWords:
-    """A log in words.
-
-    Attributes
-    ----------
-    use : {"identify", "validate"}
-    words : str
-        Name, length and rate.
-    cutoffs : str
-        Bandwidth, filters and decimation.
-    torque : {"measured", "law"}
-        Whence its torque is.
-    borne_kg : float or None
-        What contacts bear of a floating robot while it stands, where that is known [kg].
-    """
+    """A log in words."""
 
     name: str
     use: Use
     words: str
+    """Name, length and rate."""
     cutoffs: str
+    """Bandwidth, filters and decimation."""
     torque: str
+    """``"measured"`` or ``"law"``. Whence its torque is."""
     borne_kg: float | None = None
+    """What contacts bear of a floating robot while it stands, where that is known [kg]."""
 
 
 def put_logs_into_words(

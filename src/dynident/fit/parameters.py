@@ -16,13 +16,7 @@ from dynident.regression.statistics import compute_confidence_interval
 
 
 class BaseRow(NamedTuple):
-    """One base parameter with its error bars.
-
-    Attributes
-    ----------
-    from_data : float
-        The share that the logs tell, and not the prior; NaN where the links are the prior's.
-    """
+    """One base parameter with its error bars."""
 
     name: str
     value: float
@@ -34,6 +28,7 @@ class BaseRow(NamedTuple):
     regrouping: str
     essential: bool
     from_data: float
+    """The share that the logs tell, and not the prior; NaN where the links are the prior's."""
 
     @property
     def literature_percent(self) -> float:
@@ -48,15 +43,10 @@ class BaseRow(NamedTuple):
 
 @dataclass(frozen=True)
 class FileRow:
-    """What the robot's file says of a base parameter, beside what was identified.
-
-    Attributes
-    ----------
-    value : float
-        NaN where the file has no inertial of a link in it, or nothing of it is of a link.
-    """
+    """What the robot's file says of a base parameter, beside what was identified."""
 
     value: float
+    """NaN where the file has no inertial of a link in it, or nothing of it is of a link."""
     unit: str
 
 

@@ -23,28 +23,19 @@ from dynident.robot.model import Robot
 
 @dataclass(frozen=True)
 class Provenance:
-    """What made a fit, and of what.
-
-    Attributes
-    ----------
-    version : str
-        Of this program.
-    date : str
-        Of the identification, ISO 8601, UTC.
-    python, machine : str
-        What it ran on: version, and system with processor.
-    logs : dict of str to str
-        SHA-256 of each log's positions and torques as they were fitted, by its name.
-    log_bytes : dict of str to int or None
-        Size of each log's files; None of one from memory.
-    """
+    """What made a fit, and of what."""
 
     version: str
+    """Of this program."""
     date: str
+    """Of the identification, ISO 8601, UTC."""
     python: str
     machine: str
+    """`python`, `machine`: what it ran on: version, and system with processor."""
     logs: dict[str, str]
+    """SHA-256 of each log's positions and torques as they were fitted, by its name."""
     log_bytes: dict[str, int | None]
+    """Size of each log's files; None of one from memory."""
 
 
 def record_provenance(digests: dict[str, str], sizes: dict[str, int | None]) -> Provenance:
@@ -65,21 +56,15 @@ def hash_log(log: Samples) -> str:
 
 @dataclass(frozen=True)
 class RobotFile:
-    """A file of a robot, whole.
-
-    Attributes
-    ----------
-    name : str
-        Relative to the folder of all of them, with slashes.
-    text : str
-        Its content; of what is no UTF-8, in base 64.
-    encoding : {"utf-8", "base64"}
-    """
+    """A file of a robot, whole."""
 
     name: str
+    """Relative to the folder of all of them, with slashes."""
     sha256: str
     text: str
+    """Its content; of what is no UTF-8, in base 64."""
     encoding: str = "utf-8"
+    """``"utf-8"`` or ``"base64"``."""
 
     @property
     def content(self) -> bytes:
@@ -89,18 +74,12 @@ class RobotFile:
 
 @dataclass(frozen=True)
 class RobotFiles:
-    """The files that a robot came from: one, or with those that it includes.
-
-    Attributes
-    ----------
-    folder : str
-        That has them all; of a fit in a file, as seen from there.
-    files : tuple of RobotFile
-        The robot's own first; none of a robot that came from no file.
-    """
+    """The files that a robot came from: one, or with those that it includes."""
 
     folder: str = ""
+    """That has them all; of a fit in a file, as seen from there."""
     files: tuple[RobotFile, ...] = ()
+    """The robot's own first; none of a robot that came from no file."""
 
 
 def carry_robot_files(robot: Robot) -> RobotFiles:

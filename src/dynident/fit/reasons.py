@@ -228,10 +228,7 @@ def list_position_reasons(
 ) -> list[Reason]:
     """What speaks against drives that were fitted to positions.
 
-    Parameters
-    ----------
-    fitted, held_out : sequence
-        Errors of free simulations of the problem's logs, and of `others`.
+    `fitted`, `held_out`: errors of free simulations of the problem's logs, and of `others`.
     """
     every = [Reason(REFUTED, f"{each.log}: {each.found}", advice=each.mend) for each in findings]
     if found.fitted is not None:

@@ -27,26 +27,18 @@ LAGS = 20
 
 @dataclass(frozen=True)
 class GroupResiduals:
-    """Residuals of one group of rows.
-
-    Attributes
-    ----------
-    name, unit : str
-        Of the group: a joint, an axis of a base's wrench.
-    sigma : float
-        Standard deviation that weighs them.
-    correlation : ndarray, shape (LAGS,)
-        With the same some rows later.
-    whiteness : TestResult
-        Of Ljung and Box.
-    """
+    """Residuals of one group of rows."""
 
     name: str
     unit: str
+    """`name`, `unit`: of the group: a joint, an axis of a base's wrench."""
     rows: int
     sigma: float
+    """Standard deviation that weighs them."""
     correlation: Array
+    """With the same some rows later, shape (LAGS,)."""
     whiteness: TestResult
+    """Of Ljung and Box."""
 
     @property
     def combination(self) -> bool:

@@ -69,71 +69,51 @@ class ValidationFigures:
 
 @dataclass(frozen=True)
 class Result:
-    """A model with its certificate, its error bars and its errors.
-
-    Attributes
-    ----------
-    logs : Logs
-        What was fitted and what was held out.
-    log_words : tuple of LogWords
-        The same in words, fitted ones first.
-    residuals : tuple of GroupResiduals
-        Of the rows that were fitted.
-    preparation : Preparation
-        Of the fitted logs, as others are prepared.
-    lowpass_hz : float
-        Of the all-samples figures [Hz].
-    identification, nominal : tuple of FitFigure
-        Errors on the fitted logs, of the model and of the robot file's inertials.
-    verdict : Verdict
-        Whether to trust it, with reasons.
-    findings : tuple of Finding
-        What is wrong with the fitted logs, where something explains them better.
-    simulated : tuple of SimulatedFigure
-        How well the simulated loop reproduces the fitted logs, where a method simulates.
-    condition_number : float
-        Of the sigma-weighted regressor with columns scaled to unit length.
-    settings : dict
-        All that shaped the result.
-    timings : dict of str to float
-        Seconds per stage, with their total.
-    robot_files : RobotFiles
-        The text of the files that the robot came from.
-    floor : tuple of Floor
-        What of the logs' torques no function of the motion explains, where motions repeat.
-    springs : tuple of SpringEvidence
-        What the logs tell of joints with a spring.
-    simulation : Simulation or None
-        The loop of methods that simulate it, without what is of one log.
-    study : Spec or None
-        Where a study was run.
-    """
+    """A model with its certificate, its error bars and its errors."""
 
     method: str
     base: BaseParameters
     estimate: Estimate
     logs: Logs
+    """What was fitted and what was held out."""
     log_words: tuple[LogWords, ...]
+    """The same in words, fitted ones first."""
     residuals: tuple[GroupResiduals, ...]
+    """Of the rows that were fitted."""
     preparation: Preparation
+    """Of the fitted logs, as others are prepared."""
     lowpass_hz: float
+    """Of the all-samples figures [Hz]."""
     identification: tuple[FitFigure, ...]
     nominal: tuple[FitFigure, ...]
+    """`identification`, `nominal`: errors on the fitted logs, of the model and of the robot file's
+    inertials."""
     validation: tuple[ValidationFigures, ...]
     condition_number: float
+    """Of the sigma-weighted regressor with columns scaled to unit length."""
     rank: int
     settings: dict[str, Any]
+    """All that shaped the result."""
     warnings: tuple[str, ...]
     timings: dict[str, float]
+    """Seconds per stage, with their total."""
     verdict: Verdict
+    """Whether to trust it, with reasons."""
     robot_files: RobotFiles
+    """The text of the files that the robot came from."""
     provenance: Provenance
     findings: tuple[Finding, ...] = ()
+    """What is wrong with the fitted logs, where something explains them better."""
     simulated: tuple[SimulatedFigure, ...] = ()
+    """How well the simulated loop reproduces the fitted logs, where a method simulates."""
     floor: tuple[Floor, ...] = ()
+    """What of the logs' torques no function of the motion explains, where motions repeat."""
     springs: tuple[SpringEvidence, ...] = ()
+    """What the logs tell of joints with a spring."""
     simulation: Simulation | None = None
+    """The loop of methods that simulate it, without what is of one log."""
     study: Spec | None = None
+    """Where a study was run."""
 
     @property
     def samples(self) -> tuple[GeneralisedSamples, ...]:

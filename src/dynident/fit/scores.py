@@ -18,21 +18,16 @@ SLIGHT = 0.01
 
 @dataclass(frozen=True)
 class BlockScores:
-    """Errors of a model on rows that it was not fitted to, block by block.
-
-    Attributes
-    ----------
-    squared_error, squared_torque : ndarray, shape (blocks, kinds of rows)
-        Sums over the rows of each block and kind: joint, or component of a floating base's
-        wrench, or combinations that are free of one set of contacts.
-    relative_error : ndarray, shape (kinds of rows,)
-        Mean of ``|tau - tau_hat|`` over all rows, over the kind's largest torque; NaN of kinds
-        without torque.
-    """
+    """Errors of a model on rows that it was not fitted to, block by block."""
 
     squared_error: Array
     squared_torque: Array
+    """`squared_error`, `squared_torque`: shape (blocks, kinds of rows). Sums over the rows of each
+    block and kind: joint, or component of a floating base's wrench, or combinations that are free
+    of one set of contacts."""
     relative_error: Array
+    """Shape (kinds of rows,). Mean of ``|tau - tau_hat|`` over all rows, over the kind's largest
+    torque; NaN of kinds without torque."""
 
     def percent(self, kind: int | None = None) -> tuple[float, float]:
         """Held-out error of a kind of rows, or of all stacked, and its standard error [%]."""

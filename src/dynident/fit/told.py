@@ -28,24 +28,17 @@ SEED = 0
 
 @dataclass(frozen=True)
 class ToldCombinations:
-    """Combinations of structural base parameters that some logs tell apart.
-
-    Attributes
-    ----------
-    base : BaseParameters
-        The structural ones.
-    kept : ndarray of int
-        Which of them stand for the combinations.
-    K : ndarray, shape (count, structural count)
-        ``told = K @ beta``; a column of zeros acts on no torque that stands out.
-    std : ndarray, shape (count,)
-        What the noise makes of their estimates: ``(X^T Omega^-1 X)^-1``.
-    """
+    """Combinations of structural base parameters that some logs tell apart."""
 
     base: BaseParameters
+    """The structural ones."""
     kept: Integers
+    """Which of them stand for the combinations."""
     K: Array
+    """Shape (count, structural count). ``told = K @ beta``; a column of zeros acts on no torque
+    that stands out."""
     std: Array
+    """Shape (count,). What the noise makes of their estimates: ``(X^T Omega^-1 X)^-1``."""
 
     @property
     def count(self) -> int:

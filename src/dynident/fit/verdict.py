@@ -50,23 +50,16 @@ CONTRADICTED = 1.5
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a result is not simply trusted.
-
-    Attributes
-    ----------
-    state : str
-        What it makes of the result: ``trusted`` where it changes too little to decide anything.
-    size : float
-        What it changes, as a share of a torque, of what a drive can do, or of a motion; of what is
-        left out, the share of a log.
-    advice : str
-        The one thing to do about it; empty where the words say it.
-    """
+    """Why a result is not simply trusted."""
 
     state: str
+    """What it makes of the result: ``trusted`` where it changes too little to decide anything."""
     words: str
     size: float = 0.0
+    """What it changes, as a share of a torque, of what a drive can do, or of a motion; of what is
+    left out, the share of a log."""
     advice: str = ""
+    """The one thing to do about it; empty where the words say it."""
 
 
 ONE_LOG = (
@@ -90,23 +83,16 @@ EXCITE = "log a motion that dynident excite designs"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What can be made of a result.
-
-    Attributes
-    ----------
-    state : {"trusted", "doubtful", "refuted"}
-    reasons : tuple of Reason
-        The gravest first; of what is trusted none.
-    reserve : str
-        What is not known even so.
-    remarks : tuple of str
-        What changes too little to decide anything.
-    """
+    """What can be made of a result."""
 
     state: str
+    """``"trusted"``, ``"doubtful"`` or ``"refuted"``."""
     reasons: tuple[Reason, ...]
+    """The gravest first; of what is trusted none."""
     reserve: str = ""
+    """What is not known even so."""
     remarks: tuple[str, ...] = ()
+    """What changes too little to decide anything."""
 
     @property
     def words(self) -> str:
@@ -191,10 +177,7 @@ def list_held_out_reasons(log: str, error: float, fitted: float) -> list[Reason]
 def list_contradiction_reasons(error: float, free: float) -> list[Reason]:
     """Constraints that make the error much larger.
 
-    Parameters
-    ----------
-    error, free : float
-        Overall, under the constraints and without them [%].
+    `error`, `free`: overall, under the constraints and without them [%].
     """
     if error > CONTRADICTED * free and error > FINE:
         words = (
@@ -217,10 +200,7 @@ def list_negative_drive_reasons(
 ) -> list[Reason]:
     """Drives that give energy away, as unconstrained methods may find them.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Of rotor inertias and frictions that have to be positive.
+    `names`: of rotor inertias and frictions that have to be positive.
     """
     found = [
         name for name, value, s in zip(names, values, std, strict=True) if value < NEGATIVE * s
@@ -347,10 +327,7 @@ def list_limit_reasons(log: str, peaks: Array, limits: Array) -> list[Reason]:
 def list_sign_reasons(log: str, joints: Sequence[str], signs: Sequence[Sign]) -> list[Reason]:
     """What the signals of a log show, the same of several joints once.
 
-    Parameters
-    ----------
-    joints : sequence of str
-        All of the robot's.
+    `joints`: all of the robot's.
     """
     alike: dict[str, list[tuple[Sign, str]]] = {}
     longest = sorted(joints, key=len, reverse=True)

@@ -45,15 +45,11 @@ def find_repeated_logs(logs: Sequence[Samples]) -> list[tuple[Samples, Samples]]
     """Logs that have the samples of an earlier one, and that one."""
     found = []
     for k, log in enumerate(logs):
-        first = next((one for one in logs[:k] if have_same_samples(one, log)), None)
-        if first is not None:
-            found.append((log, first))
+        for one in logs[:k]:
+            if np.array_equal(one.measured, log.measured) and np.array_equal(one.tau, log.tau):
+                found.append((log, one))
+                break
     return found
-
-
-def have_same_samples(one: Samples, other: Samples) -> bool:
-    """Whether two logs are one, under whatever names."""
-    return np.array_equal(one.measured, other.measured) and np.array_equal(one.tau, other.tau)
 
 
 def warn_of_repeated_logs(

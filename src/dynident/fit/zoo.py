@@ -76,20 +76,15 @@ ZOO = {entry.name: entry for entry in ENTRIES}
 
 
 class ZooRow(NamedTuple):
-    """What a fit says of itself in a table.
-
-    Attributes
-    ----------
-    held_out : str
-        The largest error of the logs held out, with its unit: of torque on all samples, or of the
-        positions of a free simulation.
-    """
+    """What a fit says of itself in a table."""
 
     name: str
     robot: str
     joints: int
     method: str
     held_out: str
+    """The largest error of the logs held out, with its unit: of torque on all samples, or of the
+    positions of a free simulation."""
     verdict: str
     source: str
     licence: str

@@ -25,7 +25,7 @@ SPECTRUM = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 @entry
 def evaluate_mean_decay(x):  # type: ignore[no-untyped-def]
     """``(1 - exp(-x)) / x`` and its derivative."""
-    if abs(x) < 1e-2:
+    if abs(x) < 1e-2:  # the series, where the quotients below lose their digits
         value = 1.0 - x / 2.0 * (1.0 - x / 3.0 * (1.0 - x / 4.0 * (1.0 - x / 5.0)))
         return value, -0.5 + x / 3.0 - x**2 / 8.0 + x**3 / 30.0 - x**4 / 144.0
     value = -np.expm1(-x) / x

@@ -25,22 +25,16 @@ ROUNDING = 1e-13
 
 @dataclass(frozen=True)
 class Balance:
-    """Energies of one drive, step by step of a motion of constant speeds.
-
-    Attributes
-    ----------
-    speed : ndarray, shape (samples,)
-        [rad/s or m/s]
-    supplied, stored : ndarray, shape (samples,)
-        Work done against the friction, and the change of what it stores [J].
-    rounding : ndarray, shape (samples,)
-        Up to which the two are exact [J].
-    """
+    """Energies of one drive, step by step of a motion of constant speeds."""
 
     speed: Array
+    """Shape (samples,). [rad/s or m/s]"""
     supplied: Array
     stored: Array
+    """`supplied`, `stored`: work done against the friction, and the change of what it stores [J],
+    shape (samples,)."""
     rounding: Array
+    """Up to which the two are exact [J], shape (samples,)."""
 
     @property
     def dissipated(self) -> Array:

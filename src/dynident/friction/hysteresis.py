@@ -79,22 +79,16 @@ def make_passive(torques: Array) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Yielding:
-    """How a spring with hysteresis gives way to small changes of its load, along a path.
-
-    Attributes
-    ----------
-    stiffness, damping : float
-        Without bristles [Nm/rad or N/m]; the latter by the change from sample to sample.
-    slopes : ndarray, shape (samples, bristles)
-        Of the bristles' torques by the deflection.
-    kept : ndarray, shape (samples, bristles)
-        Share of a change before that they keep.
-    """
+    """How a spring with hysteresis gives way to small changes of its load, along a path."""
 
     stiffness: float
     damping: float
+    """`stiffness`, `damping`: without bristles [Nm/rad or N/m]; the latter by the change from
+    sample to sample."""
     slopes: Array
+    """Of the bristles' torques by the deflection, shape (samples, bristles)."""
     kept: Array
+    """Share of a change before that they keep, shape (samples, bristles)."""
 
     def soften(self, x: Array, some: slice) -> Array:
         """Changes of the load at some samples as ``K`` times those of the deflection.

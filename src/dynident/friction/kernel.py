@@ -26,31 +26,22 @@ VALUE, BY_SPEED, BY_POSITION, BY_LOAD, BY_STATE = range(5)
 
 
 class At(NamedTuple):
-    """What a law sees of its drive at one instant.
-
-    Attributes
-    ----------
-    speed, position : float
-        Of the drive [rad/s or m/s], [rad or m].
-    sign, slope : float
-        Of the speed, smooth where a motion is simulated, and its derivative by the speed
-        (zero where the sign is exact).
-    load : float
-        Torque of the rigid bodies that the drive bears [Nm or N]; zero unless the model says
-        that it needs it.
-    temperature : float
-        As measured, likewise.
-    period : float
-        Of a step of the state [s]; zero elsewhere.
-    """
+    """What a law sees of its drive at one instant."""
 
     speed: float
     position: float
+    """`speed`, `position`: of the drive [rad/s or m/s], [rad or m]."""
     sign: float
     slope: float
+    """`sign`, `slope`: of the speed, smooth where a motion is simulated, and its derivative by the
+    speed (zero where the sign is exact)."""
     load: float
+    """Torque of the rigid bodies that the drive bears [Nm or N]; zero unless the model says that it
+    needs it."""
     temperature: float
+    """As measured, likewise."""
     period: float
+    """Of a step of the state [s]; zero elsewhere."""
 
 
 AT: Any = types.NamedUniTuple(types.float64, len(At._fields), At)  # type: ignore[no-untyped-call]
@@ -159,29 +150,20 @@ def follow_states(  # type: ignore[no-untyped-def]
 
 
 class Elements(NamedTuple):
-    """Laws that act on the drives of a simulated robot, any number a drive.
-
-    Attributes
-    ----------
-    gear : ndarray of int, shape (e,)
-        The drive on which each of them acts.
-    address : ndarray of int, shape (e, 2)
-        Of its law and of its states' step (0 for none).
-    counts : ndarray of int, shape (e, 2)
-        Of its linear parameters and of its states.
-    values : ndarray, shape (e, most linear parameters)
-    shape : ndarray, shape (e, most shapes)
-    rest : ndarray, shape (e, most states)
-        Where the states start.
-    parameter : ndarray of int, shape (c, 3)
-        What is differentiated by: of which element, which of its linear parameters (its
-        shapes are counted after them), and the column.
-    """
+    """Laws that act on the drives of a simulated robot, any number a drive."""
 
     gear: Integers
+    """The drive on which each of them acts, shape (e,)."""
     address: Integers
+    """Of its law and of its states' step (0 for none), shape (e, 2)."""
     counts: Integers
+    """Of its linear parameters and of its states, shape (e, 2)."""
     values: Array
+    """Shape (e, most linear parameters)."""
     shape: Array
+    """Shape (e, most shapes)."""
     rest: Array
+    """Where the states start, shape (e, most states)."""
     parameter: Integers
+    """Shape (c, 3). What is differentiated by: of which element, which of its linear parameters
+    (its shapes are counted after them), and the column."""

@@ -32,55 +32,38 @@ SIGNALS = {
 
 @dataclass(frozen=True)
 class LinearTerm:
-    """A parameter that multiplies a column, one of each drive.
-
-    Attributes
-    ----------
-    symbol : str
-        Name without the joint's number (``fv``).
-    unit : str
-        On a revolute joint; on a prismatic one N and m stand for Nm and rad.
-    positive : bool
-        Whether physical consistency asks for a positive value.
-    coupled : bool
-        Whether the motor of a coupled drive has one of its own beside the joint's. An offset
-        has none: that of the motor is a sum of the joints'.
-    weights : (float, float, float), optional
-        The column as ``a + b v + c s(v)``, s the sign; without, a row of the model's law.
-    times : str
-        One of `SIGNALS` that such a column is multiplied by.
-    borne : bool
-        Whether the column is nothing where the drive bears no load, as of a passive joint, which
-        has none of it.
-    """
+    """A parameter that multiplies a column, one of each drive."""
 
     symbol: str
+    """Name without the joint's number (``fv``)."""
     unit: str
+    """On a revolute joint; on a prismatic one N and m stand for Nm and rad."""
     positive: bool
+    """Whether physical consistency asks for a positive value."""
     coupled: bool = True
+    """Whether the motor of a coupled drive has one of its own beside the joint's. An offset has
+    none: that of the motor is a sum of the joints'."""
     weights: tuple[float, float, float] | None = None
+    """The column as ``a + b v + c s(v)``, s the sign; without, a row of the model's law."""
     times: str = ""
+    """One of `SIGNALS` that such a column is multiplied by."""
     borne: bool = False
+    """Whether the column is nothing where the drive bears no load, as of a passive joint, which has
+    none of it."""
 
 
 @dataclass(frozen=True)
 class ShapeTerm:
-    """A parameter that the columns are not linear in, one of each drive.
-
-    Attributes
-    ----------
-    symbol : str
-    unit : str
-        On a revolute joint.
-    start, lower, upper : float
-        A usual value, and the bounds of what the columns are defined for.
-    """
+    """A parameter that the columns are not linear in, one of each drive."""
 
     symbol: str
     unit: str
+    """On a revolute joint."""
     start: float
     lower: float
     upper: float
+    """`start`, `lower`, `upper`: a usual value, and the bounds of what the columns are defined
+    for."""
 
     def within(self, lower: float, upper: float) -> ShapeTerm:
         """The same parameter with narrower bounds."""
@@ -100,35 +83,24 @@ class Trace:
 
 @dataclass(frozen=True)
 class DriveSignals:
-    """What a friction model sees of its drive along a motion.
-
-    Attributes
-    ----------
-    q, dq : ndarray, shape (samples,)
-        Position and speed of the drive [rad or m], [rad/s or m/s]; of several drives at once,
-        where only speeds are asked for, (samples, drives).
-    width : float, or ndarray, shape (drives,), optional
-        Smooths the sign as a simulation does [rad/s or m/s]; exact without.
-    load : ndarray, shape (samples,), optional
-        Torque of the rigid bodies that the drive bears [Nm or N].
-    temperature : ndarray, shape (samples,), optional
-        Of the drive [deg C].
-    time : ndarray, shape (samples,), optional
-        Since the log began [s].
-    known : ndarray, shape (samples,), optional
-        A known torque [Nm or N].
-    trace : Trace, optional
-        States of the model, from its `follow`.
-    """
+    """What a friction model sees of its drive along a motion."""
 
     q: Array
     dq: Array
+    """`q`, `dq`: shape (samples,). Position and speed of the drive [rad or m], [rad/s or m/s]; of
+    several drives at once, where only speeds are asked for, (samples, drives)."""
     width: float | Array | None = None
+    """Shape (drives,). Smooths the sign as a simulation does [rad/s or m/s]; exact without."""
     load: Array | None = None
+    """Torque of the rigid bodies that the drive bears [Nm or N], shape (samples,)."""
     temperature: Array | None = None
+    """Of the drive [deg C], shape (samples,)."""
     time: Array | None = None
+    """Since the log began [s], shape (samples,)."""
     known: Array | None = None
+    """A known torque [Nm or N], shape (samples,)."""
     trace: Trace | None = None
+    """States of the model, from its `follow`."""
 
     @cached_property
     def sign(self) -> Array:
@@ -183,38 +155,27 @@ class DriveSignals:
 
 @dataclass(frozen=True)
 class FrictionModel:
-    """How a drive resists: ``f = sum_k theta_k c_k(v, q, ...; shape, z)``.
-
-    Attributes
-    ----------
-    parameters : tuple of LinearTerm
-        They multiply the columns c_k.
-    shape : tuple of ShapeTerm
-        That the columns, and the states' steps, depend on.
-    law : callable, optional
-        ``law(at, shape, z, out)`` fills a row of `out` for each parameter without weights, in
-        their order: the column and its derivatives by speed, position, load, states and
-        shapes, at one instant (see `dynident.friction.kernel`). It is compiled, and serves
-        regressors and simulations alike.
-    state : tuple of float
-        Where the model's internal states z start; none of a model without memory.
-    step : callable, optional
-        ``step(at, shape, z, out)``, likewise: a row for each state, its value after
-        ``at.period`` at constant speed. Exact in that, a rollout is of second order.
-    stored : callable, optional
-        ``stored(at, shape, z, out)``, likewise: the energy that each column stores per unit
-        of its parameter; only the values are read. Without, a law stores nothing.
-    needs : tuple of str
-        Those of `SIGNALS` that the law, or columns with weights, read.
-    """
+    """How a drive resists: ``f = sum_k theta_k c_k(v, q, ...; shape, z)``."""
 
     parameters: tuple[LinearTerm, ...]
+    """They multiply the columns c_k."""
     shape: tuple[ShapeTerm, ...] = ()
+    """That the columns, and the states' steps, depend on."""
     law: Law | None = None
+    """``law(at, shape, z, out)`` fills a row of `out` for each parameter without weights, in their
+    order: the column and its derivatives by speed, position, load, states and shapes, at one
+    instant (see `dynident.friction.kernel`). It is compiled, and serves regressors and simulations
+    alike."""
     state: tuple[float, ...] = ()
+    """Where the model's internal states z start; none of a model without memory."""
     step: Law | None = None
+    """``step(at, shape, z, out)``, likewise: a row for each state, its value after ``at.period`` at
+    constant speed. Exact in that, a rollout is of second order."""
     stored: Law | None = None
+    """``stored(at, shape, z, out)``, likewise: the energy that each column stores per unit of its
+    parameter; only the values are read. Without, a law stores nothing."""
     needs: tuple[str, ...] = ()
+    """Those of `SIGNALS` that the law, or columns with weights, read."""
 
     def __post_init__(self) -> None:
         symbols = [p.symbol for p in self.parameters] + [s.symbol for s in self.shape]
@@ -394,22 +355,15 @@ def to_writable(values: Array) -> Array:
 
 @dataclass(frozen=True)
 class Element:
-    """Something more that acts on a joint's drive: a friction model with its values.
-
-    Attributes
-    ----------
-    joint : int
-        Index of the joint on whose own drive it acts.
-    linear : tuple of float
-        Values of the model's `parameters`.
-    shape : tuple of float
-        Of its `shape`; usual ones by default.
-    """
+    """Something more that acts on a joint's drive: a friction model with its values."""
 
     joint: int
+    """Index of the joint on whose own drive it acts."""
     model: FrictionModel
     linear: tuple[float, ...]
+    """Values of the model's `parameters`."""
     shape: tuple[float, ...] = ()
+    """Of its `shape`; usual ones by default."""
 
     def __post_init__(self) -> None:
         if not self.shape:

@@ -44,35 +44,24 @@ FILTER_REACH = 1.0
 
 @dataclass(frozen=True, eq=False)
 class Instants:
-    """Where a log is looked at, and which rows there may be fitted.
-
-    Attributes
-    ----------
-    thin : int
-        Of so many samples of the log, one is kept.
-    place : ndarray of int, shape (instants,)
-        Kept sample of each.
-    turns : ndarray, shape (gears, n)
-        How all that rubs turns with the joints.
-    speeds : ndarray, shape (kept samples, n)
-        Of the joints.
-    sets : dict of ndarray of int
-        By the names of unmeasured contacts that bear somewhere in any of the logs: equations that
-        they act on, and that the log would state.
-    lag : ndarray, shape (n,), or None
-        So many kept samples later the speeds are those of this motion.
-    settling : float
-        How long after the beginning of a segment they are not right [s].
-    """
+    """Where a log is looked at, and which rows there may be fitted."""
 
     log: GeneralisedSamples
     thin: int
+    """Of so many samples of the log, one is kept."""
     place: Integers
+    """Kept sample of each, shape (instants,)."""
     turns: Array
+    """How all that rubs turns with the joints, shape (gears, n)."""
     speeds: Array
+    """Of the joints, shape (kept samples, n)."""
     sets: dict[tuple[str, ...], Integers] = field(default_factory=dict)
+    """By the names of unmeasured contacts that bear somewhere in any of the logs: equations that
+    they act on, and that the log would state."""
     lag: Array | None = None
+    """So many kept samples later the speeds are those of this motion, shape (n,)."""
     settling: float = 0.0
+    """How long after the beginning of a segment they are not right [s]."""
 
     @property
     def rate(self) -> float:
@@ -120,26 +109,19 @@ class Instants:
 
 @dataclass(frozen=True, eq=False)
 class MotionAt:
-    """A motion of a robot at some instants, with the regressor along it.
-
-    Attributes
-    ----------
-    packing : Packing
-        Of the base parameters' columns.
-    q, dq, ddq : ndarray, shape (instants, n)
-        Of the joints, below the torque's cutoff.
-    beside : dict of ndarray
-        At the instants: the motion of a base that is not fixed, and wrenches of sensors of which
-        something is estimated.
-    """
+    """A motion of a robot at some instants, with the regressor along it."""
 
     base: BaseParameters
     packing: Packing
+    """Of the base parameters' columns."""
     at: Instants
     q: Array
     dq: Array
     ddq: Array
+    """`q`, `dq`, `ddq`: of the joints, below the torque's cutoff, shape (instants, n)."""
     beside: Signals = field(default_factory=dict)
+    """At the instants: the motion of a base that is not fixed, and wrenches of sensors of which
+    something is estimated."""
 
     @property
     def robot(self) -> Robot:

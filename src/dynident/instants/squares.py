@@ -69,29 +69,20 @@ class Factor:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Factors of each joint's rows beside all torque columns.
-
-    Attributes
-    ----------
-    sides : tuple of ndarray, shape (k, m)
-        Of the m torque columns, in the rows of these factors.
-    rests : tuple of ndarray, shape (m, m)
-        Triangular factors of what no beta explains of them.
-    rows : int
-        Of all joints together.
-    blur : ndarray, shape (n,)
-        See `LeastSquares`.
-    beside : LeastSquares or None
-        Of other logs, which the same model has to explain.
-    """
+    """Factors of each joint's rows beside all torque columns."""
 
     base: BaseParameters
     factors: tuple[Factor, ...]
     sides: tuple[Array, ...]
+    """Of the m torque columns, in the rows of these factors, shape (k, m)."""
     rests: tuple[Array, ...]
+    """Triangular factors of what no beta explains of them, shape (m, m)."""
     rows: int
+    """Of all joints together."""
     blur: Array
+    """See `LeastSquares`, shape (n,)."""
     beside: LeastSquares | None = None
+    """Of other logs, which the same model has to explain."""
 
     def read(self, reading: Array) -> LeastSquares:
         """The least-squares problem of one reading of the torque columns, shape (n, m).
@@ -127,34 +118,25 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class LeastSquares:
-    """Factors of a log's rows, each group counted in what no model explains of it at best.
-
-    Attributes
-    ----------
-    factors : tuple of Factor
-        Of the log's groups.
-    sides : tuple of ndarray, shapes (k,)
-        Right-hand sides in the rows of these.
-    rests : ndarray, shape (groups of the log,)
-        Squares of what no beta explains of them.
-    kept : int
-        Rows of the log.
-    blur : ndarray, shape (groups of the log,)
-        Share of each group's size that any model leaves, as far as is known beforehand.
-    sizes : ndarray, shape (groups of the log,), or None
-        What groups are counted in, squared, where it is not the right-hand sides.
-    beside : LeastSquares or None
-        Of other logs, whose groups come behind.
-    """
+    """Factors of a log's rows, each group counted in what no model explains of it at best."""
 
     base: BaseParameters
     factors: tuple[Factor, ...]
+    """Of the log's groups."""
     sides: tuple[Array, ...]
+    """Right-hand sides in the rows of these, shapes (k,)."""
     rests: Array
+    """Squares of what no beta explains of them, shape (groups of the log,)."""
     kept: int
+    """Rows of the log."""
     blur: Array
+    """Share of each group's size that any model leaves, as far as is known beforehand, shape
+    (groups of the log,)."""
     sizes: Array | None = None
+    """What groups are counted in, squared, where it is not the right-hand sides, shape (groups of
+    the log,)."""
     beside: LeastSquares | None = None
+    """Of other logs, whose groups come behind."""
 
     @cached_property
     def squares(self) -> Array:

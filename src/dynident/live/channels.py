@@ -67,25 +67,19 @@ def collect_recorded_signals(log: Recording) -> Signals:
 
 @dataclass(frozen=True, eq=False)
 class Channels:
-    """Which signals a stream's samples hold in a row, and what of them is differentiated.
-
-    Attributes
-    ----------
-    base : Base or None
-        Of a floating robot, for what its signals do not say: where a sensor is, whether it stands.
-    observed : Observed
-        Which equations are stated.
-    followed, others : tuple of (str, int)
-        Names and widths of signals that the causal filter differentiates, and of those that it
-        filters alone, in the order of a sample.
-    """
+    """Which signals a stream's samples hold in a row, and what of them is differentiated."""
 
     name: str
     robot: Robot
     base: Base | None
+    """Of a floating robot, for what its signals do not say: where a sensor is, whether it
+    stands."""
     observed: Observed
+    """Which equations are stated."""
     followed: tuple[tuple[str, int], ...]
     others: tuple[tuple[str, int], ...]
+    """`followed`, `others`: names and widths of signals that the causal filter differentiates, and
+    of those that it filters alone, in the order of a sample."""
 
     @property
     def widths(self) -> tuple[int, int]:

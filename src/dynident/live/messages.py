@@ -27,18 +27,12 @@ Plain = dict[str, Any]
 
 
 class Equation(NamedTuple):
-    """An equation of motion that is followed.
-
-    Attributes
-    ----------
-    name : str
-        Of a joint, or of a component of a floating base's wrench.
-    unit : str
-        "Nm" or "N".
-    """
+    """An equation of motion that is followed."""
 
     name: str
+    """Of a joint, or of a component of a floating base's wrench."""
     unit: str
+    """"Nm" or "N"."""
 
 
 class EstimateRow(NamedTuple):
@@ -82,31 +76,22 @@ class Noticed(NamedTuple):
 
 
 class SampleSignals(NamedTuple):
-    """What is measured and what is predicted of one sample.
-
-    Attributes
-    ----------
-    time : float
-        Of the motion, a filter's lag before the last sample [s].
-    measured, predicted : ndarray, shape (equations,)
-        Filtered torques, and those by what was learnt before this sample; NaN of what is not
-        measured, or cannot be predicted [Nm or N].
-    load : (float, float), or None
-        Mass of a load and its standard deviation, where one is carried [kg].
-    surprise : Surprise
-        Of the last window.
-    moved : (float, str), or None
-        The largest change of a parameter since the start, in standard deviations that it had
-        then, and which one it is; None without a start.
-    """
+    """What is measured and what is predicted of one sample."""
 
     time: float
+    """Of the motion, a filter's lag before the last sample [s]."""
     equations: Sequence[Equation]
     measured: Array
     predicted: Array
+    """`measured`, `predicted`: shape (equations,). Filtered torques, and those by what was learnt
+    before this sample; NaN of what is not measured, or cannot be predicted [Nm or N]."""
     load: tuple[float, float] | None
+    """Mass of a load and its standard deviation, where one is carried [kg]."""
     surprise: Surprise
+    """Of the last window."""
     moved: tuple[float, str] | None
+    """The largest change of a parameter since the start, in standard deviations that it had then,
+    and which one it is; None without a start."""
 
 
 Message = EstimateRow | Noticed | SampleSignals

@@ -18,18 +18,13 @@ from dynident.live.server import PageServer
 
 @dataclass(frozen=True)
 class Outlets:
-    """Lines of text and, where they are wanted, files and a page.
-
-    Attributes
-    ----------
-    address : str
-        Of the page; empty without.
-    """
+    """Lines of text and, where they are wanted, files and a page."""
 
     lines: MessageLines
     files: tuple[McapFile | RerunFile, ...]
     board: Board | None
     address: str
+    """Of the page; empty without."""
 
     @property
     def signals(self) -> bool:

@@ -42,21 +42,14 @@ Stopped = Callable[[], bool]
 
 
 class Sample(NamedTuple):
-    """One sample of a stream.
-
-    Attributes
-    ----------
-    time : float
-        [s]
-    values : ndarray, shape (columns,)
-        Of the signals of its `Channels`.
-    fresh : bool
-        Whether a new run of the log begins with it.
-    """
+    """One sample of a stream."""
 
     time: float
+    """[s]"""
     values: Array
+    """Of the signals of its `Channels`, shape (columns,)."""
     fresh: bool
+    """Whether a new run of the log begins with it."""
 
 
 def stream_recording(recording: Recording, channels: Channels) -> Iterator[Sample]:

@@ -113,52 +113,36 @@ class Loading(Options):
 
 @dataclass(frozen=True)
 class TorqueGains:
-    """Torque per told torque, from a mass that is known.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Joints; one alone, "all", where the gain is one in all.
-    values, std : ndarray
-    """
+    """Torque per told torque, from a mass that is known."""
 
     names: tuple[str, ...]
+    """Joints; one alone, "all", where the gain is one in all."""
     values: Array
     std: Array
 
 
 @dataclass(frozen=True)
 class Load:
-    """A load's inertial parameters about the link's joint frame.
-
-    Attributes
-    ----------
-    phi : ndarray, shape (10,)
-        Physically consistent.
-    draws : ndarray, shape (draws, 10)
-        From their distribution, cut to consistent bodies: what intervals are of.
-    free : ndarray, shape (10,)
-        Without the cone.
-    covariance : ndarray, shape (10, 10)
-        Of `free`.
-    drifted : tuple of str
-        What of the drives has changed beside, in words.
-    nearest : NearestBody
-        By the torques alone, with its certificate.
-    moved : str or None
-        How the load moved, where it did.
-    """
+    """A load's inertial parameters about the link's joint frame."""
 
     link: str
     phi: Array
+    """Physically consistent, shape (10,)."""
     draws: Array
+    """Shape (draws, 10). From their distribution, cut to consistent bodies: what intervals are
+    of."""
     free: Array
+    """Without the cone, shape (10,)."""
     covariance: Array
+    """Of `free`, shape (10, 10)."""
     drifted: tuple[str, ...]
+    """What of the drives has changed beside, in words."""
     tests: tuple[TestResult, ...]
     nearest: NearestBody
+    """By the torques alone, with its certificate."""
     gains: TorqueGains | None
     moved: str | None
+    """How the load moved, where it did."""
     warnings: tuple[str, ...]
 
     @property
@@ -172,27 +156,19 @@ class Load:
 
 @dataclass(frozen=True)
 class TorqueRemainder:
-    """What a log leaves of a model's torque, in as few rows as it has base parameters.
-
-    Attributes
-    ----------
-    A : ndarray, shape (rows, base parameters)
-    r : ndarray, shape (rows,)
-        ``b - A beta_hat``.
-    V : ndarray, shape (rows, rows)
-        Covariance of r that weighs it: of the model (`discount_model_covariance`), and of errors
-        as few as are independent.
-    noise : ndarray, shape (rows, rows)
-        Covariance of the errors alone, as their correlation has it.
-    model : ndarray, shape (rows, rows)
-        Of the model's share.
-    """
+    """What a log leaves of a model's torque, in as few rows as it has base parameters."""
 
     A: Array
+    """Shape (rows, base parameters)."""
     r: Array
+    """``b - A beta_hat``, shape (rows,)."""
     V: Array
+    """Shape (rows, rows). Covariance of r that weighs it: of the model
+    (`discount_model_covariance`), and of errors as few as are independent."""
     noise: Array
+    """Covariance of the errors alone, as their correlation has it, shape (rows, rows)."""
     model: Array
+    """Of the model's share, shape (rows, rows)."""
 
 
 def subtract_unloaded_model(
@@ -267,20 +243,15 @@ def discount_model_covariance(A: Array, covariance: Array) -> Array:
 
 @dataclass(frozen=True)
 class RestFit:
-    """A fit of a rest: values, covariance, and what whitens it.
-
-    Attributes
-    ----------
-    x : ndarray, shape (columns,)
-    covariance : ndarray, shape (columns, columns)
-    rows, target : ndarray
-        Whitened, the slight belief in the load's size included.
-    """
+    """A fit of a rest: values, covariance, and what whitens it."""
 
     x: Array
+    """Shape (columns,)."""
     covariance: Array
+    """Shape (columns, columns)."""
     rows: Array
     target: Array
+    """`rows`, `target`: whitened, the slight belief in the load's size included."""
 
 
 def fit_load_columns(rest: TorqueRemainder, columns: Array, slight: Array) -> RestFit:
@@ -386,25 +357,18 @@ def identify_load(
 
 
 class Unloaded(NamedTuple):
-    """The model without the load, and what the loaded log's rows leave of it.
-
-    Attributes
-    ----------
-    problem : Problem
-        The model on the loaded log.
-    beta : ndarray, shape (base parameters,)
-    covariance : ndarray, shape (base parameters, base parameters)
-    sigma : ndarray, shape (groups,)
-        Standard deviations of the loaded log's errors [Nm or N].
-    kappa : float
-        See `subtract_unloaded_model`.
-    """
+    """The model without the load, and what the loaded log's rows leave of it."""
 
     problem: Problem
+    """The model on the loaded log."""
     beta: Array
+    """Shape (base parameters,)."""
     covariance: Array
+    """Shape (base parameters, base parameters)."""
     sigma: Array
+    """Standard deviations of the loaded log's errors [Nm or N], shape (groups,)."""
     kappa: float
+    """See `subtract_unloaded_model`."""
 
 
 def choose_drive_changes(
@@ -659,10 +623,8 @@ def estimate_load_intervals(
 ) -> tuple[Array, Array, Array]:
     """What `to_central_inertia` gives of a load in another frame, and ends of its 95 % intervals.
 
-    Parameters
-    ----------
-    rotation, translation : ndarray, shapes (3, 3) and (3,)
-        Placement of the frame in the link's joint frame.
+    `rotation`, `translation`: placement of the frame in the link's joint frame, shapes (3, 3) and
+    (3,).
     """
     placed = np.eye(4)
     placed[:3, :3] = rotation.T

@@ -107,10 +107,7 @@ def switch_error_bars_off(method: str) -> dict[str, Any]:
 def check_options(method: str, given: Mapping[str, object]) -> None:
     """Refuse unknown methods, options that a method does not have, and missing controllers.
 
-    Parameters
-    ----------
-    given : mapping
-        Options; None is not given.
+    `given`: options; None is not given.
     """
     check_type("a method", method, str, "its name, as 'wls'")
     if method not in ESTIMATORS:
@@ -250,10 +247,7 @@ def refuse_absurd_estimate(found: Estimate) -> None:
 def estimate_roughly(problem: Problem, method: str, start: Array, /, **options: Any) -> Rough:
     """The estimate of a method without error bars, its options as plain keywords.
 
-    Parameters
-    ----------
-    start : ndarray, shape (groups,)
-        Sigmas to begin with, for methods that iterate them.
+    `start`: sigmas to begin with, for methods that iterate them, shape (groups,).
     """
     if method not in ROUGHLY or any(options.get(name) is not None for name in LEAVING_OUT):
         found = estimate(problem, method, **{**options, **switch_error_bars_off(method)})

@@ -29,7 +29,7 @@ def collect_model_settings(
         "method": method,
         **common,
         **resolve_options(method, given),
-        "prior": name_prior(found),
+        "prior": "none" if found.prior in (None, "none") else "nominal",  # as a study has it
         "prior_in_words": found.prior or "none",
         "sigma": [float(s) for s in found.sigma],
         "gravity": [float(g) for g in problem.robot.gravity],
@@ -53,8 +53,3 @@ def collect_model_settings(
             "p_value": test.p_value,
         }
     return settings
-
-
-def name_prior(estimate: Estimate) -> str:
-    """Name of the prior that acted, as a study has it."""
-    return "none" if estimate.prior in (None, "none") else "nominal"

@@ -28,23 +28,16 @@ SURE = 6.0
 
 
 class Carried(NamedTuple):
-    """What is carried beside the bodies of a start.
-
-    Attributes
-    ----------
-    factor : ndarray, shape (10, 11)
-        ``[R | z]`` of its parameters, R upper triangular.
-    phi : ndarray, shape (10,)
-    share : float
-        Of the squared innovations that are left with it.
-    level : float
-        Their mean, at least 1.
-    """
+    """What is carried beside the bodies of a start."""
 
     factor: Array
+    """``[R | z]`` of its parameters, R upper triangular, shape (10, 11)."""
     phi: Array
+    """Shape (10,)."""
     share: float
+    """Of the squared innovations that are left with it."""
     level: float
+    """Their mean, at least 1."""
 
     @property
     def statistic(self) -> float:

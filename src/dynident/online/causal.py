@@ -33,18 +33,12 @@ SETTLED = 1e-3
 
 @dataclass(frozen=True)
 class Turnover:
-    """What a filter makes of a sign that changes, about the instant at which it does.
-
-    Attributes
-    ----------
-    reach : float
-        So long before and after it the sign itself comes out [s].
-    values : ndarray, shape (TURN_POINTS,)
-        From -1 to 1, at even times from `-reach` to `reach`.
-    """
+    """What a filter makes of a sign that changes, about the instant at which it does."""
 
     reach: float
+    """So long before and after it the sign itself comes out [s]."""
     values: Array
+    """From -1 to 1, at even times from `-reach` to `reach`, shape (TURN_POINTS,)."""
 
 
 TURN_POINTS = 129

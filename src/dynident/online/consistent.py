@@ -56,27 +56,19 @@ HALVINGS = 8
 
 
 class Projection(NamedTuple):
-    """What does not change: the regrouping and the prior, in scaled units.
-
-    Attributes
-    ----------
-    matrix : ndarray, shape (p, unknowns)
-        ``beta = matrix @ x``.
-    pull : ndarray, shape (unknowns, unknowns)
-        ``G^T G`` of the prior's rows and the slight pull on all directions.
-    target : ndarray, shape (unknowns,)
-        ``G^T g``.
-    positive : ndarray of bool, shape (unknowns,)
-        Drives' parameters that have to be positive.
-    basis : ndarray, shape (10, 4, 4)
-        Of the pseudo-inertia.
-    """
+    """What does not change: the regrouping and the prior, in scaled units."""
 
     matrix: Array
+    """``beta = matrix @ x``, shape (p, unknowns)."""
     pull: Array
+    """``G^T G`` of the prior's rows and the slight pull on all directions, shape (unknowns,
+    unknowns)."""
     target: Array
+    """``G^T g``, shape (unknowns,)."""
     positive: Booleans
+    """Drives' parameters that have to be positive, shape (unknowns,)."""
     basis: Array
+    """Of the pseudo-inertia, shape (10, 4, 4)."""
 
 
 @inner

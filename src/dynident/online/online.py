@@ -43,34 +43,8 @@ noise in a stream of a tenth of the log's rate has three times its sigma."""
 class TrackerModel(NamedTuple):
     """What a tracker is told: the robot, its drives' columns, weights and ageing.
 
-    Attributes
-    ----------
-    kind ... gravity
-        The tree's arrays, with the slots of its packed regressor.
-    start, stop, column : ndarray of int
-        Entries of each equation's packed row, and which column each of them is.
-    entry, weight : ndarray, shapes (e, 5), (e, 4)
-        The drives' entries: kind, gear, law, row of the law, slot; the friction's column as
-        ``a + b v + c s(v)`` and the factor with which it acts.
-    turns : ndarray, shape (gears, n)
-    law, shape : ndarray, shapes (laws, 5), (laws, most shapes)
-        Address, gear, rows of each nonlinear friction law, address of its states' step (0 for
-        none), and how many states it has; its shape parameters.
-    gate, slow : ndarray, shapes (n, n), (n,)
-        Speeds of coupled drives at their own joint; thresholds [rad/s or m/s].
-    sigma : ndarray, shape (dof,)
-        Of each equation of motion, those of a floating base first; infinite of those that are not
-        followed.
-    first : ndarray of int, shape (dof,)
-        The first column of each equation's row.
-    memory ... turn
-        The `AgeingRule`.
-    load : ndarray of int, shape (LOAD,)
-        Columns of the own parameters of the link that carries a load.
-    load_std : ndarray, shape (LOAD,)
-        What is believed of a load.
-    turnover : ndarray, shape (TURN_POINTS,)
-        What stands for the sign of a speed about the instant at which it changes.
+    What has no words of its own are the tree's arrays with the slots of its packed regressor
+    (`kind` to `slot`, `rotation` to `gravity`), and the `AgeingRule` (`turn`, `memory` to `size`).
     """
 
     kind: Integers
@@ -82,27 +56,44 @@ class TrackerModel(NamedTuple):
     start: Integers
     stop: Integers
     column: Integers
+    """`start`, `stop`, `column`: entries of each equation's packed row, and the column of each."""
     entry: Integers
+    """Of the drives, shape (e, 5): kind, gear, law, row of the law, slot."""
     law: Integers
+    """Shape (laws, 5). Address, gear, rows of each nonlinear friction law, address of its states'
+    step (0 for none), and how many states it has."""
     first: Integers
+    """The first column of each equation's row, shape (dof,)."""
     turn: Integers
     load: Integers
+    """Columns of the own parameters of the link that carries a load, shape (LOAD,)."""
     rotation: Array
     translation: Array
     axis: Array
     gravity: Array
     weight: Array
+    """Of the drives' entries, shape (e, 4): the friction's column as ``a + b v + c s(v)`` and the
+    factor with which it acts."""
     turns: Array
+    """Shape (gears, n)."""
     shape: Array
+    """Shape parameters of the laws, shape (laws, most shapes)."""
     gate: Array
+    """Speeds of coupled drives at their own joint, shape (n, n)."""
     slow: Array
+    """Thresholds [rad/s or m/s], shape (n,)."""
     sigma: Array
+    """Of each equation of motion, those of a floating base first; infinite of those that are not
+    followed, shape (dof,)."""
     memory: Array
     walk: Array
     floor: Array
     size: Array
     load_std: Array
+    """What is believed of a load, shape (LOAD,)."""
     turnover: Array
+    """What stands for the sign of a speed about the instant at which it changes, shape
+    (TURN_POINTS,)."""
 
 
 class Sizes(NamedTuple):
@@ -132,62 +123,46 @@ class Sizes(NamedTuple):
 
 
 class ModelNumbers(NamedTuple):
-    """Numbers at the head of the vector of real ones.
-
-    Attributes
-    ----------
-    period : float
-        Between samples [s].
-    directional : float
-        Memory of directional forgetting [s].
-    quantile : float
-        Normal quantile of the test's threshold.
-    reach : float
-        From the instant at which a speed changes its sign to where `turnover` ends [s]; zero
-        where samples are not filtered.
-    """
+    """Numbers at the head of the vector of real ones."""
 
     period: float
+    """Between samples [s]."""
     directional: float
+    """Memory of directional forgetting [s]."""
     quantile: float
+    """Normal quantile of the test's threshold."""
     reach: float
+    """From the instant at which a speed changes its sign to where `turnover` ends [s]; zero where
+    samples are not filtered."""
 
 
 class Memory(NamedTuple):
-    """What a tracker remembers.
-
-    Attributes
-    ----------
-    place : ndarray of int, shape (2,)
-    kept_place : ndarray of int, shape (2, 2)
-    counts : ndarray of int, shape (COUNTS,)
-    R, beta, due : ndarray
-        The recursion.
-    load_factor, load_beta : ndarray, shapes (LOAD, LOAD + 1), (LOAD,)
-        That of a load.
-    kept_factor, kept_beta, kept_due : ndarray
-        The recursion at the ends of the last two half windows, the older first.
-    total : ndarray, shape (TOTALS,)
-    rest : ndarray of int, shape (dof,)
-        Samples until each equation's rows are tested again, after its joint turned.
-    state : ndarray, shape (states,)
-        Those of all friction laws, one after another.
-    """
+    """What a tracker remembers."""
 
     place: Integers
+    """Shape (2,)."""
     kept_place: Integers
+    """Shape (2, 2)."""
     counts: Integers
+    """Shape (COUNTS,)."""
     R: Array
     beta: Array
     due: Array
+    """`R`, `beta`, `due`: the recursion."""
     load_factor: Array
     load_beta: Array
+    """`load_factor`, `load_beta`: that of a load, shapes (LOAD, LOAD + 1), (LOAD,)."""
     kept_factor: Array
     kept_beta: Array
     kept_due: Array
+    """`kept_factor`, `kept_beta`, `kept_due`: the recursion at the ends of the last two half
+    windows, the older first."""
     total: Array
+    """Shape (TOTALS,)."""
     rest: Integers
+    """Samples until each equation's rows are tested again, after its joint turned, shape (dof,)."""
     state: Array
+    """Those of all friction laws, one after another, shape (states,)."""
 
 
 SAMPLES, MODE, IN_HALF, ROWS, ROWS_BEFORE, QUIET, MODE_AGE, FIRST_ROWS, COUNTS = range(9)

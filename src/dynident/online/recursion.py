@@ -42,58 +42,38 @@ forget start there, for an estimate that means nothing yet is nothing to be held
 
 
 class AgeingRule(NamedTuple):
-    """How what is known ages, parameter by parameter.
-
-    Attributes
-    ----------
-    memory : ndarray, shape (p,)
-        Time after which samples weigh 1/e; infinite without forgetting [s].
-    directional : float
-        The same where only the directions that a row sees are forgotten; infinite without.
-    walk : ndarray, shape (p,)
-        Variance that a random walk gains in a second.
-    floor : ndarray, shape (p,)
-        Information that is never forgotten: one over the bound's square.
-    size : ndarray, shape (p,)
-        Natural sizes: what makes the directions of rows independent of units.
-    turns : ndarray of int, shape (k,)
-        Parameters that walk or forget, in the order of their turns.
-    share : int
-        Turns a step.
-    """
+    """How what is known ages, parameter by parameter."""
 
     memory: Array
+    """Shape (p,). Time after which samples weigh 1/e; infinite without forgetting [s]."""
     directional: float
+    """The same where only the directions that a row sees are forgotten; infinite without."""
     walk: Array
+    """Variance that a random walk gains in a second, shape (p,)."""
     floor: Array
+    """Shape (p,). Information that is never forgotten: one over the bound's square."""
     size: Array
+    """Shape (p,). Natural sizes: what makes the directions of rows independent of units."""
     turns: Integers
+    """Parameters that walk or forget, in the order of their turns, shape (k,)."""
     share: int
+    """Turns a step."""
 
 
 @dataclass(frozen=True)
 class Recursion:
-    """What is known of some parameters: arrays that the kernels change in place.
-
-    Attributes
-    ----------
-    R : ndarray, shape (p, p + 1)
-        ``[R | z]``.
-    beta : ndarray, shape (p,)
-        The estimate, ``R^-1 z``.
-    due : ndarray, shape (p,)
-        Time since each parameter's last turn [s].
-    place : ndarray of int, shape (2,)
-        Whose turn it is: among the parameters, and among the groups of rows.
-    row : ndarray, shape (p + 1,)
-        Work.
-    """
+    """What is known of some parameters: arrays that the kernels change in place."""
 
     R: Array
+    """``[R | z]``, shape (p, p + 1)."""
     beta: Array
+    """The estimate, ``R^-1 z``, shape (p,)."""
     due: Array
+    """Time since each parameter's last turn [s], shape (p,)."""
     place: Integers
+    """Shape (2,). Whose turn it is: among the parameters, and among the groups of rows."""
     row: Array
+    """Work, shape (p + 1,)."""
 
     @classmethod
     def start(cls, beta: Array, R: Array) -> Recursion:

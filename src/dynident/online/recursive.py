@@ -176,14 +176,10 @@ def choose_group_sigma(problem: Problem, weights: Weights) -> Array:
 
 
 def convert_to_equation_sigma(problem: Problem, sigma: Array) -> Array:
-    """Sigma of each equation of motion, from those of the groups of rows.
+    """Sigma of each equation of motion, from those of the groups of rows, shape (rows,).
 
     Of equations that rows have in combinations alone it is that of the combinations, in units of
     what the equations were scaled by; it is infinite of those that no row has.
-
-    Returns
-    -------
-    ndarray, shape (rows,)
     """
     place = problem.idim.rows
     own = np.where(problem.factors.counts[:place] > 0.0, sigma[:place], np.inf)
@@ -200,10 +196,7 @@ def estimate_recursively(
 ) -> Estimate:
     """The estimate at the end of the logs, with its track.
 
-    Parameters
-    ----------
-    what : str
-        What that is called.
+    `what`: what that is called.
     """
     sigma = choose_group_sigma(problem, weights)
     size = estimate_natural_size(problem.base, convert_to_equation_sigma(problem, sigma))
@@ -277,19 +270,15 @@ def run_recursion(
 
 @dataclass(frozen=True)
 class Merged:
-    """Rows of all groups in order of time, ``[x | y]`` of unit variance.
-
-    Attributes
-    ----------
-    rows : ndarray, shape (r, p + 1)
-    sample, group, first : ndarray of int, shape (r,)
-        Where they are from, and the first column that is not zero.
-    """
+    """Rows of all groups in order of time, ``[x | y]`` of unit variance."""
 
     rows: Array
+    """Shape (r, p + 1)."""
     sample: Integers
     group: Integers
     first: Integers
+    """`sample`, `group`, `first`: where they are from, and the first column that is not zero, shape
+    (r,)."""
 
 
 def merge_rows_by_time(

@@ -20,47 +20,35 @@ from dynident.friction.model import SIGNALS, Element, FrictionModel
 
 
 class Plant(NamedTuple):
-    """Parameter values and the columns to differentiate by.
-
-    Attributes
-    ----------
-    phi : ndarray, shape (bodies, 10)
-    rotors : ndarray, shape (dof, dof)
-        ``sum_i Ia_i g_i g_i^T`` over the drives' gears g_i.
-    gears : ndarray, shape (drives, n)
-        How each drive turns with the joints: one's own first, then the coupled ones.
-    friction : ndarray, shape (drives, 3)
-        ``f(v) = a + b v + c s(v)``, s the smoothed sign: all that is linear in these.
-    width : ndarray, shape (drives,)
-        ``s(v) = tanh(v / width)`` [rad/s or m/s].
-    rough : ndarray of int, shape (drives,)
-        Where anything depends on the sign.
-    elements : Elements
-        All other friction.
-    bearing : ndarray, shape (drives, n) or (0, n)
-        Shares of the joints' rigid-body torques that each drive bears, where friction depends on
-        these loads.
-    slot : ndarray of int, shape (bodies, 10)
-        Column of each inertial parameter among those differentiated, or -1.
-    gear, column : ndarray of int, shape (c,)
-        Drive of each rotor and of each linear part of the friction that is differentiated,
-        and its column.
-    share : ndarray, shape (c, 4)
-        Its torque: ``share . (1, v, s(v), dv/dt)``.
-    """
+    """Parameter values and the columns to differentiate by."""
 
     phi: Array
+    """Shape (bodies, 10)."""
     rotors: Array
+    """``sum_i Ia_i g_i g_i^T`` over the drives' gears g_i, shape (dof, dof)."""
     gears: Array
+    """Shape (drives, n). How each drive turns with the joints: one's own first, then the coupled
+    ones."""
     friction: Array
+    """Shape (drives, 3). ``f(v) = a + b v + c s(v)``, s the smoothed sign: all that is linear in
+    these."""
     width: Array
+    """``s(v) = tanh(v / width)`` [rad/s or m/s], shape (drives,)."""
     rough: Integers
+    """Where anything depends on the sign, shape (drives,)."""
     elements: Elements
+    """All other friction."""
     bearing: Array
+    """Shares of the joints' rigid-body torques that each drive bears, where friction depends on
+    these loads, shape (drives, n) or (0, n)."""
     slot: Integers
+    """Column of each inertial parameter among those differentiated, or -1, shape (bodies, 10)."""
     gear: Integers
     column: Integers
+    """`gear`, `column`: drive of each rotor and of each linear part of the friction that is
+    differentiated, and its column, shape (c,)."""
     share: Array
+    """Shape (c, 4). Its torque: ``share . (1, v, s(v), dv/dt)``."""
 
 
 def build_plant(
@@ -193,21 +181,16 @@ def keep_plant(idim: Idim, theta: Array, width: Array) -> Plant:
 
 @dataclass(frozen=True)
 class Acting:
-    """A friction model on a drive with its values, and the columns of what is differentiated.
-
-    Attributes
-    ----------
-    linear : ndarray, shape (parameters,)
-    of_term, of_shape : dict of int to int
-        Columns of some of its linear parameters and shapes.
-    """
+    """A friction model on a drive with its values, and the columns of what is differentiated."""
 
     gear: int
     model: FrictionModel
     linear: Array
+    """Shape (parameters,)."""
     shape: tuple[float, ...]
     of_term: dict[int, int]
     of_shape: dict[int, int]
+    """`of_term`, `of_shape`: columns of some of its linear parameters and shapes."""
 
     @property
     def acts(self) -> bool:

@@ -105,15 +105,11 @@ class Rule:
 
 @dataclass(frozen=True)
 class Strip:
-    """How many points there are along x, in shades on its axis.
-
-    Attributes
-    ----------
-    edges, counts : ndarray, shapes (bins + 1,) and (bins,)
-    """
+    """How many points there are along x, in shades on its axis."""
 
     edges: Array
     counts: Array
+    """`edges`, `counts`: shapes (bins + 1,) and (bins,)."""
     colour: str
 
     @property
@@ -124,28 +120,19 @@ class Strip:
 
 @dataclass(frozen=True)
 class Shade:
-    """Stretches of x in which something is left out, as high as the panel.
-
-    Attributes
-    ----------
-    low, high : ndarray, shape (stretches,)
-    """
+    """Stretches of x in which something is left out, as high as the panel."""
 
     low: Array
     high: Array
+    """`low`, `high`: shape (stretches,)."""
 
 
 @dataclass(frozen=True)
 class Tiles:
-    """A square matrix: its first row on top, blue where it is positive and red where negative.
-
-    Attributes
-    ----------
-    values : ndarray, shape (size, size)
-        From -1 to 1; NaN of what is not known.
-    """
+    """A square matrix: its first row on top, blue where it is positive and red where negative."""
 
     values: Array
+    """Shape (size, size). From -1 to 1; NaN of what is not known."""
 
 
 Mark = Curve | Dots | Bars | Band | Rule | Strip | Shade | Tiles
@@ -154,66 +141,45 @@ Range = tuple[float | None, float | None]
 
 @dataclass(frozen=True)
 class Panel:
-    """Marks over common axes.
-
-    Attributes
-    ----------
-    marks : tuple of Mark
-        The last lies on top.
-    title, x, y : str
-        What stands above, below and beside; units belong to them.
-    height : float
-        Of the marks' area on a page [px].
-    flush : bool
-        Whether x ends where the marks do, as of time.
-    x_range, y_range : (float, float)
-        None where the marks tell.
-    x_names, y_names : tuple of str
-        What stands at 0, 1, ... in place of numbers.
-    log : bool
-        Whether y is logarithmic.
-    equal : bool
-        Whether a metre of x is as long as one of y.
-    note : str
-        What is said where there is nothing to draw.
-    """
+    """Marks over common axes."""
 
     marks: tuple[Mark, ...]
+    """The last lies on top."""
     title: str = ""
     x: str = ""
     y: str = ""
+    """`title`, `x`, `y`: what stands above, below and beside; units belong to them."""
     height: float = 150.0
+    """Of the marks' area on a page [px]."""
     flush: bool = False
+    """Whether x ends where the marks do, as of time."""
     x_range: Range = (None, None)
     y_range: Range = (None, None)
+    """`x_range`, `y_range`: none where the marks tell."""
     x_names: tuple[str, ...] = ()
     y_names: tuple[str, ...] = ()
+    """`x_names`, `y_names`: what stands at 0, 1, ... in place of numbers."""
     log: bool = False
+    """Whether y is logarithmic."""
     equal: bool = False
+    """Whether a metre of x is as long as one of y."""
     note: str = ""
+    """What is said where there is nothing to draw."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """Panels side by side and below each other.
-
-    Attributes
-    ----------
-    columns : int
-        So many side by side, where there is room.
-    shared : bool
-        Whether all have the same x: what is enlarged in one is in all.
-    together : bool
-        Whether one legend is that of all panels.
-    stacked : int
-        So many in a row stand below each other, wherever there is room.
-    """
+    """Panels side by side and below each other."""
 
     panels: tuple[Panel, ...]
     columns: int = 1
+    """So many side by side, where there is room."""
     shared: bool = False
+    """Whether all have the same x: what is enlarged in one is in all."""
     together: bool = False
+    """Whether one legend is that of all panels."""
     stacked: int = 1
+    """So many in a row stand below each other, wherever there is room."""
 
 
 def name_places(

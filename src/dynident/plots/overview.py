@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.card import Sheet, render_card
 from dynident.core.text import format_count
 from dynident.core.words import format_entry, format_number, format_percent, format_table
+from dynident.plots.card import render_card
+from dynident.plots.document import build_column_table
 
 LEVELS = 200_000
 """Samples in which steps of a signal are looked for."""
@@ -239,17 +240,12 @@ def list_columns(found: Overview) -> list[tuple[str, list[tuple[str, list[str]]]
 def render_overview_card(found: Overview, unfolded: bool = False) -> str:
     """A log as a notebook shows it."""
     names = [joint.name for joint in found.joints]
-    sheets = [
-        Sheet(
-            f"{stub.capitalize()}s",
-            ("joint", *(title for title, _ in columns)),
-            [(name, *(cells[k] for _, cells in columns)) for k, name in enumerate(names)],
-            ("joint", "unit"),
-            unfolded=unfolded,
-        )
+    tables = [
+        (f"{stub.capitalize()}s", build_column_table("joint", names, columns, ("unit",)))
         for stub, columns in list_columns(found)
     ]
-    warned = [(warning,) for warning in found.warnings]
-    sheets.append(Sheet(format_count(len(warned), "warning"), ("warning",), warned, ("warning",)))
-    lines = (describe_extent(found), describe_signals(found))
-    return render_card(found.name, lines, sheets, "note" if warned else "")
+    lines, level = (
+        (describe_extent(found), describe_signals(found)),
+        "note" if found.warnings else "",
+    )
+    return render_card(found.name, lines, tables, found.warnings, level, unfolded)

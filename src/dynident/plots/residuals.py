@@ -135,12 +135,7 @@ def build_diagnostics(
     """Four views of one channel's error.
 
     Measured against predicted torque, the error against speed, its quantiles, and its correlation
-    in time.
-
-    Parameters
-    ----------
-    residuals : Correlated, optional
-        Of the rows that were fitted.
+    in time. `residuals`: of the rows that were fitted.
     """
     unit = channel.unit
     predicted, error = series.predicted[:, column], measure_residuals(series)[:, column]

@@ -15,23 +15,15 @@ from dynident.core.errors import InputError
 
 @dataclass(frozen=True)
 class Effort:
-    """A column that may be fitted as torque, and what it means.
-
-    Attributes
-    ----------
-    signal : {"tau", "current"}
-    column : str
-        As those of a `Preset`.
-    words : str
-        What is in it: rotor, gears, gravity.
-    link_side : bool
-        Whether it is measured behind the gears, where rotors do not show.
-    """
+    """A column that may be fitted as torque, and what it means."""
 
     signal: Literal["tau", "current"]
     column: str
+    """As those of a `Preset`."""
     words: str
+    """What is in it: rotor, gears, gravity."""
     link_side: bool = False
+    """Whether it is measured behind the gears, where rotors do not show."""
 
 
 @dataclass(frozen=True)
@@ -40,84 +32,56 @@ class Preset:
 
     In a column's name ``{joint}`` stands for a joint's name and ``{n}`` for its number. A path may
     stand before it that ends with a slash or a dot, as tools write it that unpack messages.
-
-    Attributes
-    ----------
-    called : str
-        The recorder.
-    source : str
-        The document or program that the entry was taken from.
-    columns : mapping of str to str
-        A column's name for each signal; ``q`` has to be there, the others may.
-    efforts : tuple of Effort
-        The first one that is there is taken.
-    silence : str
-        What is said of logs without any of them.
-    units : mapping of str to str
-        Where they are not SI.
-    first : int
-        The number of the first joint.
-    order : tuple of str
-        How the names of the numbered joints begin, where the robot's file has another order.
-    topics : bool
-        Whether it is of bags, whose tables are topics.
-    notes : tuple of str
-        What else has to be known.
-    constants : tuple of Constants
-        Of robots whose currents it records.
     """
 
     called: str
+    """The recorder."""
     source: str
+    """The document or program that the entry was taken from."""
     columns: Mapping[str, str]
+    """A column's name for each signal; ``q`` has to be there, the others may."""
     efforts: tuple[Effort, ...] = ()
+    """The first one that is there is taken."""
     silence: str = ""
+    """What is said of logs without any of them."""
     units: Mapping[str, str] = field(default_factory=dict)
+    """Where they are not SI."""
     first: int = 0
+    """The number of the first joint."""
     order: tuple[str, ...] = ()
+    """How the names of the numbered joints begin, where the robot's file has another order."""
     topics: bool = False
+    """Whether it is of bags, whose tables are topics."""
     notes: tuple[str, ...] = ()
+    """What else has to be known."""
     constants: tuple[Constants, ...] = ()
+    """Of robots whose currents it records."""
 
 
 @dataclass(frozen=True)
 class Constants:
-    """Torque constants of a robot's drives that were published.
-
-    Attributes
-    ----------
-    robots : tuple of str
-        What robot files call it, in small letters.
-    gains : tuple of float
-        Of each drive in the robot's order, behind its gear [Nm/A].
-    """
+    """Torque constants of a robot's drives that were published."""
 
     robots: tuple[str, ...]
+    """What robot files call it, in small letters."""
     gains: tuple[float, ...]
+    """Of each drive in the robot's order, behind its gear [Nm/A]."""
     source: str
 
 
 @dataclass(frozen=True)
 class PresetLayout:
-    """What a preset says of one log.
-
-    Attributes
-    ----------
-    columns : dict of str to str or tuple of str
-        Of each signal that is there; names that are found without being told are left out.
-    units : dict of str to str
-        Of each signal that is there, where they are not SI.
-    effort : Effort or None
-        What is fitted as torque.
-    constants : Constants or None
-        Of the robot's drives, where currents are fitted and they were published.
-    """
+    """What a preset says of one log."""
 
     preset: Preset
     columns: dict[str, str | tuple[str, ...]]
+    """Of each signal that is there; names that are found without being told are left out."""
     units: dict[str, str]
+    """Of each signal that is there, where they are not SI."""
     effort: Effort | None
+    """What is fitted as torque."""
     constants: Constants | None = None
+    """Of the robot's drives, where currents are fitted and they were published."""
 
     def of_robot(self, robot: str, joints: Sequence[str]) -> PresetLayout:
         """The same with the torque constants of the robot of a name, where they are known."""

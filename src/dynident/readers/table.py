@@ -39,20 +39,14 @@ def read_at_once(wanted: Sequence[int]) -> None:
 
 @dataclass(frozen=True)
 class Lazy:
-    """Columns that are read when they are wanted.
-
-    Attributes
-    ----------
-    shape : (samples, columns)
-    take : callable
-        Some of the columns, by 0-based indices, side by side: an array of floats of its own.
-    pieces : callable
-        The same some rows at a time, in order; None where that takes as much memory.
-    """
+    """Columns that are read when they are wanted."""
 
     shape: tuple[int, int]
+    """(samples, columns)."""
     take: Callable[[Sequence[int]], Array]
+    """Some of the columns, by 0-based indices, side by side: an array of floats of its own."""
     pieces: Callable[[Sequence[int]], Iterator[Array] | None] = read_at_once
+    """The same some rows at a time, in order; None where that takes as much memory."""
 
 
 def read_store_lazily(store: Store) -> Lazy:
@@ -69,37 +63,25 @@ def read_store_lazily(store: Store) -> Lazy:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The numbers of one file, or of one topic of a file.
-
-    Attributes
-    ----------
-    names : tuple of str, or None
-        Names of the columns; None for a file without a header.
-    columns : ndarray, shape (samples, columns), or Lazy
-        As they stand in the file; read-only.
-    skipped : tuple of (name, reason)
-        Entries of the file that are no columns.
-    row : callable
-        1-based row of a sample, by its 0-based index: the line of a text file.
-    topic : str, optional
-        Of a file whose topics have a clock each; its tables have a time column.
-    notes : tuple of str
-        What was noticed in it.
-    words : mapping of int to str
-        Columns that hold no numbers, NaN here, and what is said where one of them is used.
-    rank : int
-        Of topics that have a column of the same name, those of the least are meant.
-    """
+    """The numbers of one file, or of one topic of a file."""
 
     path: Path
     names: tuple[str, ...] | None
+    """Names of the columns; None for a file without a header."""
     columns: Array | Lazy
+    """Shape (samples, columns). As they stand in the file; read-only."""
     skipped: tuple[tuple[str, str], ...] = ()
+    """Tuple of (name, reason). Entries of the file that are no columns."""
     row: Callable[[int], int] = to_row_number
+    """1-based row of a sample, by its 0-based index: the line of a text file."""
     topic: str | None = None
+    """Of a file whose topics have a clock each; its tables have a time column."""
     notes: tuple[str, ...] = ()
+    """What was noticed in it."""
     words: Mapping[int, str] = field(default_factory=dict)
+    """Columns that hold no numbers, NaN here, and what is said where one of them is used."""
     rank: int = 0
+    """Of topics that have a column of the same name, those of the least are meant."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Lazy):
@@ -179,24 +161,16 @@ def refuse_damage(
 
 @dataclass(frozen=True)
 class ArrayEntry:
-    """A named array of a file, which is not read before it is wanted.
-
-    Attributes
-    ----------
-    shape : tuple of int
-    kind : str
-        Of its numbers, as NumPy has it.
-    read : callable
-        The array, or the part of it that an index (with at most one list, of increasing
-        numbers) says.
-    pieces : callable, optional
-        Of an array whose first axis is stored in order: so many rows at a time.
-    """
+    """A named array of a file, which is not read before it is wanted."""
 
     shape: tuple[int, ...]
     kind: str
+    """Of its numbers, as NumPy has it."""
     read: Callable[[Any], npt.NDArray[Any]]
+    """The array, or the part of it that an index (with at most one list, of increasing numbers)
+    says."""
     pieces: Callable[[int], Iterator[npt.NDArray[Any]]] | None = None
+    """Of an array whose first axis is stored in order: so many rows at a time."""
 
 
 NO_NUMBERS = "is not a numeric array of one or two dimensions"

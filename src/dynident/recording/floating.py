@@ -22,6 +22,7 @@ from dynident.filters.filters import differentiate_twice, filter_zero_phase
 from dynident.recording.orientation import ORIENTATIONS, normalise_rows
 from dynident.robot.model import WRENCH, Equations, Robot
 from dynident.robot.rotations import (
+    compute_lever_acceleration,
     convert_quaternions,
     convert_rpy,
     multiply_by_conjugate,
@@ -94,42 +95,33 @@ class Floating(Options):
 
 @dataclass(frozen=True)
 class Base:
-    """A floating base as it was logged; what is missing is None.
-
-    Attributes
-    ----------
-    position : ndarray, shape (samples, 3), or None
-        Of the base link's origin in the world [m].
-    orientation : ndarray, shape (samples, 4), or None
-        Unit quaternion x y z w from the base's axes to the world's, without flips.
-    twist : ndarray, shape (samples, 6), or None
-        Velocity of the origin, angular velocity, in the base's axes [m/s, rad/s].
-    acceleration : ndarray, shape (samples, 6), or None
-        Second derivative of the position, angular acceleration, in the base's axes.
-    gyro, force : ndarray, shape (samples, 3), or None
-        Angular velocity and specific force (acceleration minus gravity) of the inertial
-        measurement unit, in the base's axes [rad/s, m/s^2].
-    mount : ndarray, shape (3,)
-        Where the unit is in the base [m].
-    turn : ndarray, shape (3, 3)
-        By which its axes were turned to the base's.
-    fixed : bool
-        Whether the base stands, with its axes along the world's.
-    asked_position, asked_orientation : ndarray, shapes (samples, 3) and (samples, 4), or None
-        Where the base was asked to be.
-    """
+    """A floating base as it was logged; what is missing is None."""
 
     position: Array | None = None
+    """Of the base link's origin in the world [m], shape (samples, 3)."""
     orientation: Array | None = None
+    """Unit quaternion x y z w from the base's axes to the world's, without flips, shape (samples,
+    4)."""
     twist: Array | None = None
+    """Velocity of the origin, angular velocity, in the base's axes [m/s, rad/s], shape (samples,
+    6)."""
     acceleration: Array | None = None
+    """Second derivative of the position, angular acceleration, in the base's axes, shape (samples,
+    6)."""
     gyro: Array | None = None
     force: Array | None = None
+    """`gyro`, `force`: angular velocity and specific force (acceleration minus gravity) of the
+    inertial measurement unit, in the base's axes [rad/s, m/s^2], shape (samples, 3)."""
     mount: Array | None = None
+    """Where the unit is in the base [m], shape (3,)."""
     turn: Array | None = None
+    """By which its axes were turned to the base's, shape (3, 3)."""
     fixed: bool = False
+    """Whether the base stands, with its axes along the world's."""
     asked_position: Array | None = None
     asked_orientation: Array | None = None
+    """`asked_position`, `asked_orientation`: where the base was asked to be, shapes (samples, 3)
+    and (samples, 4)."""
 
     @property
     def asked(self) -> Base | None:
@@ -161,37 +153,29 @@ SAMPLED = (
 
 @dataclass(frozen=True)
 class BaseMotion:
-    """Motion of a base as equations need it.
-
-    Attributes
-    ----------
-    pose : ndarray, shape (samples, 7)
-        Position and quaternion x y z w; zeros and the unit quaternion where nobody knows.
-    twist : ndarray, shape (samples, 6)
-        In the base's axes; its velocity is zero where nobody knows, which changes no wrench.
-    acceleration : ndarray, shape (samples, 6)
-        In the base's axes, the linear one of the origin as it is (no spatial one).
-    proper : bool
-        Whether the linear acceleration is minus gravity.
-    oriented : bool
-        Whether the orientation is known.
-    still : bool
-        Whether the base stands.
-    placed : bool
-        Whether its position is known.
-    mount, turn : ndarray, shapes (3,) and (3, 3), or None
-        Where an inertial measurement unit is said to be, and how it is turned.
-    """
+    """Motion of a base as equations need it."""
 
     pose: Array
+    """Shape (samples, 7). Position and quaternion x y z w; zeros and the unit quaternion where
+    nobody knows."""
     twist: Array
+    """Shape (samples, 6). In the base's axes; its velocity is zero where nobody knows, which
+    changes no wrench."""
     acceleration: Array
+    """In the base's axes, the linear one of the origin as it is (no spatial one), shape (samples,
+    6)."""
     proper: bool
+    """Whether the linear acceleration is minus gravity."""
     oriented: bool
+    """Whether the orientation is known."""
     still: bool
+    """Whether the base stands."""
     placed: bool = False
+    """Whether its position is known."""
     mount: Array | None = None
     turn: Array | None = None
+    """`mount`, `turn`: where an inertial measurement unit is said to be, and how it is turned,
+    shapes (3,) and (3, 3)."""
 
     def __post_init__(self) -> None:
         for label in ("pose", "twist", "acceleration"):
@@ -380,8 +364,7 @@ def compose_base_motion(
     if "force" in signals:
         assert mount is not None
         w, spin = twist[:, 3:], acceleration[:, 3:]
-        lever = np.cross(spin, mount) + np.cross(w, np.cross(w, mount))
-        acceleration[:, :3] = signals["force"][0] - lever
+        acceleration[:, :3] = signals["force"][0] - compute_lever_acceleration(w, spin, mount)
     return pose, twist, acceleration
 
 

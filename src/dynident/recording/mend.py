@@ -202,6 +202,7 @@ def mend(recording: Recording, mending: Mending) -> Recording:
                     own[start:stop] = shift_in_time(quick, shift)
                 changed[label] = own
         settling = SETTLED * recording.rate * (undoing[-2] if len(undoing) > 1 else 0.0)
+        # a shift by whole samples, but for rounding, costs no further one
         before = int(np.ceil(max(settling, -float(np.min(shift))) - 1e-9))
         behind = int(np.ceil(max(0.0, float(np.max(shift))) - 1e-9))
         cut = ((start + before, stop - behind) for start, stop in segments)

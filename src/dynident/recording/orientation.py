@@ -18,30 +18,20 @@ Held = TypeVar("Held")
 
 @dataclass(frozen=True)
 class OrientationForm:
-    """Columns that are an orientation.
-
-    Attributes
-    ----------
-    what : str
-        What a valid row is.
-    columns : tuple of str
-        Ends of their names, behind ``base_`` or ``baseref_``.
-    measure : callable
-        Of rows, how far they are from valid, shape (samples,).
-    most : float
-        From which on they are not.
-    convert : callable
-        Of valid rows, unit quaternions x y z w.
-    describe : callable
-        A row that is not valid, in words.
-    """
+    """Columns that are an orientation."""
 
     what: str
+    """What a valid row is."""
     columns: tuple[str, ...]
+    """Ends of their names, behind ``base_`` or ``baseref_``."""
     measure: Callable[[Array], Array]
+    """Of rows, how far they are from valid, shape (samples,)."""
     most: float
+    """From which on they are not."""
     convert: Callable[[Array], Array]
+    """Of valid rows, unit quaternions x y z w."""
     describe: Callable[[Array], str]
+    """A row that is not valid, in words."""
 
     def find_invalid(self, values: Array) -> Booleans:
         """Rows of finite numbers that are no rotations, shape (samples,)."""

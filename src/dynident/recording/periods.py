@@ -59,44 +59,31 @@ HARMONICS = ("q", "dq", "ddq", "tau", "qref", "dqref")
 
 @dataclass(frozen=True)
 class Averaging:
-    """What was averaged, and how much it scattered.
-
-    Attributes
-    ----------
-    period : float
-        [s]
-    found : bool
-        Whether the period was found in the log.
-    warmup : int
-        Periods left out at the start.
-    unused : float
-        Time in no whole period, and so left out [s].
-    samples : int
-        Of the mean period, at the rate of `Samples`, without what is wrapped around it: `FINER`
-        for about one of the log.
-    wrapped : int
-        Samples of the mean period that stand before it and after it once more, for filters.
-    q, dq, ddq, tau : ndarray of complex, shapes (periods, harmonics, n)
-        Harmonics of each period.
-    settled : bool
-        Whether the first period is like the others, so that what they differ by is noise.
-    qref, dqref : ndarray of complex, shapes (harmonics, n), or None
-        Of the mean references, where the log has them.
-    """
+    """What was averaged, and how much it scattered."""
 
     period: float
+    """[s]"""
     found: bool
+    """Whether the period was found in the log."""
     warmup: int
+    """Periods left out at the start."""
     unused: float
+    """Time in no whole period, and so left out [s]."""
     samples: int
+    """Of the mean period, at the rate of `Samples`, without what is wrapped around it: `FINER` for
+    about one of the log."""
     wrapped: int
+    """Samples of the mean period that stand before it and after it once more, for filters."""
     q: Complex
     dq: Complex
     ddq: Complex
     tau: Complex
+    """`q`, `dq`, `ddq`, `tau`: harmonics of each period, shapes (periods, harmonics, n)."""
     settled: bool
+    """Whether the first period is like the others, so that what they differ by is noise."""
     qref: Complex | None = None
     dqref: Complex | None = None
+    """`qref`, `dqref`: of the mean references, where the log has them, shapes (harmonics, n)."""
 
     def __post_init__(self) -> None:
         for label in HARMONICS:
@@ -173,18 +160,12 @@ class Averaging:
 
 @dataclass(frozen=True)
 class PeriodCut:
-    """Whole periods of a run.
-
-    Attributes
-    ----------
-    start : int
-        Sample at which the first begins.
-    length : float
-        Samples in a period.
-    """
+    """Whole periods of a run."""
 
     start: int
+    """Sample at which the first begins."""
     length: float
+    """Samples in a period."""
     count: int
 
     def harmonics(self, x: Array, harmonics: int) -> Complex:

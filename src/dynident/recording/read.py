@@ -181,15 +181,10 @@ def take_log(log: Recording | Files, robot: Robot, torque: bool = True) -> Recor
 
 @dataclass(frozen=True)
 class ColumnLayout:
-    """Which columns of a table are what, for rows that are yet to come.
-
-    Attributes
-    ----------
-    places : dict of str to tuple of int
-        Columns of each signal, time among them where there is one.
-    """
+    """Which columns of a table are what, for rows that are yet to come."""
 
     places: dict[str, tuple[int, ...]]
+    """Columns of each signal, time among them where there is one."""
     request: LogRequest
 
     def signals(self, values: Array) -> dict[str, Array]:

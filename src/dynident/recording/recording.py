@@ -34,19 +34,14 @@ measured motion."""
 
 @dataclass(frozen=True, eq=False)
 class Sampled:
-    """Samples as they were taken, where the clock of their recording has others.
-
-    Attributes
-    ----------
-    at : ndarray, shape (taken,)
-        Where each is among the recording's samples: 2.5 is half a period after sample 2.
-    q, tau : ndarray, shape (taken, n)
-        Positions and torques there [rad or m, Nm or N].
-    """
+    """Samples as they were taken, where the clock of their recording has others."""
 
     at: Array
+    """Shape (taken,). Where each is among the recording's samples: 2.5 is half a period after
+    sample 2."""
     q: Array
     tau: Array
+    """`q`, `tau`: positions and torques there [rad or m, Nm or N], shape (taken, n)."""
 
     def rows(self, start: int, stop: int) -> Sampled:
         """Those within samples ``start:stop`` of the recording, which is then cut so."""

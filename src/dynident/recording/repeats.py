@@ -31,21 +31,15 @@ SETTLED = 1e-6
 
 
 class RepeatedStretch(NamedTuple):
-    """Some samples of a log in a row.
-
-    Attributes
-    ----------
-    begin : float
-        Of the first sample, from the log's own first [s].
-    rate : float
-        [Hz]
-    q, dq : ndarray, shape (samples, n)
-    """
+    """Some samples of a log in a row."""
 
     begin: float
+    """Of the first sample, from the log's own first [s]."""
     rate: float
+    """[Hz]"""
     q: Array
     dq: Array
+    """`q`, `dq`: shape (samples, n)."""
 
     @property
     def time(self) -> Array:
@@ -59,21 +53,14 @@ class RepeatedStretch(NamedTuple):
 
 
 class Match(NamedTuple):
-    """A motion that is made again.
-
-    Attributes
-    ----------
-    lag : float
-        From its time in one stretch to that in the other [s].
-    same : ndarray of bool, shape (samples,)
-        Samples of the one stretch in which it is.
-    share : float
-        Of the one stretch's motion.
-    """
+    """A motion that is made again."""
 
     lag: float
+    """From its time in one stretch to that in the other [s]."""
     same: Booleans
+    """Samples of the one stretch in which it is, shape (samples,)."""
     share: float
+    """Of the one stretch's motion."""
 
 
 def find_repeated_motion(

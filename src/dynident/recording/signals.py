@@ -70,37 +70,26 @@ UNIT_OF = {"dq": "q", "ddq": "q", "qref": "q", "dqref": "qref"}
 
 @dataclass(frozen=True)
 class LogRequest:
-    """What the caller said of a log.
-
-    Attributes
-    ----------
-    name : str
-        What messages call the log.
-    joints : tuple of str
-        Names of the joints, in the order of the columns.
-    robot : Robot or None
-        Whose joints they are, where that is known.
-    rate : float or None
-        [Hz]
-    named : bool
-        Whether `joints` are the joints' own names.
-    pieces : bool
-        Whether what is long stays in a temporary file.
-    size : int or None
-        Of the log's files, where it is in files [bytes].
-    """
+    """What the caller said of a log."""
 
     name: str
+    """What messages call the log."""
     joints: tuple[str, ...]
+    """Names of the joints, in the order of the columns."""
     robot: Robot | None
+    """Whose joints they are, where that is known."""
     rate: float | None
+    """[Hz]"""
     units: Units
     side: Side
     clocking: Clocking
     named: bool = True
+    """Whether `joints` are the joints' own names."""
     floating: Floating = field(default_factory=Floating)
     pieces: bool = False
+    """Whether what is long stays in a temporary file."""
     size: int | None = None
+    """Of the log's files, where it is in files [bytes]."""
     motors: Booleans = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -114,22 +103,17 @@ class LogRequest:
 
 @dataclass(frozen=True)
 class Places:
-    """Where the signals of a log are.
-
-    Attributes
-    ----------
-    times : sequence of (table, column)
-        Time stamps; the first ones decide, those of other tables have to agree.
-    signals : mapping of str to sequence of (table, column)
-        For ``q``, ``tau`` or ``current`` and what else there is, a column a joint.
-    absent : tuple of int
-        Joints without columns, which were locked, or whose positions loops give.
-    """
+    """Where the signals of a log are."""
 
     times: Sequence[Spot]
+    """Sequence of (table, column). Time stamps; the first ones decide, those of other tables have
+    to agree."""
     signals: Mapping[str, Sequence[Spot]]
+    """Mapping of str to sequence of (table, column). For ``q``, ``tau`` or ``current`` and what
+    else there is, a column a joint."""
     notes: tuple[str, ...] = ()
     absent: tuple[int, ...] = ()
+    """Joints without columns, which were locked, or whose positions loops give."""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from dynident.regression.covariance import Covariance
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.regression.springs import bend_log, find_deflection, step_springs
+from dynident.regression.statistics import is_clearly_positive
 from dynident.robot.model import HYSTERESIS, Gauge
 
 BLOCKS = 10
@@ -38,61 +39,42 @@ Moved = tuple[GeneralisedSamples, Motion]
 
 @dataclass(frozen=True)
 class HeldLink:
-    """Errors of a link's positions on a held-out log, root mean squares [rad or m].
-
-    Attributes
-    ----------
-    spring, stiff, plain : float
-        Of the spring; of a stiff joint with the offset, lag and scale of the encoder; of a stiff
-        joint as it stands, whose link is where the motor is.
-    better : bool
-        Whether the spring's squared errors are less than the stiff joint's by a standard error.
-    linear : float, optional
-        Of a spring without hysteresis, where it has such.
-    told : bool
-        Whether the errors are less than those of that, likewise.
-    """
+    """Errors of a link's positions on a held-out log, root mean squares [rad or m]."""
 
     log: str
     spring: float
     stiff: float
     plain: float
+    """`spring`, `stiff`, `plain`: of the spring; of a stiff joint with the offset, lag and scale of
+    the encoder; of a stiff joint as it stands, whose link is where the motor is."""
     better: bool
+    """Whether the spring's squared errors are less than the stiff joint's by a standard error."""
     linear: float | None = field(default=None, metadata=ADDED)
+    """Of a spring without hysteresis, where it has such."""
     told: bool = field(default=True, metadata=ADDED)
+    """Whether the errors are less than those of that, likewise."""
 
 
 @dataclass(frozen=True)
 class SpringEvidence:
-    """What logs tell of a spring.
-
-    Attributes
-    ----------
-    stiffness : float
-        That was identified [Nm/rad or N/m].
-    compliance, std : float
-        By regression of the deflection on the load [rad/Nm or m/N].
-    interval : (float, float)
-        Of the compliance, 95 %.
-    held_out : tuple of HeldLink
-    width : float
-        Of hysteresis: by how much the spring is bent less or more where all bristles slip one way
-        and the other, ``2 sum_k Kh_k / K`` [rad or m].
-    width_interval : (float, float), optional
-        Of it, 95 %, by the standard errors of the fit.
-    alike : tuple of str
-        Parameters of stiffness and bristles that the logs do not tell from each other.
-    """
+    """What logs tell of a spring."""
 
     joint: str
     stiffness: float
+    """That was identified [Nm/rad or N/m]."""
     compliance: float
     std: float
+    """`compliance`, `std`: by regression of the deflection on the load [rad/Nm or m/N]."""
     interval: tuple[float, float]
+    """Of the compliance, 95 %."""
     held_out: tuple[HeldLink, ...] = ()
     width: float = field(default=0.0, metadata=ADDED)
+    """Of hysteresis: by how much the spring is bent less or more where all bristles slip one way
+    and the other, ``2 sum_k Kh_k / K`` [rad or m]."""
     width_interval: tuple[float, float] | None = field(default=None, metadata=ADDED)
+    """Of it, 95 %, by the standard errors of the fit."""
     alike: tuple[str, ...] = field(default=(), metadata=ADDED)
+    """Parameters of stiffness and bristles that the logs do not tell from each other."""
 
     @property
     def hysteresis(self) -> bool:
@@ -268,5 +250,5 @@ def compare_positions(name: str, X: Array, taken: Array, y: Array, fits: Fits) -
 
 def is_less(own: Array, other: Array) -> bool:
     """Whether squared errors are less than others by one standard error over blocks of time."""
-    gains = np.array([np.mean(part) for part in np.array_split(other - own, BLOCKS)])
-    return bool(np.mean(gains) > np.std(gains, ddof=1) / np.sqrt(BLOCKS))
+    parts = np.array_split(other - own, BLOCKS)
+    return is_clearly_positive(np.array([np.mean(part) for part in parts]))

@@ -54,24 +54,19 @@ def leave_unchanged(u: Array) -> Array:
 
 @dataclass(frozen=True)
 class CovariancePart:
-    """The rows of one group over a stretch of a log, divided by the group's weight.
-
-    Attributes
-    ----------
-    sample, instant : ndarray of int, shape (r,)
-        At the centre of each row's filter, and which of the log's rows that is.
-    columns : ndarray of int, shape (k,)
-        Which scores the group has a share in.
-    Z : ndarray, shape (r, k)
-    error : ndarray, shape (r, e)
-        psi of the standardised errors; of one estimate, or of several regressions at once.
-    """
+    """The rows of one group over a stretch of a log, divided by the group's weight."""
 
     sample: np.ndarray
     instant: np.ndarray
+    """`sample`, `instant`: at the centre of each row's filter, and which of the log's rows that is,
+    shape (r,), of int."""
     columns: np.ndarray
+    """Which scores the group has a share in, shape (k,), of int."""
     Z: Array
+    """Shape (r, k)."""
     error: Array
+    """Shape (r, e). psi of the standardised errors; of one estimate, or of several regressions at
+    once."""
 
 
 Errors = Callable[[int, Array, Array, Array], Array]
@@ -213,19 +208,13 @@ def sum_bartlett_scores(scores: ScoreRows, lag: int) -> Array:
 
 @dataclass(frozen=True)
 class Innovations:
-    """Errors of every group as innovations of an autoregression.
-
-    Attributes
-    ----------
-    a : tuple of ndarray
-        ``e_t = sum_k a_k e_(t+k) + w_t`` of each group; a stationary series has the same
-        coefficients in both directions of time.
-    w : tuple of tuple of ndarray, shapes (rows, e)
-        Of each log and group.
-    """
+    """Errors of every group as innovations of an autoregression."""
 
     a: tuple[Array, ...]
+    """``e_t = sum_k a_k e_(t+k) + w_t`` of each group; a stationary series has the same
+    coefficients in both directions of time."""
     w: tuple[tuple[Array, ...], ...]
+    """Of each log and group, shapes (rows, e)."""
 
     @property
     def words(self) -> str:

@@ -66,51 +66,39 @@ SHARE = 1e-3
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class GeneralisedSamples(Samples):
-    """A log whose motion and torques are those of all rows: base, joints, then sensors' wrenches.
-
-    Attributes
-    ----------
-    observed : Observed
-        What it can show.
-    sets : tuple of tuple of str
-        Contacts that bear unmeasured, of each of the `segments`.
-    scale : ndarray, shape (dof,), or None
-        Standard deviation of each equation's error, so far as the log's noise shows it: by it
-        equations are combined where contacts bear unmeasured, None elsewhere [Nm or N].
-    stated : ndarray of bool, shape (samples, rows)
-        Which rows hold without any combination.
-    applied : ndarray, shape (samples, n), or None
-        Torques of the joints as measured, where `tau` has what measured wrenches do in it, too.
-    standing : ndarray, shape (samples, coordinates), or None
-        Configuration in which equations are combined; `q` itself where it is None.
-    deflection : ndarray, shape (4, samples, n), or None
-        Of joints whose links have an encoder of their own, by how much motors are ahead of them,
-        its derivatives, and what is expected of it: `q` is of the links [rad or m].
-    bent : tuple of (int, int)
-        Rows of such encoders, and those of their joints.
-    springs : tuple of (int, SpringPoint)
-        About which the former are linearised, by joint.
-    sway : ndarray, shape (samples, rows, k), or None
-        See `find_sway`; `tau` has `swayed`, shape (samples, rows), beside what was measured.
-    yielding : tuple of (int, Yielding)
-        How springs with hysteresis give way, by the row of their link's encoder.
-    prepared : Preparation or None
-        See `preparation`.
-    """
+    """A log with the motion and torques of all rows: base, joints, then sensors' wrenches."""
 
     observed: Observed
+    """What it can show."""
     sets: tuple[tuple[str, ...], ...]
+    """Contacts that bear unmeasured, of each of the `segments`."""
     scale: Array | None
+    """Shape (dof,). Standard deviation of each equation's error, so far as the log's noise shows
+    it: by it equations are combined where contacts bear unmeasured, None elsewhere [Nm or N]."""
     stated: Booleans
+    """Which rows hold without any combination, shape (samples, rows)."""
     applied: Array | None
+    """Torques of the joints as measured, where `tau` has what measured wrenches do in it, too,
+    shape (samples, n)."""
     standing: Array | None = None
+    """Shape (samples, coordinates). Configuration in which equations are combined; `q` itself where
+    it is None."""
     deflection: Array | None = None
+    """Shape (4, samples, n). Of joints whose links have an encoder of their own, by how much motors
+    are ahead of them, its derivatives, and what is expected of it: `q` is of the links [rad or
+    m]."""
     bent: tuple[tuple[int, int], ...] = ()
+    """Rows of such encoders, and those of their joints."""
     springs: tuple[tuple[int, SpringPoint], ...] = ()
+    """About which the former are linearised, by joint."""
     sway: Array | None = None
+    """Shape (samples, rows, k). See `find_sway`; `tau` has `swayed`, shape (samples, rows), beside
+    what was measured."""
     swayed: Array | None = None
     yielding: tuple[tuple[int, Yielding], ...] = ()
+    """How springs with hysteresis give way, by the row of their link's encoder."""
     prepared: Preparation | None = None
+    """See `preparation`."""
 
     @property
     def preparation(self) -> Preparation:
@@ -668,16 +656,11 @@ def find_segment_null_space(idim: Idim, log: GeneralisedSamples, segment: int) -
 
 @dataclass(frozen=True)
 class FreeGroups:
-    """Groups of rows that are free of one set of unmeasured contacts.
-
-    Attributes
-    ----------
-    acting : ndarray of int
-        Equations that are combined.
-    """
+    """Groups of rows that are free of one set of unmeasured contacts."""
 
     names: tuple[str, ...]
     acting: Integers
+    """Equations that are combined."""
     count: int
 
 

@@ -102,21 +102,14 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class RowRemainder:
-    """What is left of rows that are gone.
-
-    Attributes
-    ----------
-    groups : tuple of RowGroup
-        What they were.
-    factors : Factors
-        Of all of them.
-    blocks : tuple of tuple of Factors
-        Of each log, those of equal runs of time.
-    """
+    """What is left of rows that are gone."""
 
     groups: tuple[RowGroup, ...]
+    """What they were."""
     factors: Factors
+    """Of all of them."""
     blocks: tuple[tuple[Factors, ...], ...]
+    """Of each log, those of equal runs of time."""
 
     def select(self, columns: Sequence[int]) -> RowRemainder:
         """The same with some of the columns of X."""
@@ -188,25 +181,18 @@ def list_position_groups(robot: Robot) -> tuple[RowGroup, ...]:
 
 @dataclass(frozen=True, eq=False)
 class MotionRows(RowSource):
-    """The regressor along the motion of some logs, beside their torques.
-
-    Attributes
-    ----------
-    widths : sequence of ndarray, shape (n,), or None
-        Smoothing of the sign that the motion of each log was simulated with: its rows have it
-        too, so that they give the simulated torque [rad/s or m/s].
-    progress : callable or None
-        Called with "rows" and the share of a log that has been turned into rows.
-    bodies : MotionRows or None
-        Rows of the bodies along the same motion, to which columns of bodies are left where no
-        friction depends on their loads.
-    """
+    """The regressor along the motion of some logs, beside their torques."""
 
     base: BaseParameters
     samples: tuple[GeneralisedSamples, ...]
     widths: Sequence[Array | None] | None = None
+    """Shape (n,). Smoothing of the sign that the motion of each log was simulated with: its rows
+    have it too, so that they give the simulated torque [rad/s or m/s]."""
     progress: Callable[[str, float], None] | None = field(default=None, repr=False)
+    """Called with "rows" and the share of a log that has been turned into rows."""
     bodies: MotionRows | None = field(default=None, repr=False)
+    """Rows of the bodies along the same motion, to which columns of bodies are left where no
+    friction depends on their loads."""
 
     def __getstate__(self) -> dict[str, Any]:
         """What crosses processes: what it is made of, and no rows that are kept."""
@@ -570,18 +556,12 @@ def split_rows(rows: Sequence[Array], sample: tuple[np.ndarray, ...]) -> Rows:
 
 @dataclass(frozen=True, eq=False)
 class JoinedRows(RowSource):
-    """Columns that are shared between models, and those of one alone, side by side.
-
-    Attributes
-    ----------
-    base : BaseParameters
-        Which of the columns, in its order.
-    sources : tuple of MotionRows
-        Of the same logs; where several have a column of a group, it is the last one's.
-    """
+    """Columns that are shared between models, and those of one alone, side by side."""
 
     base: BaseParameters
+    """Which of the columns, in its order."""
     sources: tuple[MotionRows, ...]
+    """Of the same logs; where several have a column of a group, it is the last one's."""
 
     @classmethod
     def of(
@@ -676,18 +656,12 @@ def linearise_rows(rows: Rows, shifts: Sequence[Array]) -> Rows:
 
 @dataclass(frozen=True, eq=False)
 class GivenRows(RowSource):
-    """Rows of another origin, all columns in all groups.
-
-    Attributes
-    ----------
-    kinds : tuple of RowGroup
-        Their groups.
-    stretches : tuple of tuple of Rows
-        Of each log, in time order.
-    """
+    """Rows of another origin, all columns in all groups."""
 
     kinds: tuple[RowGroup, ...]
+    """Their groups."""
     stretches: tuple[tuple[Rows, ...], ...]
+    """Of each log, in time order."""
     count: int
 
     @property
@@ -761,15 +735,10 @@ class ChangedRows(RowSource):
 
 @dataclass(frozen=True, eq=False)
 class InstrumentedRows(ChangedRows):
-    """Rows beside the regressors of other sources, at the same instants, as instruments Z.
-
-    Attributes
-    ----------
-    others : tuple of RowSource
-        Along other motions of the same logs.
-    """
+    """Rows beside the regressors of other sources, at the same instants, as instruments Z."""
 
     others: tuple[RowSource, ...]
+    """Along other motions of the same logs."""
     count: int
 
     @property

@@ -26,24 +26,17 @@ from dynident.regression.weighted import estimate_group_sigma, find_smallest_sig
 
 @dataclass(frozen=True)
 class PeriodScatter:
-    """Errors of the rows of every period, without their mean over the periods.
-
-    Attributes
-    ----------
-    logs : tuple of ndarray, shapes (periods, rows, groups)
-        Of each log, at all instants of its rows.
-    sigma : ndarray, shape (groups,)
-        Standard deviation of the rows' noise: of the mean of the periods.
-    once : ndarray, shape (groups,)
-        How many independent values one period has of it; fewer than rows where it is coloured.
-    freedom : ndarray, shape (groups,)
-        Degrees of freedom of sigma.
-    """
+    """Errors of the rows of every period, without their mean over the periods."""
 
     logs: tuple[Array, ...]
+    """Of each log, at all instants of its rows, shapes (periods, rows, groups)."""
     sigma: Array
+    """Shape (groups,). Standard deviation of the rows' noise: of the mean of the periods."""
     once: Array
+    """Shape (groups,). How many independent values one period has of it; fewer than rows where it
+    is coloured."""
     freedom: Array
+    """Degrees of freedom of sigma, shape (groups,)."""
 
 
 def has_whole_periods(rows: Regression) -> bool:
@@ -151,21 +144,14 @@ def factorise_scatter_sum(rows: Regression, weights: Array, scatter: PeriodScatt
 
 @dataclass(frozen=True)
 class LackOfFit:
-    """Whether the errors are larger than the noise that the periods show.
-
-    Attributes
-    ----------
-    test : TestResult
-        Of the group that speaks most against it, at its share of the significance.
-    ratio : ndarray, shape (groups,)
-        Standard deviation of the errors over that of the noise.
-    rejected : tuple of str
-        Names of the groups with more than noise in their errors.
-    """
+    """Whether the errors are larger than the noise that the periods show."""
 
     test: TestResult
+    """Of the group that speaks most against it, at its share of the significance."""
     ratio: Array
+    """Standard deviation of the errors over that of the noise, shape (groups,)."""
     rejected: tuple[str, ...]
+    """Names of the groups with more than noise in their errors."""
 
 
 def run_lack_of_fit_test(

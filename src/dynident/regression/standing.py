@@ -19,7 +19,12 @@ from dynident.filters.filters import differentiate_twice, filter_zero_phase
 from dynident.recording.floating import TURNS, BaseMotion, measure_base_turn
 from dynident.regression.generalised import CHUNK, GeneralisedSamples
 from dynident.robot.model import Contact
-from dynident.robot.rotations import convert_quaternions, multiply_by_conjugate, to_rpy
+from dynident.robot.rotations import (
+    compute_lever_acceleration,
+    convert_quaternions,
+    multiply_by_conjugate,
+    to_rpy,
+)
 
 CALM = 0.05
 """Acceleration of the base, over gravity's, below which the robot stands or moves gently."""
@@ -200,7 +205,7 @@ def refuse_unit_elsewhere(log: GeneralisedSamples, base: BaseMotion, gravity: Ar
         R = convert_quaternions(pose[:, 3:] / np.linalg.norm(pose[:, 3:], axis=1, keepdims=True))
         moved = differentiate_twice(pose[:, :3], log.rate)[1] - gravity
         spin = differentiate_twice(twist, log.rate)[0]
-        lever = [np.cross(spin, e) + np.cross(twist, np.cross(twist, e)) for e in np.eye(3)]
+        lever = [compute_lever_acceleration(twist, spin, e) for e in np.eye(3)]
         kept = np.isin(np.arange(start, stop), list_inner_samples(log))
         blocks.append(np.stack(lever, axis=2)[kept].reshape(-1, 3))
         rest.append((said - np.einsum("tji,tj->ti", R, moved))[kept].reshape(-1))

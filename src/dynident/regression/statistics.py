@@ -16,6 +16,8 @@ from dynident.regression.problem import Regression
 from dynident.regression.rows import RowGroup
 
 SIGNIFICANCE = 0.01
+NORMAL = 1.959963984540054
+"""Of a normal variable, 95 % lie within so many standard deviations."""
 LAGS = 10
 LARGEST_ORDER = 60
 """Of an autoregression."""
@@ -25,25 +27,18 @@ ROUNDING = 1e-10
 
 @dataclass(frozen=True)
 class TestResult:
-    """Outcome of a statistical test.
-
-    Attributes
-    ----------
-    null : str
-        What is tested, in words.
-    distribution : str
-        Of the statistic under the null.
-    remark : str, optional
-        What a rejection amounts to.
-    """
+    """Outcome of a statistical test."""
 
     __test__ = False  # not for pytest to collect
 
     null: str
+    """What is tested, in words."""
     statistic: float
     p_value: float
     distribution: str
+    """Of the statistic under the null."""
     remark: str = ""
+    """What a rejection amounts to."""
 
     @property
     def rejected(self) -> bool:
@@ -53,20 +48,14 @@ class TestResult:
 
 @dataclass(frozen=True)
 class Residuals:
-    """Decimated residuals of an estimate, per group of rows and in time order.
-
-    Attributes
-    ----------
-    log, sample : tuple of ndarray
-        Of each row, which log it is of, and the index of its sample there.
-    error : tuple of ndarray
-        ``y_g - X_g beta``.
-    """
+    """Decimated residuals of an estimate, per group of rows and in time order."""
 
     groups: tuple[RowGroup, ...]
     log: tuple[np.ndarray, ...]
     sample: tuple[np.ndarray, ...]
+    """`log`, `sample`: of each row, which log it is of, and the index of its sample there."""
     error: tuple[Array, ...]
+    """``y_g - X_g beta``."""
 
 
 NO_RESIDUALS = Residuals((), (), (), ())
@@ -191,6 +180,11 @@ def fit_autoregression(error: Array) -> Array:
         if order % 2 == 0 and score < best:
             best, chosen = score, a
     return chosen
+
+
+def is_clearly_positive(values: Array, errors: float = 1.0) -> bool:
+    """Whether the sum of independent values exceeds so many of its standard errors."""
+    return bool(np.sum(values) > errors * np.std(values, ddof=1) * np.sqrt(len(values)))
 
 
 def compute_confidence_interval(value: Array, std: Array) -> tuple[Array, Array]:

@@ -86,6 +86,7 @@ def mix_past_steps(past: Past, weigh: Array) -> Array:
     end = places + steps
     if len(past) == 1:
         return np.asarray(end[:, -1])
+    # steps that repeat each other but for rounding tell nothing
     share = np.linalg.lstsq(weigh @ np.diff(steps), weigh @ steps[:, -1], rcond=1e-8)[0]
     return np.asarray(end[:, -1] - np.diff(end) @ share)
 

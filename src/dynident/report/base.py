@@ -11,12 +11,6 @@ from dynident.core.words import format_entry
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.base_algorithms import ALGORITHMS, find_basis
 from dynident.dynamics.idim import Idim
-from dynident.export.symbols import write_with_symbols
-
-
-def list_regroupings(base: BaseParameters, symbols: bool) -> tuple[str, ...]:
-    """Base parameters as combinations, with lengths as numbers or as symbols of a DH table."""
-    return write_with_symbols(base) if symbols else base.regroupings
 
 
 def format_regroupings(base: BaseParameters, texts: Sequence[str]) -> str:

@@ -24,11 +24,8 @@ TRIANGLES = 6000
 def render_bodies(result: Result, log: GeneralisedSamples | None) -> str:
     """A page of a result's links as ellipsoids in motion; empty where no links can exist or move.
 
-    Parameters
-    ----------
-    log : GeneralisedSamples, optional
-        Whose motion is played: of its longest run without a gap the first seconds. The robot stands
-        at zero without one.
+    `log`: whose motion is played: of its longest run without a gap the first seconds. The robot
+    stands at zero without one.
     """
     robot = result.robot.bare  # a part that a sensor holds is within its body
     if result.phi is None or not is_consistent(result.phi) or not robot.n:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dynident.core.card import Sheet, render_card
 from dynident.core.text import format_count
 from dynident.core.words import format_percent
 from dynident.fit.parameters import list_base_parameters
 from dynident.fit.result import Result
 from dynident.fit.verdict import STATES
-from dynident.plots.document import PageTable
+from dynident.plots.card import render_card
 from dynident.report.html import (
     ERROR_TITLES,
     build_drive_table,
@@ -36,15 +35,11 @@ def render_fit_card(result: Result) -> str:
             build_parameter_table(result),
         ),
     )
-    sheets = [make_sheet(title, table) for title, table in tables if table is not None]
-    warned = [(warning,) for warning in result.warnings]
-    sheets.append(Sheet(format_count(len(warned), "warning"), ("warning",), warned, ("warning",)))
     joints = format_count(result.robot.n, "joint")
     title = f"{result.robot.name}, {joints}, by {result.method}: {result.verdict.state}"
     lines = [describe_first_reason(result), describe_errors(result)]
-    return render_card(
-        title, [line for line in lines if line], sheets, LEVELS[result.verdict.state]
-    )
+    told = [line for line in lines if line]
+    return render_card(title, told, tables, result.warnings, LEVELS[result.verdict.state])
 
 
 def describe_first_reason(result: Result) -> str:
@@ -67,8 +62,3 @@ def describe_errors(result: Result) -> str:
         for each in result.validation
     ]
     return f"torque error {', '.join(told)}"
-
-
-def make_sheet(title: str, table: PageTable) -> Sheet:
-    """A page's table as one that folds."""
-    return Sheet(title, table.columns, [row.cells for row in table.rows], table.words, table.groups)

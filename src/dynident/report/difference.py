@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import zip_longest
 from typing import Any
@@ -216,15 +215,13 @@ class Difference:
         }
 
 
-def compare_results(one: Result, other: Result | None, logs: Sequence[Pair] = ()) -> Difference:
+def compare_results(one: Result, other: Result | None) -> Difference:
     """A result beside another of the same kind of robot, or beside its robot file.
 
     Parameters
     ----------
     other : Result or None
         None is the robot file of `one`.
-    logs : sequence of (ValidationFigures, ValidationFigures)
-        Errors of both on other logs.
 
     Raises
     ------
@@ -232,7 +229,7 @@ def compare_results(one: Result, other: Result | None, logs: Sequence[Pair] = ()
         When their robots do not have the same joints.
     """
     if other is None:
-        return Difference(one, None, "", pair_with_file(one), None, tuple(logs))
+        return Difference(one, None, "", pair_with_file(one), None)
     names, others = one.robot.joint_names, other.robot.joint_names
     if names != others or one.robot.floating != other.robot.floating:
         raise InputError(
@@ -241,7 +238,7 @@ def compare_results(one: Result, other: Result | None, logs: Sequence[Pair] = ()
         )
     apart = find_reason_apart(one, other)
     pairs, test = ((), None) if apart else pair_base_parameters(one, other)
-    return Difference(one, other, apart, (*pairs, *pair_others(one, other)), test, tuple(logs))
+    return Difference(one, other, apart, (*pairs, *pair_others(one, other)), test)
 
 
 def describe_robot(result: Result) -> str:

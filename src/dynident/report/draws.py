@@ -29,38 +29,27 @@ HEAD = "draws.yaml"
 
 @dataclass(frozen=True)
 class Draws:
-    """Sets of standard parameters that a robot can have, drawn from what a result leaves open.
-
-    Attributes
-    ----------
-    base : BaseParameters
-        Of the model at the result's own shapes of friction.
-    theta : ndarray, shape (draws, standard parameters)
-    loop : tuple of str
-        What else was drawn: shapes of friction, then ``gain2``, ``bias3``, ``delay`` of the loop.
-    values : ndarray, shape (draws, loop)
-    share : float
-        Of the normal distribution that is consistent.
-    way : str
-        How draws within it were had.
-    margin : float
-        Smallest eigenvalue of a pseudo-inertia, over all draws and links.
-    least : float
-        Smallest parameter that has to be positive, likewise; infinite where there is none.
-    width : ndarray, optional
-        Of the sign that friction had where it was simulated, shape (1,) or (n,).
-    """
+    """Sets of standard parameters that a robot can have, drawn from what a result leaves open."""
 
     base: BaseParameters
+    """Of the model at the result's own shapes of friction."""
     theta: Array
+    """Shape (draws, standard parameters)."""
     loop: tuple[str, ...]
+    """What else was drawn: shapes of friction, then ``gain2``, ``bias3``, ``delay`` of the loop."""
     values: Array
+    """Shape (draws, loop)."""
     seed: int
     share: float
+    """Of the normal distribution that is consistent."""
     way: str
+    """How draws within it were had."""
     margin: float
+    """Smallest eigenvalue of a pseudo-inertia, over all draws and links."""
     least: float
+    """Smallest parameter that has to be positive, likewise; infinite where there is none."""
     width: Array | None = None
+    """Of the sign that friction had where it was simulated, shape (1,) or (n,)."""
 
     def __repr__(self) -> str:
         """How many of what."""
@@ -238,28 +227,20 @@ def is_draw_file(name: str) -> bool:
 
 @dataclass(frozen=True)
 class Calibration:
-    """How much of a measured log lies inside the 95 % band of draws.
-
-    Attributes
-    ----------
-    what : {"torque", "position"}
-    names : tuple of str
-        Of the joints, or groups of rows.
-    draws : int
-        That the band is of.
-    parameters : ndarray, shape (n,)
-        Share inside the band of the draws alone: of what the parameters leave open.
-    noise : ndarray, shape (n,)
-        Share inside the band of the draws and of what the model left of the logs that were
-        fitted, as one a joint tells.
-    """
+    """How much of a measured log lies inside the 95 % band of draws."""
 
     log: str
     what: str
+    """``"torque"`` or ``"position"``."""
     names: tuple[str, ...]
+    """Of the joints, or groups of rows."""
     draws: int
+    """That the band is of."""
     parameters: Array
+    """Shape (n,). Share inside the band of the draws alone: of what the parameters leave open."""
     noise: Array
+    """Share inside the band of the draws and of what the model left of the logs that were fitted,
+    as one a joint tells, shape (n,)."""
 
 
 def serialise_calibration(found: Calibration) -> dict[str, Any]:

@@ -38,20 +38,14 @@ FIRST = 3
 
 @dataclass(frozen=True)
 class Headline:
-    """The error of a model on some logs.
-
-    Attributes
-    ----------
-    errors : dict
-        By joint, as text.
-    words : str
-        Of all joints, and what it is of.
-    """
+    """The error of a model on some logs."""
 
     key: str
     unit: str
     errors: Mapping[str, str]
+    """By joint, as text."""
     words: str
+    """Of all joints, and what it is of."""
 
 
 def list_headlines(result: Result) -> list[Headline]:

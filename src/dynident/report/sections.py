@@ -136,24 +136,16 @@ class Page:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report.
-
-    Attributes
-    ----------
-    title : str or callable
-        Or what tells it of a result.
-    fill : callable
-        The arguments of its macro, for a page.
-    lines : callable, optional
-        Its lines in the summary, in full or in short; none where it has nothing to say.
-    macro : str
-        In ``sections.html.j2``, its own unless given. What gives nothing is not shown.
-    """
+    """A part of the report."""
 
     title: str | Callable[[Result], str]
+    """Or what tells it of a result."""
     fill: Callable[[Page], Mapping[str, Any]]
+    """The arguments of its macro, for a page."""
     lines: Callable[[Result, bool], list[str]] | None = None
+    """Its lines in the summary, in full or in short; none where it has nothing to say."""
     macro: str = ""
+    """In ``sections.html.j2``, its own unless given. What gives nothing is not shown."""
 
     def render(self, key: str, page: Page) -> PagePart:
         """Filled for a page."""

@@ -24,7 +24,6 @@ from dynident.core.words import (
     shorten_line,
 )
 from dynident.dynamics.equations import Observed
-from dynident.dynamics.parameters import ShapeParameter
 from dynident.dynamics.units import convert_unit_to_joint, find_parameter_unit
 from dynident.fit.figures import (
     ALL_SAMPLES,
@@ -466,7 +465,10 @@ def tabulate_shapes(result: Result) -> tuple[Sequence[str], list[Column]]:
     found = result.estimate.shape
     if found is None:
         return (), []
-    units = [find_shape_unit(each, result) for each in result.idim.shape_parameters]
+    units = [
+        convert_unit_to_joint(each.bounds.unit, result.robot, each.parameter.number)
+        for each in result.idim.shape_parameters
+    ]
     return found.names, [
         ("value", [format_number(value, 4) for value in found.values]),
         ("std", ["-" if np.isnan(std) else format_number(std, 2) for std in found.std]),
@@ -513,11 +515,6 @@ def tabulate_springs(result: Result) -> tuple[Sequence[str], list[Column]]:
             columns.append((title, shown))
         columns.append(("hysteresis", ["yes" if own.hysteresis else "no" for own in rows]))
     return [own.joint for own in rows], columns
-
-
-def find_shape_unit(shape: ShapeParameter, result: Result) -> str:
-    """Unit of a shape, on its joint."""
-    return convert_unit_to_joint(shape.bounds.unit, result.robot, shape.parameter.number)
 
 
 def tabulate_bodies(result: Result) -> list[Column]:

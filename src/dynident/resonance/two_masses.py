@@ -133,25 +133,18 @@ class Resonance:
 
 @dataclass(frozen=True)
 class HarmonicLines:
-    """A motor's mean harmonics at some frequencies, and the noise of these means.
-
-    Attributes
-    ----------
-    s : ndarray of complex
-        ``i omega`` [rad/s]
-    q, tau, sign : ndarray of complex
-    open : ndarray of complex, shape (lines, samples)
-        Units of torque at samples so near to a reversal that noise may turn the sign.
-    noise : tuple of 3 float
-        Variances of q and tau, and their covariance, which is complex.
-    """
+    """A motor's mean harmonics at some frequencies, and the noise of these means."""
 
     s: Complex
+    """``i omega`` [rad/s]"""
     q: Complex
     tau: Complex
     sign: Complex
     open: Complex
+    """Units of torque at samples so near to a reversal that noise may turn the sign, shape (lines,
+    samples)."""
     noise: tuple[float, float, complex]
+    """Variances of q and tau, and their covariance, which is complex."""
 
     def divide_by_noise(self, error: Complex, impedance: Complex) -> Complex:
         """Errors of torques, by what noise of positions and torques makes of them."""

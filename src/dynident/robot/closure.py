@@ -57,14 +57,10 @@ class Closure:
 
     >>> arm = Closure(robot)
     >>> q = arm.close(q)
-
-    Attributes
-    ----------
-    robot : Robot
-        With loops.
     """
 
     robot: Robot
+    """With loops."""
 
     @cached_property
     def passive(self) -> Integers:

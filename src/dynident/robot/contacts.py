@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Annotated, Literal
 
 import numpy as np
-import pinocchio as pin
 from pydantic import Field, field_validator
 
 from dynident.core.arrays import freeze_array
@@ -16,32 +15,25 @@ from dynident.core.schema import Name, Number, Spec
 from dynident.core.text import suggest_nearest
 from dynident.robot.geometry import load_urdf_model
 from dynident.robot.model import Contact, Robot, Unknown
+from dynident.robot.rotations import convert_rpy
 
 
 class ContactSpec(Spec):
-    """One contact, as a robot file or a study has it: see `Contact`.
-
-    Attributes
-    ----------
-    frame : str, optional
-        The link whose frame it is; its name when left out.
-    kind : {"surface", "point"}
-        Whether it bears moments, too.
-    bias : tuple of floats
-        Three of a force, or six of a wrench [N, Nm].
-    radius : float
-        Of a round foot about the frame's origin [m].
-    """
+    """One contact, as a robot file or a study has it: see `Contact`."""
 
     name: Name
     frame: Name | None = None
+    """The link whose frame it is; its name when left out."""
     kind: Literal["surface", "point"] = "surface"
+    """Whether it bears moments, too."""
     axes: Literal["frame", "world"] = "frame"
     bias: tuple[Number, ...] = (0.0,) * 6
+    """Three of a force, or six of a wrench [N, Nm]."""
     sign: Literal[1, -1] = 1
     rpy: tuple[Number, Number, Number] = (0.0, 0.0, 0.0)
     estimate: tuple[Unknown, ...] = ()
     radius: Annotated[Number, Field(ge=0.0, le=1.0)] = 0.0
+    """Of a round foot about the frame's origin [m]."""
 
     @field_validator("bias")
     @classmethod
@@ -87,7 +79,7 @@ def add_contacts(robot: Robot, contacts: Sequence[ContactSpec]) -> Robot:
                 name=spec.name,
                 frame=wanted,
                 body=robot.numbers[urdf.moving.index(carrier)],
-                rotation=freeze_array(placement.rotation @ pin.rpy.rpyToMatrix(*spec.rpy)),
+                rotation=freeze_array(placement.rotation @ convert_rpy(spec.rpy)),
                 translation=freeze_array(placement.translation),
                 surface=spec.kind == "surface",
                 axes=spec.axes,

@@ -23,25 +23,17 @@ from dynident.robot.model import Contact, Joint, Robot
 
 @dataclass(frozen=True)
 class SensorCut:
-    """Where a robot is cut at a sensor.
-
-    Attributes
-    ----------
-    seat : Contact
-        The sensor on the body that carries it, in the axes of the link that it holds.
-    numbers : tuple of int
-        Of the joints beyond.
-    inertia : ndarray, shape (10,)
-        Of what the sensor holds and no joint beyond moves, in the sensor's frame.
-    links : frozenset of str
-        Those beyond.
-    """
+    """Where a robot is cut at a sensor."""
 
     path: Path
     seat: Contact
+    """The sensor on the body that carries it, in the axes of the link that it holds."""
     numbers: tuple[int, ...]
+    """Of the joints beyond."""
     inertia: Array
+    """Of what the sensor holds and no joint beyond moves, in the sensor's frame, shape (10,)."""
     links: frozenset[str]
+    """Those beyond."""
 
 
 def locate_cut(robot: Robot, frame: str, name: str | None = None) -> SensorCut:

@@ -23,35 +23,24 @@ Shape = Any
 
 @dataclass(frozen=True)
 class RobotDrawing:
-    """The shapes that a robot's file draws, as hulls.
-
-    Attributes
-    ----------
-    model, geometry : objects of Pinocchio
-        The geometry grows by what stands around the robot.
-    moving : list of int
-        Joints of the model that move the robot's links.
-    links : set of str
-        All of the file.
-    names : list of str
-        Of the link of each shape.
-    owner : list of int
-        Index of the body that each is on, -1 for the base.
-    radius : list of float
-        How far each reaches from the joint of that body [m].
-    bottom : float
-        Lowest point of what stands still, in the base frame; 0 where nothing is lower [m].
-    """
+    """The shapes that a robot's file draws, as hulls."""
 
     path: Path
     model: Any
     geometry: Any
+    """`model`, `geometry`: the geometry grows by what stands around the robot."""
     moving: list[int]
+    """Joints of the model that move the robot's links."""
     links: set[str]
+    """All of the file."""
     names: list[str]
+    """Of the link of each shape."""
     owner: list[int]
+    """Index of the body that each is on, -1 for the base."""
     radius: list[float]
+    """How far each reaches from the joint of that body [m]."""
     bottom: float = 0.0
+    """Lowest point of what stands still, in the base frame; 0 where nothing is lower [m]."""
 
 
 def build_drawing(robot: Robot) -> RobotDrawing:

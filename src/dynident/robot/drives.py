@@ -11,27 +11,20 @@ from dynident.core.arrays import Array, Booleans
 
 @dataclass(frozen=True)
 class Drives:
-    """The drives of a robot with n joints.
-
-    Attributes
-    ----------
-    turns : ndarray, shape (n, n)
-        Row i: how drive i turns with the joints, ``w_i = turns[i] @ dq``. Its rotor
-        inertia and friction act on the joints through the transpose. The identity
-        where nothing is coupled; on the TX40 drive 6 turns with dq5 + dq6.
-    reduction : ndarray, shape (n, n)
-        Motor positions ``q_m = reduction @ (q - zero)``; joint torques
-        ``tau = reduction.T @ tau_m`` (power is the same on both sides).
-    zero : ndarray, shape (n,)
-        Joint positions where all motors read zero [rad or m].
-    gain : ndarray, shape (n,)
-        Torque per unit of drive current or voltage, on the side of the log [Nm/A, N/V].
-    """
+    """The drives of a robot with n joints."""
 
     turns: Array
+    """Shape (n, n). Row i: how drive i turns with the joints, ``w_i = turns[i] @ dq``. Its rotor
+    inertia and friction act on the joints through the transpose. The identity where nothing is
+    coupled; on the TX40 drive 6 turns with dq5 + dq6."""
     reduction: Array
+    """Shape (n, n). Motor positions ``q_m = reduction @ (q - zero)``; joint torques ``tau =
+    reduction.T @ tau_m`` (power is the same on both sides)."""
     zero: Array
+    """Joint positions where all motors read zero [rad or m], shape (n,)."""
     gain: Array
+    """Torque per unit of drive current or voltage, on the side of the log [Nm/A, N/V], shape
+    (n,)."""
 
     @classmethod
     def direct(cls, n: int) -> Drives:

@@ -107,26 +107,19 @@ def read_disabled_pairs(path: Path) -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True)
 class UrdfModel:
-    """A robot's URDF as the library reads it, with all joints, locked ones at their values.
-
-    Attributes
-    ----------
-    root : element
-        Of the file, as it is now.
-    placements : list of pin.SE3
-        Of all joints in the base frame.
-    carriers : list of int
-        For each joint the one that moves what it carries: itself, or the first that is not locked.
-    moving : list of int
-        Joints that move the robot's bodies, in the bodies' order.
-    """
+    """A robot's URDF as the library reads it, with all joints, locked ones at their values."""
 
     path: Path
     root: etree._Element
+    """Of the file, as it is now."""
     model: pin.Model
     placements: list[pin.SE3]
+    """Of all joints in the base frame."""
     carriers: list[int]
+    """For each joint the one that moves what it carries: itself, or the first that is not
+    locked."""
     moving: list[int]
+    """Joints that move the robot's bodies, in the bodies' order."""
 
     @property
     def links(self) -> dict[str, pin.Frame]:

@@ -13,6 +13,7 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.jit import inner, jit, spliced
 from dynident.robot.model import Robot
+from dynident.robot.rotations import expand_turn
 
 KINDS: dict[str, tuple[int, ...]] = {
     "point": (0, 1, 2),
@@ -36,60 +37,33 @@ SWEEPS = 30
 
 
 class Linkage(NamedTuple):
-    """A robot's tree and loops, and room for one state.
-
-    Attributes
-    ----------
-    parent, revolute, rotation, translation, axis
-        Of the joints: see `dynident.dynamics.tree.Tree`; body 0 is the base, and axes are the
-        parents'.
-    moves : ndarray of int, shape (bodies, n)
-        Which joints move which body.
-    passive, driven : ndarray of int
-    kind, bodies : ndarray of int, shapes (loops,) and (loops, 2)
-    row : ndarray of int, shape (loops, 6)
-        Of each part of a gap, or -1.
-    turns, places, polynomial : ndarray, shapes (loops, 2, 3, 3), (loops, 2, 3) and (loops, most)
-    length : float
-        By which turns are put beside places [m].
-    q, dq : ndarray, shape (n,)
-        The state that is looked at.
-    R, p, z, arm, w, v, al, a : ndarray
-        Bodies and joints in the base's axes there: rotations, origins, axes, ways from the
-        parents' origins, velocities and accelerations without those of the joints.
-    F, turn, d, ends, r : ndarray
-        Of a loop: its first frame's axes, the turn and the way to the other, both frames' arms;
-        vectors.
-    e, J, bend : ndarray, shapes (constraints, 1), (constraints, n) and (constraints, 1)
-        Gaps, their Jacobian, ``dJ/dt dq``.
-    U, V, s, step : ndarray
-        Of the passive joints' Jacobian: columns that are square to each other, what they are of the
-        joints, their lengths; what a right-hand side makes of the joints.
-    G, gamma : ndarray, shapes (passive, driven) and (passive,)
-        ``dq_p = G dq_a``, ``ddq_p = G ddq_a + gamma``.
-    ddq, Vo, Ao, So, Sw, x : ndarray
-        Accelerations of the joints, motions of bodies and screws about the origin, vectors.
-    Hq, Cq, Cv, right : ndarray, shape (constraints, n) and (constraints, 1)
-        Slopes of ``J dq`` by q, and of ``J ddq + dJ/dt dq`` by q and dq; a right-hand side.
-    """
+    """A robot's tree and loops, and room for one state."""
 
     parent: Integers
     revolute: Integers
     rotation: Array
     translation: Array
     axis: Array
+    """`parent`, `revolute`, `rotation`, `translation`, `axis`: of the joints: see
+    `dynident.dynamics.tree.Tree`; body 0 is the base, and axes are the parents'."""
     moves: Integers
+    """Which joints move which body, shape (bodies, n)."""
     passive: Integers
     driven: Integers
     kind: Integers
     bodies: Integers
+    """`kind`, `bodies`: shapes (loops,) and (loops, 2)."""
     row: Integers
+    """Of each part of a gap, or -1, shape (loops, 6)."""
     turns: Array
     places: Array
     polynomial: Array
+    """`turns`, `places`, `polynomial`: shapes (loops, 2, 3, 3), (loops, 2, 3) and (loops, most)."""
     length: float
+    """By which turns are put beside places [m]."""
     q: Array
     dq: Array
+    """`q`, `dq`: the state that is looked at, shape (n,)."""
     R: Array
     p: Array
     z: Array
@@ -98,30 +72,46 @@ class Linkage(NamedTuple):
     v: Array
     al: Array
     a: Array
+    """`R`, `p`, `z`, `arm`, `w`, `v`, `al`, `a`: bodies and joints in the base's axes there:
+    rotations, origins, axes, ways from the parents' origins, velocities and accelerations without
+    those of the joints."""
     F: Array
     turn: Array
     d: Array
     ends: Array
     r: Array
+    """`F`, `turn`, `d`, `ends`, `r`: of a loop: its first frame's axes, the turn and the way to the
+    other, both frames' arms; vectors."""
     e: Array
     J: Array
     bend: Array
+    """`e`, `J`, `bend`: shapes (constraints, 1), (constraints, n) and (constraints, 1). Gaps, their
+    Jacobian, ``dJ/dt dq``."""
     U: Array
     V: Array
     s: Array
     step: Array
+    """`U`, `V`, `s`, `step`: of the passive joints' Jacobian: columns that are square to each
+    other, what they are of the joints, their lengths; what a right-hand side makes of the
+    joints."""
     G: Array
     gamma: Array
+    """`G`, `gamma`: ``dq_p = G dq_a``, ``ddq_p = G ddq_a + gamma``, shapes (passive, driven) and
+    (passive,)."""
     ddq: Array
     Vo: Array
     Ao: Array
     So: Array
     Sw: Array
     x: Array
+    """`ddq`, `Vo`, `Ao`, `So`, `Sw`, `x`: accelerations of the joints, motions of bodies and screws
+    about the origin, vectors."""
     Hq: Array
     Cq: Array
     Cv: Array
     right: Array
+    """`Hq`, `Cq`, `Cv`, `right`: shape (constraints, n) and (constraints, 1). Slopes of ``J dq`` by
+    q, and of ``J ddq + dJ/dt dq`` by q and dq; a right-hand side."""
 
 
 def build_linkage(robot: Robot) -> Linkage:
@@ -129,9 +119,7 @@ def build_linkage(robot: Robot) -> Linkage:
     n, loops = robot.n, robot.loops
     rotation, moves = np.zeros((n, 3, 3, 3)), np.zeros((n + 1, n), dtype=np.int64)
     for k, joint in enumerate(robot.joints):
-        x, y, z = joint.axis
-        cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-        rotation[k] = joint.rotation @ np.stack([np.eye(3), cross, cross @ cross])
+        rotation[k] = joint.rotation @ expand_turn(joint.axis)
         moves[k + 1] = moves[joint.parent]
         moves[k + 1, k] = 1
     passive = robot.passive
@@ -395,7 +383,7 @@ def factorise_loops(c):  # type: ignore[no-untyped-def]
                     bb += U[i, b] * U[i, b]
                     ab += U[i, a] * U[i, b]
                 if not abs(ab) > 1e-15 * np.sqrt(aa * bb):
-                    continue
+                    continue  # square to each other but for rounding
                 turned = True
                 ratio = 0.5 * (bb - aa) / ab
                 t = 1.0 / (abs(ratio) + np.sqrt(1.0 + ratio * ratio))
@@ -418,7 +406,7 @@ def factorise_loops(c):  # type: ignore[no-untyped-def]
         c.s[b] = np.sqrt(size)
         least, most = min(least, c.s[b]), max(most, c.s[b])
     for b in range(p):
-        c.s[b] = max(c.s[b], 1e-12 * most)
+        c.s[b] = max(c.s[b], 1e-12 * most)  # a divisor; how singular it is, is returned
     return least / most if most > 0.0 and m >= p else 0.0
 
 

@@ -17,6 +17,7 @@ from dynident.robot.closure import Closure
 from dynident.robot.geometry import freeze_placement, load_urdf_model
 from dynident.robot.linkage import CLOSED, COUPLING, SINGULAR
 from dynident.robot.model import KinematicLoop, Robot
+from dynident.robot.rotations import turn_z_to
 from dynident.robot.spec import LoopSpec
 
 RANK = 1e-7
@@ -98,17 +99,11 @@ def _place_frame(
     frame = urdf.links[link]
     carrier = urdf.carriers[frame.parentJoint]
     number = robot.numbers[urdf.moving.index(carrier)] if carrier in urdf.moving else 0
-    turn = turn_to_axis(np.array(axis), key)
-    return number, urdf.place(frame) * pin.SE3(turn, np.array(at))
-
-
-def turn_to_axis(axis: Array, key: str) -> Array:
-    """A rotation that takes z to an axis, shape (3, 3)."""
     size = float(np.linalg.norm(axis))
     if not size:
         raise InputError(f"{key}.axis has no direction")
-    unit = np.array([0.0, 0.0, 1.0])
-    return np.asarray(pin.Quaternion.FromTwoVectors(unit, axis / size).matrix())
+    turn = turn_z_to(np.array(axis) / size)
+    return number, urdf.place(frame) * pin.SE3(turn, np.array(at))
 
 
 def lock_loops(

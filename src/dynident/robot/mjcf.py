@@ -55,66 +55,45 @@ EXPAND = "have MuJoCo write it out (mujoco.mj_saveLastXML), and read that"
 
 @dataclass
 class Axis:
-    """A joint of a body, as it stands in the file.
-
-    Attributes
-    ----------
-    around : pin.SE3
-        Placement of the frames around it, within the body.
-    """
+    """A joint of a body, as it stands in the file."""
 
     name: str
     own: Attributes
     around: pin.SE3
+    """Placement of the frames around it, within the body."""
 
 
 @dataclass
 class Body:
-    """A body, as it stands in the file.
-
-    Attributes
-    ----------
-    parent : int
-        Its place in the list of bodies; -1 is the world.
-    placement : pin.SE3
-        In its parent's frame.
-    axes : list of Axis
-        Joints that move it, those nearest to the parent first.
-    free : MjcfElement or None
-        Its free joint.
-    geoms : list of (Attributes, pin.SE3)
-        With the placement of the frames around each.
-    hidden : MjcfElement or None
-        What may hold geoms that are not read.
-    """
+    """A body, as it stands in the file."""
 
     name: str
     element: MjcfElement
     parent: int
+    """Its place in the list of bodies; -1 is the world."""
     placement: pin.SE3
+    """In its parent's frame."""
     axes: list[Axis] = field(default_factory=list)
+    """Joints that move it, those nearest to the parent first."""
     free: MjcfElement | None = None
+    """Its free joint."""
     geoms: list[tuple[Attributes, pin.SE3]] = field(default_factory=list)
+    """With the placement of the frames around each."""
     sites: dict[str, pin.SE3] = field(default_factory=dict)
     inertial: Attributes | None = None
     hidden: MjcfElement | None = None
+    """What may hold geoms that are not read."""
 
 
 @dataclass(frozen=True)
 class MjcfTree:
-    """The one tree of an MJCF.
-
-    Attributes
-    ----------
-    bodies : tuple of Body
-        Parents come before children; the first one stands on the world.
-    static : tuple of Body
-        Bodies of the world that nothing moves.
-    """
+    """The one tree of an MJCF."""
 
     document: MjcfDocument
     bodies: tuple[Body, ...]
+    """Parents come before children; the first one stands on the world."""
     static: tuple[Body, ...]
+    """Bodies of the world that nothing moves."""
 
     @property
     def root(self) -> Body:

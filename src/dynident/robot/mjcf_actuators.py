@@ -14,23 +14,16 @@ DIRECT = ("joint", "jointinparent")
 
 @dataclass(frozen=True)
 class Actuator:
-    """What the actuators of a joint do to it.
-
-    Attributes
-    ----------
-    gear : float
-        Of the actuator, where there is one alone: its turns for one of the joint.
-    effort : float
-        What they can give at most, infinite where one is not bounded [Nm or N].
-    kp, kd : float
-        Of the position law ``kp (qref - q) - kd dq`` that they follow; 0 where they follow none
-        [Nm/rad or N/m, and the same per second].
-    """
+    """What the actuators of a joint do to it."""
 
     gear: float
+    """Of the actuator, where there is one alone: its turns for one of the joint."""
     effort: float
+    """What they can give at most, infinite where one is not bounded [Nm or N]."""
     kp: float
     kd: float
+    """`kp`, `kd`: of the position law ``kp (qref - q) - kd dq`` that they follow; 0 where they
+    follow none [Nm/rad or N/m, and the same per second]."""
 
     def beside(self, other: Actuator) -> Actuator:
         """Both at once."""

@@ -16,6 +16,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
 from dynident.robot.model import HUGE
+from dynident.robot.rotations import turn_z_to
 from dynident.robot.urdf import parse_xml
 
 MOST_BYTES = 1 << 27
@@ -30,24 +31,17 @@ FLAGS = {"true": True, "false": False, "enable": True, "disable": False}
 
 @dataclass(frozen=True, eq=False)
 class MjcfElement:
-    """An element as it stands in its file.
-
-    Attributes
-    ----------
-    own : mapping of str to str
-        Its attributes, without what classes add.
-    children : tuple of MjcfElement
-        Those of included files in the place of ``<include>``.
-    index : int
-        Its number among the file's elements, by their start tags.
-    """
+    """An element as it stands in its file."""
 
     tag: str
     own: Mapping[str, str]
+    """Its attributes, without what classes add."""
     children: tuple[MjcfElement, ...]
+    """Those of included files in the place of ``<include>``."""
     file: Path
     line: int
     index: int
+    """Its number among the file's elements, by their start tags."""
 
     @property
     def place(self) -> str:
@@ -133,33 +127,24 @@ class Attributes:
 
 @dataclass(frozen=True)
 class Compiler:
-    """What ``<compiler>`` says of angles and inertia; later ones over earlier ones.
-
-    Attributes
-    ----------
-    degrees, automatic : bool
-        The unit of angles; whether a range alone makes a limit.
-    euler : str
-        Axes of Euler angles; small letters turn with the frame.
-    from_geoms : {"auto", "true", "false"}
-        Which bodies have the inertia of their geoms.
-    groups : (float, float)
-        Groups of geoms that count.
-    least_mass, least_inertia, total_mass : float
-        Bounds of each body, and what all weigh where it is positive [kg, kg m^2].
-    balance : bool
-        Whether moments that no body has become their mean.
-    """
+    """What ``<compiler>`` says of angles and inertia; later ones over earlier ones."""
 
     degrees: bool = True
     automatic: bool = True
+    """`degrees`, `automatic`: the unit of angles; whether a range alone makes a limit."""
     euler: str = "xyz"
+    """Axes of Euler angles; small letters turn with the frame."""
     from_geoms: str = "auto"
+    """``"auto"``, ``"true"`` or ``"false"``. Which bodies have the inertia of their geoms."""
     groups: tuple[float, float] = (0.0, 5.0)
+    """Groups of geoms that count."""
     least_mass: float = 0.0
     least_inertia: float = 0.0
-    balance: bool = False
     total_mass: float = -1.0
+    """`least_mass`, `least_inertia`, `total_mass`: bounds of each body, and what all weigh where it
+    is positive [kg, kg m^2]."""
+    balance: bool = False
+    """Whether moments that no body has become their mean."""
 
     def angle(self, value: float) -> float:
         """An angle of the file [rad]."""
@@ -168,19 +153,13 @@ class Compiler:
 
 @dataclass(frozen=True)
 class MjcfDocument:
-    """An MJCF with all that it includes.
-
-    Attributes
-    ----------
-    path : Path
-        The main file.
-    includes : mapping of (Path, int) to Path
-        Which file stands in the place of an ``<include>``, by its file and index.
-    """
+    """An MJCF with all that it includes."""
 
     path: Path
+    """The main file."""
     root: MjcfElement
     includes: Mapping[tuple[Path, int], Path] = field(default_factory=dict)
+    """Which file stands in the place of an ``<include>``, by its file and index."""
 
     def sections(self, tag: str) -> Iterator[MjcfElement]:
         """Sections of the file with that tag, in their order."""
@@ -294,7 +273,7 @@ class MjcfDocument:
             axis = normalise_direction(values[:3], own, key)
             return make_axis_rotation(axis, self.compiler.angle(float(values[3])))
         if key == "zaxis":
-            return make_upright_rotation(normalise_direction(values, own, key))
+            return turn_z_to(normalise_direction(values, own, key))
         x = normalise_direction(values[:3], own, key)
         y = normalise_direction(values[3:] - x * (x @ values[3:]), own, key)
         return np.column_stack([x, y, np.cross(x, y)])
@@ -368,8 +347,3 @@ def normalise_direction(vector: Array, own: Attributes, key: str) -> Array:
 def make_axis_rotation(axis: Array, angle: float) -> Array:
     """Rotation about a unit axis, shape (3, 3)."""
     return np.array(pin.AngleAxis(angle, axis).matrix())
-
-
-def make_upright_rotation(axis: Array) -> Array:
-    """The smallest rotation that takes z to a unit axis, shape (3, 3)."""
-    return np.array(pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), axis).matrix())

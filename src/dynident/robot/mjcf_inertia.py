@@ -15,9 +15,9 @@ from dynident.robot.mjcf_document import (
     Compiler,
     MjcfDocument,
     MjcfElement,
-    make_upright_rotation,
 )
 from dynident.robot.model import HUGE, TINY
+from dynident.robot.rotations import turn_z_to
 
 SPANNED = ("capsule", "cylinder", "ellipsoid", "box")
 """Shapes that may be given by their two ends."""
@@ -134,7 +134,7 @@ def _read_geom_extent(document: MjcfDocument, own: Attributes, shape: str) -> tu
     sides = 1 if shape in ("capsule", "cylinder") else 2
     size = np.array([radius] * sides + [0.5 * length])
     _refuse_flat(own, size)
-    return size, pin.SE3(make_upright_rotation(along / length), ends.mean(axis=0))
+    return size, pin.SE3(turn_z_to(along / length), ends.mean(axis=0))
 
 
 def _refuse_flat(own: Attributes, size: Array) -> None:

@@ -39,92 +39,68 @@ MOST_JOINTS = 100
 
 @dataclass(frozen=True)
 class Joint:
-    """One joint and the body that it moves.
-
-    Attributes
-    ----------
-    name, link : str
-        The joint, and the link that it moves.
-    kind : {"revolute", "prismatic"}
-        A continuous joint is revolute without limits.
-    parent : int
-        1-based number of the joint that moves the parent body; 0 is the base.
-    rotation, translation : ndarray, shapes (3, 3) and (3,)
-        Placement of the joint frame in the parent's frame at q = 0 [m].
-    axis : ndarray, shape (3,)
-        Unit axis in the joint frame.
-    lower, upper, velocity, effort : float
-        Limits, infinite where the file states none [rad or m, 1/s, Nm or N].
-    damping, friction, armature : float
-        The file's own values, for comparison only: viscous, Coulomb, and the rotor's inertia as
-        the joint sees it.
-    kp, kd : float
-        Of the law ``kp (qref - q) - kd dq`` that the file gives the joint's drive, 0 where it
-        gives none.
-    """
+    """One joint and the body that it moves."""
 
     name: str
     link: str
+    """`name`, `link`: the joint, and the link that it moves."""
     kind: Literal["revolute", "prismatic"]
+    """A continuous joint is revolute without limits."""
     parent: int
+    """1-based number of the joint that moves the parent body; 0 is the base."""
     rotation: Array
     translation: Array
+    """`rotation`, `translation`: placement of the joint frame in the parent's frame at q = 0 [m],
+    shapes (3, 3) and (3,)."""
     axis: Array
+    """Unit axis in the joint frame, shape (3,)."""
     lower: float = -np.inf
     upper: float = np.inf
     velocity: float = np.inf
     effort: float = np.inf
+    """`lower`, `upper`, `velocity`, `effort`: limits, infinite where the file states none [rad or
+    m, 1/s, Nm or N]."""
     damping: float = 0.0
     friction: float = 0.0
     armature: float = 0.0
+    """`damping`, `friction`, `armature`: the file's own values, for comparison only: viscous,
+    Coulomb, and the rotor's inertia as the joint sees it."""
     kp: float = 0.0
     kd: float = 0.0
+    """`kp`, `kd`: of the law ``kp (qref - q) - kd dq`` that the file gives the joint's drive, 0
+    where it gives none."""
 
 
 @dataclass(frozen=True)
 class Contact:
-    """A frame of the robot on which the world acts: a foot, a hand, a plate under the base.
-
-    Attributes
-    ----------
-    name : str
-        As the columns of logs have it: ``fx_<name>``.
-    frame : str
-        The link of the robot file whose frame it is.
-    body : int
-        Number of the joint that moves it; 0 is the base.
-    rotation, translation : ndarray, shapes (3, 3) and (3,)
-        Placement in the body's frame of this one, turned by `rpy` [m].
-    surface : bool
-        Whether it bears moments (six components), and is no point (three).
-    axes : {"frame", "world"}
-        In which its wrench is logged, always about the frame's origin.
-    bias : ndarray, shape (6,)
-        What its sensor reads unloaded: force and moment [N, Nm].
-    sign : {1, -1}
-        -1 where the log has what acts on the world.
-    rpy : tuple of float
-        How its sensor is turned in the frame: roll, pitch, yaw [rad].
-    estimate : tuple of {"bias", "orientation"}
-        What of its sensor is not known, and estimated beside the bodies: what `bias` misses, and
-        a small turn of its axes.
-    radius : float
-        Of a ball about its origin, as feet are, which touches at its lowest point [m]: of contacts
-        whose wrench nothing measures.
-    """
+    """A frame of the robot on which the world acts: a foot, a hand, a plate under the base."""
 
     name: str
+    """As the columns of logs have it: ``fx_<name>``."""
     frame: str
+    """The link of the robot file whose frame it is."""
     body: int
+    """Number of the joint that moves it; 0 is the base."""
     rotation: Array
     translation: Array
+    """`rotation`, `translation`: placement in the body's frame of this one, turned by `rpy` [m],
+    shapes (3, 3) and (3,)."""
     surface: bool = True
+    """Whether it bears moments (six components), and is no point (three)."""
     axes: Literal["frame", "world"] = "frame"
+    """In which its wrench is logged, always about the frame's origin."""
     bias: Array = field(default_factory=lambda: np.zeros(6))
+    """Shape (6,). What its sensor reads unloaded: force and moment [N, Nm]."""
     sign: Literal[1, -1] = 1
+    """-1 where the log has what acts on the world."""
     rpy: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """How its sensor is turned in the frame: roll, pitch, yaw [rad]."""
     estimate: tuple[Unknown, ...] = ()
+    """``"bias"``, ``"orientation"``. What of its sensor is not known, and estimated beside the
+    bodies: what `bias` misses, and a small turn of its axes."""
     radius: float = 0.0
+    """Of a ball about its origin, as feet are, which touches at its lowest point [m]: of contacts
+    whose wrench nothing measures."""
 
     @property
     def components(self) -> int:
@@ -134,31 +110,21 @@ class Contact:
 
 @dataclass(frozen=True)
 class Gauge:
-    """A sensor in the chain, which adds rows of its own behind the equations of motion.
-
-    Attributes
-    ----------
-    kind : str
-        Name in `SENSED` of `dynamics/limbs.py`, which says what its rows are of the model.
-    name : str
-        Of its signal in logs, and of its rows' groups.
-    parts : tuple of (str, str)
-        What each of its rows is called behind the name, and its unit.
-    place : int
-        The joint that it is at, or the limb that it holds, from 0.
-    terms : tuple of str
-        What is not known of the spring, or of the sensor, that stands in its row: names in `TERMS`
-        of `dynamics/springs.py`.
-    slips : tuple of float
-        Deflections by which the bristles of a spring's hysteresis slip [rad or m].
-    """
+    """A sensor in the chain, which adds rows of its own behind the equations of motion."""
 
     kind: str
+    """Name in `SENSED` of `dynamics/limbs.py`, which says what its rows are of the model."""
     name: str
+    """Of its signal in logs, and of its rows' groups."""
     parts: tuple[tuple[str, str], ...]
+    """What each of its rows is called behind the name, and its unit."""
     place: int
+    """The joint that it is at, or the limb that it holds, from 0."""
     terms: tuple[str, ...] = ()
+    """What is not known of the spring, or of the sensor, that stands in its row: names in `TERMS`
+    of `dynamics/springs.py`."""
     slips: tuple[float, ...] = field(default=(), metadata=ADDED)
+    """Deflections by which the bristles of a spring's hysteresis slip [rad or m]."""
 
     def without_bristles(self) -> Gauge:
         """Of the same spring without hysteresis."""
@@ -182,31 +148,22 @@ class Gauge:
 
 @dataclass(frozen=True)
 class KinematicLoop:
-    """What closes a kinematic chain: two frames that meet, or a joint that follows another.
-
-    Attributes
-    ----------
-    name : str
-    kind : str
-        Name in `KINDS` of `robot/linkage.py`: what of the frames meets; ``joint``, a coupling.
-    passive : tuple of str
-        Joints without a drive, whose positions the loop gives.
-    bodies : tuple of (int, int)
-        1-based numbers of the joints that move the frames; 0 is the base. Of a coupling the joint
-        that follows, and that which leads.
-    rotations, translations : ndarray, shapes (2, 3, 3) and (2, 3)
-        Placements of the frames in the bodies' [m].
-    polynomial : tuple of float
-        Of a coupling: ``q_follows = sum_k polynomial[k] q_leads^k``.
-    """
+    """What closes a kinematic chain: two frames that meet, or a joint that follows another."""
 
     name: str
     kind: str
+    """Name in `KINDS` of `robot/linkage.py`: what of the frames meets; ``joint``, a coupling."""
     passive: tuple[str, ...]
+    """Joints without a drive, whose positions the loop gives."""
     bodies: tuple[int, int]
+    """1-based numbers of the joints that move the frames; 0 is the base. Of a coupling the joint
+    that follows, and that which leads."""
     rotations: Array
     translations: Array
+    """`rotations`, `translations`: placements of the frames in the bodies' [m], shapes (2, 3, 3)
+    and (2, 3)."""
     polynomial: tuple[float, ...] = ()
+    """Of a coupling: ``q_follows = sum_k polynomial[k] q_leads^k``."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pinocchio as pin
 
 from dynident.core.arrays import Array
@@ -34,6 +35,31 @@ def remove_sign_flips(quaternion: Array) -> Array:
 def convert_rotation_vector(turn: Array) -> Array:
     """Rotation matrix of an angle [rad] times the axis that it is about."""
     return np.asarray(pin.exp3(turn))
+
+
+def turn_z_to(axis: Array) -> Array:
+    """The smallest rotation that takes z to a unit axis, shape (3, 3)."""
+    return np.array(pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), axis).matrix())
+
+
+def build_cross_matrix(v: npt.ArrayLike) -> Array:
+    """``[v]x`` with ``[v]x w = v x w``."""
+    x, y, z = np.asarray(v, dtype=float)
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def expand_turn(axis: Array) -> Array:
+    """``R(q) = T[0] + sin(q) T[1] + (1 - cos(q)) T[2]`` about a unit axis (Rodrigues' formula).
+
+    Shape (3, 3, 3).
+    """
+    cross = build_cross_matrix(axis)
+    return np.stack([np.eye(3), cross, cross @ cross])
+
+
+def compute_lever_acceleration(rate: Array, spin: Array, place: Array) -> Array:
+    """Acceleration of a place in a body beyond that of its origin: ``al x r + w x (w x r)``."""
+    return np.asarray(np.cross(spin, place) + np.cross(rate, np.cross(rate, place)))
 
 
 def to_rpy(R: Array) -> tuple[float, float, float]:

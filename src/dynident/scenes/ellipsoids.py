@@ -14,26 +14,17 @@ from dynident.robot.model import Robot
 
 @dataclass(frozen=True)
 class MovingEllipsoid:
-    """An ellipsoid that moves with one body.
-
-    Attributes
-    ----------
-    link : str
-    sort : {"identified", "file"}
-        Whose body it is.
-    body : int
-        Index of the body; -1 is the base.
-    centre : ndarray, shape (3,)
-        The centre of mass in the body's joint frame [m].
-    axes : ndarray, shape (3, 3)
-        Its half axes as columns, right-handed [m].
-    """
+    """An ellipsoid that moves with one body."""
 
     link: str
     sort: Literal["identified", "file"]
+    """Whose body it is."""
     body: int
+    """Index of the body; -1 is the base."""
     centre: Array
+    """The centre of mass in the body's joint frame [m], shape (3,)."""
     axes: Array
+    """Its half axes as columns, right-handed [m], shape (3, 3)."""
 
 
 def find_half_axes(phi: Array) -> tuple[Array, Array]:
@@ -68,10 +59,7 @@ def list_ellipsoids(
 ) -> list[MovingEllipsoid]:
     """Ellipsoids of all links that can exist.
 
-    Parameters
-    ----------
-    bodies : ndarray, shape (links, 10)
-        As of `Robot.nominal`.
+    `bodies`: as of `Robot.nominal`, shape (links, 10).
     """
     first = len(bodies) - robot.n
     return [

@@ -34,23 +34,17 @@ AZIMUTHS = 12
 
 @dataclass(frozen=True)
 class PlayedMotion:
-    """What is played.
-
-    Attributes
-    ----------
-    start, step : float
-        Time of the first frame, and between two [s].
-    q, dq : ndarray, shape (frames, n)
-        Of the joints [rad or m], [rad/s or m/s].
-    path : ndarray, shape (fine (frames - 1) + 1, coordinates)
-        Configurations along which the hands leave a trace, `fine` of them in the time of a frame.
-    """
+    """What is played."""
 
     start: float
     step: float
+    """`start`, `step`: time of the first frame, and between two [s]."""
     q: Array
     dq: Array
+    """`q`, `dq`: of the joints [rad or m], [rad/s or m/s], shape (frames, n)."""
     path: Array
+    """Configurations along which the hands leave a trace, `fine` of them in the time of a frame,
+    shape (fine (frames - 1) + 1, coordinates)."""
 
     @property
     def fine(self) -> int:
@@ -60,21 +54,14 @@ class PlayedMotion:
 
 @dataclass(frozen=True)
 class Words:
-    """What the page says.
-
-    Attributes
-    ----------
-    kind : str
-        Of the motion.
-    said : tuple of str
-        Beside the drawing.
-    notes : tuple of str
-        Below the distances, where these are watched.
-    """
+    """What the page says."""
 
     kind: str
+    """Of the motion."""
     said: tuple[str, ...] = ()
+    """Beside the drawing."""
     notes: tuple[str, ...] = ()
+    """Below the distances, where these are watched."""
 
 
 def render_scene_page(

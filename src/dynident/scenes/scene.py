@@ -43,54 +43,37 @@ Shape = Any
 
 @dataclass(frozen=True)
 class ScenePiece:
-    """Triangles that move with one body.
-
-    Attributes
-    ----------
-    name : str
-        Of the link or of the obstacle.
-    kind : {"link", "obstacle", "wall"}
-        A wall is a part of a plane.
-    body : int
-        Index of the body; -1 is the base frame.
-    points : ndarray, shape (points, 3)
-        In the body's joint frame [m].
-    faces : ndarray of int, shape (faces, 3)
-        Corners of the triangles, counter-clockwise seen from outside where the file has them so.
-    lines : ndarray, shape (lines, 2, 3)
-        Drawn on a wall [m].
-    """
+    """Triangles that move with one body."""
 
     name: str
+    """Of the link or of the obstacle."""
     kind: Literal["link", "obstacle", "wall"]
+    """A wall is a part of a plane."""
     body: int
+    """Index of the body; -1 is the base frame."""
     points: Array
+    """In the body's joint frame [m], shape (points, 3)."""
     faces: Integers
+    """Corners of the triangles, counter-clockwise seen from outside where the file has them so,
+    shape (faces, 3)."""
     lines: Array = field(default_factory=lambda: np.zeros((0, 2, 3)))
+    """Drawn on a wall [m], shape (lines, 2, 3)."""
 
 
 @dataclass(frozen=True)
 class DrawnScene:
-    """All that is drawn, at rest.
-
-    Attributes
-    ----------
-    hands : tuple of (int, ndarray)
-        Bodies that carry no other, and a point of each in its joint frame: the middle of its
-        drawing, or the origin where it has none [m].
-    spacing : float
-        Between the lines of grids [m].
-    extent : float
-        Half the side of planes, about as far as the robot reaches [m].
-    said : tuple of str
-        What the drawing is not.
-    """
+    """All that is drawn, at rest."""
 
     pieces: tuple[ScenePiece, ...]
     hands: tuple[tuple[int, Array], ...]
+    """Bodies that carry no other, and a point of each in its joint frame: the middle of its
+    drawing, or the origin where it has none [m]."""
     spacing: float
+    """Between the lines of grids [m]."""
     extent: float
+    """Half the side of planes, about as far as the robot reaches [m]."""
     said: tuple[str, ...]
+    """What the drawing is not."""
 
 
 def build_scene(
@@ -98,15 +81,10 @@ def build_scene(
 ) -> DrawnScene:
     """Triangles of a robot and of what stands around it.
 
-    Links are drawn by their collision geometry, or by the visual one where they have no
-    other. A robot without geometry (no URDF, or one whose meshes are missing) is a stick
-    figure, and `DrawnScene.said` says why.
-
-    Parameters
-    ----------
-    most : int
-        Triangles of the whole robot, about: its meshes share them, and those that have more
-        are thinned.
+    Links are drawn by their collision geometry, or by the visual one where they have no other. A
+    robot without geometry (no URDF, or one whose meshes are missing) is a stick figure, and
+    `DrawnScene.said` says why. `most`: triangles of the whole robot, about: its meshes share them,
+    and those that have more are thinned.
     """
     extent = max(1.2 * robot.reach, 0.1)
     spacing = max(each for each in SPACINGS if each <= max(extent / 4.0, SPACINGS[0]))
@@ -483,28 +461,19 @@ def trace_points(poses: Array, hands: Sequence[tuple[int, Array]]) -> Array:
 
 @dataclass(frozen=True)
 class Nearest:
-    """The two shapes that are nearest to each other, sample by sample.
-
-    Attributes
-    ----------
-    names : tuple of (str, str)
-        Pairs that are the nearest at some sample.
-    pair : ndarray of int, shape (samples,)
-        Which of them.
-    distance : ndarray, shape (samples,)
-        [m]
-    ends : ndarray, shape (samples, 2, 3)
-        Their nearest points, in the base frame [m].
-    steady : tuple of ((str, str), float, float)
-        Pairs left out of all this because their distance hardly changes, which are sometimes
-        nearer: with their least and largest distance [m], the nearest first.
-    """
+    """The two shapes that are nearest to each other, sample by sample."""
 
     names: tuple[tuple[str, str], ...]
+    """Pairs that are the nearest at some sample."""
     pair: Integers
+    """Which of them, shape (samples,)."""
     distance: Array
+    """Shape (samples,). [m]"""
     ends: Array
+    """Their nearest points, in the base frame [m], shape (samples, 2, 3)."""
     steady: tuple[tuple[tuple[str, str], float, float], ...]
+    """Pairs left out of all this because their distance hardly changes, which are sometimes nearer:
+    with their least and largest distance [m], the nearest first."""
 
 
 def find_nearest_pairs(clearance: Clearance, q: Array) -> Nearest:

@@ -50,18 +50,12 @@ class Swarm(Options):
 
 @dataclass(frozen=True)
 class Cloud(Place):
-    """Particles after a step.
-
-    Attributes
-    ----------
-    power : float
-        That the likelihood is raised to.
-    reach : ndarray, shape (2,)
-        Lengths of the two kinds of moves.
-    """
+    """Particles after a step."""
 
     power: float
+    """That the likelihood is raised to."""
     reach: Array
+    """Lengths of the two kinds of moves, shape (2,)."""
 
 
 @limit_to_one_thread

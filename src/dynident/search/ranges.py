@@ -95,18 +95,12 @@ class SearchRegion(Options):
 
 @dataclass(frozen=True, eq=False)
 class ErrorSpreads:
-    """Eq. (25), ``sum_i |mean e_i| + k_e sum_i std e_i``, of the errors of each group.
-
-    Attributes
-    ----------
-    means : ndarray, shape (groups, parameters + 1)
-        ``-mean e_i = means_i [beta, -1]``.
-    centred : tuple of ndarray, shapes (any, parameters + 1)
-        ``std e_i = ||centred_i [beta, -1]||``.
-    """
+    """Eq. (25), ``sum_i |mean e_i| + k_e sum_i std e_i``, of the errors of each group."""
 
     means: Array
+    """``-mean e_i = means_i [beta, -1]``, shape (groups, parameters + 1)."""
     centred: tuple[Array, ...]
+    """``std e_i = ||centred_i [beta, -1]||``, shapes (any, parameters + 1)."""
     k_e: float
 
     def parts(self, sets: Array) -> tuple[Array, Array]:
@@ -150,23 +144,17 @@ def centre_row_factors(problem: Problem, k_e: float) -> ErrorSpreads:
 
 @dataclass(frozen=True, eq=False)
 class RangeProblem:
-    """Ranges, a criterion on them, and the exact optimum of it.
-
-    Attributes
-    ----------
-    given : ConstrainedSetting
-        Its admitted set has the ranges among its cones.
-    low, high : ndarray, shape (base parameters,)
-    begin : ndarray, shape (base parameters,)
-    spreads : ErrorSpreads or None
-        Of the objective (25).
-    """
+    """Ranges, a criterion on them, and the exact optimum of it."""
 
     given: ConstrainedSetting
+    """Its admitted set has the ranges among its cones."""
     low: Array
     high: Array
+    """`low`, `high`: shape (base parameters,)."""
     begin: Array
+    """Shape (base parameters,)."""
     spreads: ErrorSpreads | None
+    """Of the objective (25)."""
 
     @property
     def searchable(self) -> Searchable:

@@ -49,62 +49,44 @@ def leave_sets(sets: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Searchable:
-    """Numbers between bounds, and a criterion that counts as chi-squared.
-
-    Attributes
-    ----------
-    problem : Problem
-        Whose rows the criterion is of.
-    identity : tuple of ndarray
-        Numbers that tell it from others: a state fits where they are the same.
-    low, high, begin : ndarray, shape (numbers,)
-        Bounds of the first population, and one of its sets.
-    triangle : ndarray, shape (numbers, numbers)
-        R: in the coordinates R x the numbers are alike and independent of each other.
-    cost : callable
-        The criterion, plain data that cross processes.
-    portion : int
-        Sets that are evaluated together, on whatever engine.
-    within : callable
-        Sets taken into the bounds that a search has to keep.
-    """
+    """Numbers between bounds, and a criterion that counts as chi-squared."""
 
     problem: Problem
+    """Whose rows the criterion is of."""
     identity: tuple[Array, ...]
+    """Numbers that tell it from others: a state fits where they are the same."""
     low: Array
     high: Array
     begin: Array
+    """`low`, `high`, `begin`: bounds of the first population, and one of its sets, shape
+    (numbers,)."""
     triangle: Array
+    """Shape (numbers, numbers). R: in the coordinates R x the numbers are alike and independent of
+    each other."""
     cost: Evaluate
+    """The criterion, plain data that cross processes."""
     portion: int
+    """Sets that are evaluated together, on whatever engine."""
     within: Callable[[Array], Array] = leave_sets
+    """Sets taken into the bounds that a search has to keep."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a search is after a step.
-
-    Attributes
-    ----------
-    sets : ndarray, shape (size, numbers)
-    costs : ndarray, shape (size,)
-        Their criterion.
-    best : ndarray, shape (numbers,)
-        What would be the answer.
-    least : float
-        The criterion that the next step has to gain on.
-    since : int
-        Steps without a gain.
-    count : int
-        Steps.
-    """
+    """Where a search is after a step."""
 
     sets: Array
+    """Shape (size, numbers)."""
     costs: Array
+    """Their criterion, shape (size,)."""
     best: Array
+    """What would be the answer, shape (numbers,)."""
     least: float
+    """The criterion that the next step has to gain on."""
     since: int
+    """Steps without a gain."""
     count: int
+    """Steps."""
 
 
 P = TypeVar("P", bound=Place)

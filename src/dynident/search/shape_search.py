@@ -45,19 +45,13 @@ class ShapeLikelihood:
     """The likelihood of shapes, the linear parameters eliminated.
 
     Coordinates of positive shapes are logarithms, so that ratios count.
-
-    Attributes
-    ----------
-    problem : Problem
-    theta : ndarray
-        A full set.
-    sigma : ndarray, shape (groups,)
-        To begin with.
     """
 
     problem: Problem
     theta: Array
+    """A full set."""
     sigma: Array
+    """To begin with, shape (groups,)."""
 
     @property
     def ends(self) -> Array:

@@ -136,21 +136,15 @@ class Walk:
 
     Where errors are large and a shape is nearly a mixture of other columns, whole steps swing: a
     shape that turns back goes half as far.
-
-    Attributes
-    ----------
-    step : ndarray
-        The whole step that was due last.
-    shares : ndarray
-        Of a step that are taken.
-    past : tuple of (ndarray, ndarray)
-        Where bodies and friction were of late, and the steps that were due there.
     """
 
     theta: Array
     step: Array
+    """The whole step that was due last."""
     shares: Array
+    """Of a step that are taken."""
     past: Past = ()
+    """Where bodies and friction were of late, and the steps that were due there."""
 
     def on(self, new: Array, here: Problem, sigma: Array) -> Walk:
         """Towards the full set that came out under these sigmas."""
@@ -282,22 +276,15 @@ def convert_from_linearised(
 
 @dataclass(frozen=True, eq=False)
 class Projected:
-    """Weighted least squares at given shapes: the linear parameters are eliminated.
-
-    Attributes
-    ----------
-    problem : Problem
-        Linearised at the shapes.
-    beta : ndarray, shape (base parameters,)
-        With the shapes as they are given.
-    cost : float
-        Minus the log-likelihood of normal errors, less a constant: ``sum_g r_g log sigma_g``.
-    """
+    """Weighted least squares at given shapes: the linear parameters are eliminated."""
 
     problem: Problem
+    """Linearised at the shapes."""
     beta: Array
+    """With the shapes as they are given, shape (base parameters,)."""
     sigma: Array
     cost: float
+    """Minus the log-likelihood of normal errors, less a constant: ``sum_g r_g log sigma_g``."""
 
     @cached_property
     def free(self) -> Booleans:

@@ -33,25 +33,19 @@ of velocities are then hundredths of them."""
 
 @dataclass(frozen=True)
 class BaseSensors:
-    """White noise of what a floating robot's log has beside its joints.
-
-    Attributes
-    ----------
-    gyro, accelerometer : float
-        Standard deviations of an inertial unit at the base's origin, along its axes
-        [rad/s, m/s^2].
-    place, attitude : float
-        Of the base's position, and of its orientation about each axis [m, rad].
-    force, moment : float
-        Of each component of the contacts' wrenches [N, Nm].
-    """
+    """White noise of what a floating robot's log has beside its joints."""
 
     gyro: Spread = 0.0
     accelerometer: Spread = 0.0
+    """`gyro`, `accelerometer`: standard deviations of an inertial unit at the base's origin, along
+    its axes [rad/s, m/s^2]."""
     place: Spread = 0.0
     attitude: Spread = 0.0
+    """`place`, `attitude`: of the base's position, and of its orientation about each axis [m,
+    rad]."""
     force: Spread = 0.0
     moment: Spread = 0.0
+    """`force`, `moment`: of each component of the contacts' wrenches [N, Nm]."""
 
 
 def build_feet(robot: Robot, sole: tuple[float, float] | None) -> tuple[Foot, ...]:

@@ -160,24 +160,18 @@ class GroundLaw(NamedTuple):
 
 
 class Points(NamedTuple):
-    """Feet as the kernel reads them.
-
-    Attributes
-    ----------
-    body, foot : ndarray of int, shape (points,)
-        Of the tree's bodies, and of the feet.
-    place : ndarray, shape (points, 3)
-        In the body's frame.
-    carrier : ndarray of int, shape (feet,)
-    rotation, translation : ndarray, shapes (feet, 3, 3) and (feet, 3)
-    """
+    """Feet as the kernel reads them."""
 
     body: Integers
     foot: Integers
+    """`body`, `foot`: of the tree's bodies, and of the feet, shape (points,)."""
     place: Array
+    """In the body's frame, shape (points, 3)."""
     carrier: Integers
+    """Shape (feet,)."""
     rotation: Array
     translation: Array
+    """`rotation`, `translation`: shapes (feet, 3, 3) and (feet, 3)."""
 
 
 def build_points(robot: Robot, feet: Sequence[Foot]) -> Points:
@@ -201,28 +195,21 @@ def build_points(robot: Robot, feet: Sequence[Foot]) -> Points:
 
 
 class Touch(NamedTuple):
-    """What the ground does at each point; its room is used anew at each state.
-
-    Attributes
-    ----------
-    lever, force : ndarray, shape (points, 3)
-        From the base's origin, and the force on the robot, in world axes [m, N].
-    stiff, damp, drag : ndarray, shape (points,)
-        Slopes of the normal force by depth and its rate, and of friction by the sliding
-        velocity across it; all zero where nothing touches.
-    slide : ndarray, shape (points, 3)
-        ``v / sqrt(v^2 + s^2)``.
-    J : ndarray, shape (longest path, 3)
-        Velocity of a point by those that move it.
-    """
+    """What the ground does at each point; its room is used anew at each state."""
 
     lever: Array
     force: Array
+    """`lever`, `force`: from the base's origin, and the force on the robot, in world axes [m, N],
+    shape (points, 3)."""
     stiff: Array
     damp: Array
     drag: Array
+    """`stiff`, `damp`, `drag`: shape (points,). Slopes of the normal force by depth and its rate,
+    and of friction by the sliding velocity across it; all zero where nothing touches."""
     slide: Array
+    """``v / sqrt(v^2 + s^2)``, shape (points, 3)."""
     J: Array
+    """Velocity of a point by those that move it, shape (longest path, 3)."""
 
 
 def build_touch(points: int, longest: int) -> Touch:

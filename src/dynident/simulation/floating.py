@@ -253,22 +253,13 @@ def place_on_ground(
 
 
 class Work(NamedTuple):
-    """Room for a step.
-
-    Attributes
-    ----------
-    M, L, W : ndarray, shape (dof, dof)
-        Mass matrix at the step's beginning, its factors at a row, and those of the step.
-    net, rise, r, k1q, k1v, k2q, k2v, v : ndarray, shape (dof,)
-        Generalised force, acceleration, a right-hand side, the stages, a velocity.
-    q : ndarray, shape (nq,)
-    memory : ndarray, shape (elements, most states)
-        Of the friction at the step's beginning.
-    """
+    """Room for a step."""
 
     M: Array
     L: Array
     W: Array
+    """`M`, `L`, `W`: mass matrix at the step's beginning, its factors at a row, and those of the
+    step, shape (dof, dof)."""
     net: Array
     rise: Array
     r: Array
@@ -277,8 +268,12 @@ class Work(NamedTuple):
     k2q: Array
     k2v: Array
     v: Array
+    """`net`, `rise`, `r`, `k1q`, `k1v`, `k2q`, `k2v`, `v`: generalised force, acceleration, a
+    right-hand side, the stages, a velocity, shape (dof,)."""
     q: Array
+    """Shape (nq,)."""
     memory: Array
+    """Of the friction at the step's beginning, shape (elements, most states)."""
 
 
 def build_work(state: RolloutState) -> Work:

@@ -38,44 +38,31 @@ FEWEST = 50
 
 @dataclass(frozen=True)
 class GainCandidate:
-    """One way the controller may compute its output, with the gains that fit it.
-
-    Attributes
-    ----------
-    velocity : str
-        "backward": ``(q_k - q_(k - lag)) rate / lag``; "central": of the samples before and
-        after; "measured": the logged velocity.
-    lag : int
-        Samples between the differenced positions; 0 where none are differenced.
-    shift : int
-        The output is logged this many samples after the position it answers.
-    reference : str
-        Velocity reference: "none", "given" (dqref) or "differences" (of qref, taken as
-        those of the position are).
-    kp, kv, feedforward : float
-        Gains, as in `ControllerGains`.
-    relative_error : float
-        ``100 |u - reproduced u| / |u|`` over the samples used [%].
-    misfit : float
-        The part of `relative_error` that the reference explains, less the share of noise in
-        it (not below zero), plus one standard deviation of that share [%].
-    strength : float
-        First-stage F statistic of the instruments (Cragg and Donald 1993).
-    least_squares : tuple of float
-        kp and kv by plain least squares, for comparison.
-    """
+    """One way the controller may compute its output, with the gains that fit it."""
 
     velocity: str
+    """"backward": ``(q_k - q_(k - lag)) rate / lag``; "central": of the samples before and after;
+    "measured": the logged velocity."""
     lag: int
+    """Samples between the differenced positions; 0 where none are differenced."""
     shift: int
+    """The output is logged this many samples after the position it answers."""
     reference: str
+    """Velocity reference: "none", "given" (dqref) or "differences" (of qref, taken as those of the
+    position are)."""
     kp: float
     kv: float
     feedforward: float
+    """`kp`, `kv`, `feedforward`: gains, as in `ControllerGains`."""
     relative_error: float
+    """``100 |u - reproduced u| / |u|`` over the samples used [%]."""
     misfit: float
+    """The part of `relative_error` that the reference explains, less the share of noise in it (not
+    below zero), plus one standard deviation of that share [%]."""
     strength: float
+    """First-stage F statistic of the instruments (Cragg and Donald 1993)."""
     least_squares: tuple[float, float]
+    """kp and kv by plain least squares, for comparison."""
 
 
 @dataclass(frozen=True)

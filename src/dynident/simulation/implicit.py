@@ -152,6 +152,7 @@ def solve_implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, 
             way[i] = step[i, 0]
             trial[i] += way[i]
             change = max(change, g * abs(way[i]) / (1.0 + abs(dq[i])))
+        # what does not come closer with patience is as close as rounding of the torques lets it
         if change < CLOSE or (iteration > PATIENCE and change < 1e3 * CLOSE):
             place_stage(s, g, trial, q, dq)
             copy_vector(trial, kv)

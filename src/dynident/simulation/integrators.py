@@ -16,23 +16,18 @@ GAMMA = 1.0 - 1.0 / np.sqrt(2.0)
 
 @dataclass(frozen=True)
 class Integrator:
-    """A Runge-Kutta method.
-
-    Attributes
-    ----------
-    a : ndarray, shape (stages, stages)
-        Lower triangular; a diagonal makes it implicit, one stage at a time.
-    b, c : ndarray, shape (stages,)
-    error : ndarray, shape (stages,), or None
-        The weights b less those of an order below, whose difference chooses the steps; without,
-        all steps are alike.
-    """
+    """A Runge-Kutta method."""
 
     a: Array
+    """Shape (stages, stages). Lower triangular; a diagonal makes it implicit, one stage at a
+    time."""
     b: Array
     c: Array
+    """`b`, `c`: shape (stages,)."""
     order: int
     error: Array | None = None
+    """Shape (stages,). The weights b less those of an order below, whose difference chooses the
+    steps; without, all steps are alike."""
 
     @property
     def implicit(self) -> bool:

@@ -19,32 +19,7 @@ CHANGE, SLOPE, SIGN, RISE = 0, 1, 2, 3
 
 
 class ControlLaw(NamedTuple):
-    """A `Controller` on the integrator's clock.
-
-    Attributes
-    ----------
-    A, B, C, D, antiwindup, band, gain, limit, deadband, punch, edge
-        See `dynident.control.controller.Controller`.
-    hold : int
-        Integration steps between two outputs; 0 is continuous.
-    delay : int
-        Integration steps from measurement to torque.
-    compensation : int
-        PLAIN, GRAVITY or COMPUTED_TORQUE.
-    phi : ndarray, shape (bodies, 10)
-    rotors : ndarray, shape (dof, dof)
-        The model that compensates.
-    held : int
-        1 where targets are held from sample to sample; 0 where they move smoothly between.
-    late : float
-        Samples by which held targets come late.
-    bias : ndarray, shape (n,)
-        What the encoders read at zero [rad or m].
-    reads : ndarray of int, shape (n,)
-        The joint whose encoder each of them reads: its own, but for a lost motion between.
-    parameter : ndarray of int, shape (k, 3)
-        Loop parameters to differentiate by: GAIN and the others, the joint, the column.
-    """
+    """A `Controller` on the integrator's clock."""
 
     A: Array
     B: Array
@@ -57,16 +32,30 @@ class ControlLaw(NamedTuple):
     deadband: Array
     punch: Array
     edge: float
+    """`A`, `B`, `C`, `D`, `antiwindup`, `band`, `gain`, `limit`, `deadband`, `punch`, `edge`: see
+    `dynident.control.controller.Controller`."""
     hold: int
+    """Integration steps between two outputs; 0 is continuous."""
     delay: int
+    """Integration steps from measurement to torque."""
     compensation: int
+    """PLAIN, GRAVITY or COMPUTED_TORQUE."""
     phi: Array
+    """Shape (bodies, 10)."""
     rotors: Array
+    """The model that compensates, shape (dof, dof)."""
     held: int
+    """1 where targets are held from sample to sample; 0 where they move smoothly between."""
     late: float
+    """Samples by which held targets come late."""
     bias: Array
+    """What the encoders read at zero [rad or m], shape (n,)."""
     reads: Integers
+    """Shape (n,). The joint whose encoder each of them reads: its own, but for a lost motion
+    between."""
     parameter: Integers
+    """Shape (k, 3). Loop parameters to differentiate by: GAIN and the others, the joint, the
+    column."""
 
 
 @entry

@@ -42,24 +42,18 @@ class Mount:
     """Springs and dampers between the world and the base.
 
     They bear the robot's weight where its targets begin: there the base is as the file has it.
-
-    Attributes
-    ----------
-    axes : tuple of str
-        Of `AXES`.
-    values : ndarray, shape (axes, 3)
-        Inertia of base and stand [kg m^2 or kg], damping [Nm s/rad or N s/m] and stiffness
-        [Nm/rad or N/m] of each.
-    level : ndarray, shape (n,), optional
-        Positions of the joints where the springs bear the weight, if others.
-    start : ndarray, shape (2, axes), optional
-        Positions and speeds with which the axes begin; at rest and level by default.
     """
 
     axes: tuple[str, ...]
+    """Of `AXES`."""
     values: Array
+    """Inertia of base and stand [kg m^2 or kg], damping [Nm s/rad or N s/m] and stiffness [Nm/rad
+    or N/m] of each, shape (axes, 3)."""
     level: Array | None = None
+    """Positions of the joints where the springs bear the weight, if others, shape (n,)."""
     start: Array | None = None
+    """Shape (2, axes). Positions and speeds with which the axes begin; at rest and level by
+    default."""
 
     def __post_init__(self) -> None:
         refuse_unknown_axes(self.axes)

@@ -19,93 +19,67 @@ from dynident.simulation.law import measure_positions
 
 
 class Inputs(NamedTuple):
-    """What acts on a rollout, one row a sample; between samples it is interpolated.
-
-    Attributes
-    ----------
-    reference : ndarray, shape (3, samples, n)
-        Position, velocity and acceleration.
-    forward : ndarray, shape (samples, n) or (0, n)
-        Feed-forward torque [Nm or N].
-    external : ndarray, shape (samples, dof) or (0, dof)
-        Torques from outside [Nm or N].
-    noise : ndarray, shape (samples, n) or (0, n)
-        Of the measured positions, held over a sample [rad or m].
-    counts : ndarray, shape (n,)
-        Encoder resolution, zero for none [rad or m].
-    period : float
-        Between samples [s].
-    base : ndarray, shape (samples, 19) or (0, 19)
-        Pose, twist and acceleration of a base whose motion is given.
-    hurry : ndarray, shape (samples, n) or (0, n)
-        Derivative of the targets' positions by the limits of their speeds [s].
-    """
+    """What acts on a rollout, one row a sample; between samples it is interpolated."""
 
     reference: Array
+    """Position, velocity and acceleration, shape (3, samples, n)."""
     forward: Array
+    """Feed-forward torque [Nm or N], shape (samples, n) or (0, n)."""
     external: Array
+    """Torques from outside [Nm or N], shape (samples, dof) or (0, dof)."""
     noise: Array
+    """Of the measured positions, held over a sample [rad or m], shape (samples, n) or (0, n)."""
     counts: Array
+    """Encoder resolution, zero for none [rad or m], shape (n,)."""
     period: float
+    """Between samples [s]."""
     base: Array
+    """Pose, twist and acceleration of a base whose motion is given, shape (samples, 19) or (0,
+    19)."""
     hurry: Array
+    """Derivative of the targets' positions by the limits of their speeds [s], shape (samples, n) or
+    (0, n)."""
 
 
 class RolloutState(NamedTuple):
-    """Where a rollout stands; the kernel moves it on in place.
-
-    Attributes
-    ----------
-    q, dq : ndarray, shapes (nq,) and (dof,)
-    z : ndarray, shape (n, m)
-        Of the controllers.
-    ring : ndarray, shape (delay + 1, n)
-        Torques that have been decided and not yet overwritten.
-    at : ndarray of int, shape (1,)
-        Place of the newest one.
-    memory : ndarray, shape (elements, most states)
-        Of the friction.
-    SQ, SV, SZ, SU, SM : ndarray, shapes (dof, c), (dof, c), (n, m, c), (delay + 1, n, c) and \
-(elements, most states, c)
-        Sensitivities of q, dq, z, ring and memory.
-    """
+    """Where a rollout stands; the kernel moves it on in place."""
 
     q: Array
     dq: Array
+    """`q`, `dq`: shapes (nq,) and (dof,)."""
     z: Array
+    """Of the controllers, shape (n, m)."""
     ring: Array
+    """Torques that have been decided and not yet overwritten, shape (delay + 1, n)."""
     at: Integers
+    """Place of the newest one, shape (1,)."""
     memory: Array
+    """Of the friction, shape (elements, most states)."""
     SQ: Array
     SV: Array
     SZ: Array
     SU: Array
     SM: Array
+    """`SQ`, `SV`, `SZ`, `SU`, `SM`: shapes (dof, c), (dof, c), (n, m, c), (delay + 1, n, c) and
+    (elements, most states, c). Sensitivities of q, dq, z, ring and memory."""
 
 
 class Outputs(NamedTuple):
-    """One row a sample; an array without rows is not written.
-
-    Attributes
-    ----------
-    q, dq, ddq : ndarray, shapes (rows, nq), (rows, dof), (rows, dof)
-    tau : ndarray, shape (rows, n)
-        Torque that the drives apply [Nm or N].
-    measured : ndarray, shape (rows, n)
-        Joint positions as the encoders give them.
-    by_q, by_dq, by_ddq, by_tau : ndarray, shape (rows, n, c)
-        Sensitivities.
-    """
+    """One row a sample; an array without rows is not written."""
 
     q: Array
     dq: Array
     ddq: Array
+    """`q`, `dq`, `ddq`: shapes (rows, nq), (rows, dof), (rows, dof)."""
     tau: Array
+    """Torque that the drives apply [Nm or N], shape (rows, n)."""
     measured: Array
+    """Joint positions as the encoders give them, shape (rows, n)."""
     by_q: Array
     by_dq: Array
     by_ddq: Array
     by_tau: Array
+    """`by_q`, `by_dq`, `by_ddq`, `by_tau`: sensitivities, shape (rows, n, c)."""
 
 
 class Scratch(NamedTuple):

@@ -29,23 +29,19 @@ SLOWEST_GROWTH = 1e-3
 
 @dataclass(frozen=True)
 class LinearPlant:
-    """``M ddq + D dq + K q + B z = tau`` about a standstill, and the friction's states.
-
-    Attributes
-    ----------
-    M, D, K : ndarray, shape (dof, dof)
-    B : ndarray, shape (dof, states)
-    by_z, by_q, by_dq : ndarray, shapes (states, states), (states, dof), (states, dof)
-        What a step of the integration makes of the states.
-    """
+    """``M ddq + D dq + K q + B z = tau`` about a standstill, and the friction's states."""
 
     M: Array
     D: Array
     K: Array
+    """`M`, `D`, `K`: shape (dof, dof)."""
     B: Array
+    """Shape (dof, states)."""
     by_z: Array
     by_q: Array
     by_dq: Array
+    """`by_z`, `by_q`, `by_dq`: what a step of the integration makes of the states, shapes (states,
+    states), (states, dof), (states, dof)."""
 
 
 def linearise_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:

@@ -24,22 +24,17 @@ GATHERED = 4096
 
 @dataclass(frozen=True, eq=False)
 class Eliminated:
-    """A motion eliminated from its rows.
-
-    Attributes
-    ----------
-    heads : ndarray, shape (intervals - 1, n, 6 n + p + 1)
-        Of each interval the rows that determine its first coefficients: ``[R | S | z]``.
-    tail : ndarray, shape (6 n, 6 n + p + 1)
-        Of the last interval all of them.
-    border : ndarray, shape (k, p + 1)
-        What is left of the parameters: ``[A | b]``, and a last row with the rest.
-    """
+    """A motion eliminated from its rows."""
 
     n: int
     heads: Array
+    """Shape (intervals - 1, n, 6 n + p + 1). Of each interval the rows that determine its first
+    coefficients: ``[R | S | z]``."""
     tail: Array
+    """Of the last interval all of them, shape (6 n, 6 n + p + 1)."""
     border: Array
+    """Shape (k, p + 1). What is left of the parameters: ``[A | b]``, and a last row with the
+    rest."""
 
     @classmethod
     def none(cls, n: int) -> Eliminated:

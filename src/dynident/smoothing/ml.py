@@ -216,16 +216,11 @@ class RowErrors:
 
 @dataclass(frozen=True, eq=False)
 class RowLikelihood:
-    """The rows at an estimate.
-
-    Attributes
-    ----------
-    sigma : ndarray, shape (groups,)
-        Standard deviation of each group's own noise, behind its filter.
-    """
+    """The rows at an estimate."""
 
     errors: RowErrors
     sigma: Array
+    """Standard deviation of each group's own noise, behind its filter, shape (groups,)."""
     rounds: int = 0
 
     @property

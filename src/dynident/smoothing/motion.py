@@ -35,26 +35,17 @@ LEAST_FREEDOM = 0.05
 
 @dataclass(frozen=True, eq=False)
 class MotionRun:
-    """Samples without a gap.
-
-    Attributes
-    ----------
-    own : slice
-        Of the log's samples.
-    stamps : ndarray, shape (m,)
-        When they were taken, by the log [s].
-    q : ndarray, shape (m, n)
-        As measured.
-    knots : Knots
-    late : ndarray, shape (m,)
-        By how much later they were taken [s].
-    """
+    """Samples without a gap."""
 
     own: slice
+    """Of the log's samples."""
     stamps: Array
+    """When they were taken, by the log [s], shape (m,)."""
     q: Array
+    """As measured, shape (m, n)."""
     knots: Knots
     late: Array
+    """By how much later they were taken [s], shape (m,)."""
 
     @cached_property
     def _weighed(self) -> tuple[Integers, Array]:
@@ -85,43 +76,30 @@ class MotionRun:
 
 @dataclass(frozen=True, eq=False)
 class SampleSpreads:
-    """What a log's samples scatter by: standard deviations.
-
-    Attributes
-    ----------
-    position : ndarray, shape (n,)
-        Of each encoder's noise [rad or m].
-    bend : ndarray, shape (n,)
-        Of third differences of the motion's coefficients [rad or m].
-    instant : float
-        Of the instants at which samples were taken, about their stamps [s].
-    """
+    """What a log's samples scatter by: standard deviations."""
 
     position: Array
+    """Of each encoder's noise [rad or m], shape (n,)."""
     bend: Array
+    """Of third differences of the motion's coefficients [rad or m], shape (n,)."""
     instant: float
+    """Of the instants at which samples were taken, about their stamps [s]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Equations:
-    """The equations of motion of a run, linearised.
-
-    Attributes
-    ----------
-    X : ndarray, shape (m, n, p)
-    y : ndarray, shape (m, n)
-    slopes : ndarray, shape (m, n, n, 3)
-        Of the torques by positions, speeds and accelerations.
-    stated : ndarray of bool, shape (m, n)
-        Which of them are rows.
-    sigma : ndarray, shape (n,)
-    """
+    """The equations of motion of a run, linearised."""
 
     X: Array
+    """Shape (m, n, p)."""
     y: Array
+    """Shape (m, n)."""
     slopes: Array
+    """Of the torques by positions, speeds and accelerations, shape (m, n, n, 3)."""
     stated: Booleans
+    """Which of them are rows, shape (m, n)."""
     sigma: Array
+    """Shape (n,)."""
 
     @classmethod
     def none(cls, m: int, n: int) -> Equations:
@@ -133,39 +111,26 @@ class Equations:
 
 @dataclass(frozen=True, eq=False)
 class IntervalEffects:
-    """What the coefficients of an interval, and when its samples were taken, do to these.
-
-    Attributes
-    ----------
-    slopes : ndarray, shape (t, 2 n, 6 n)
-        Of positions and torques over their spreads, by coefficients.
-    rates : ndarray, shape (t, 2 n)
-        By the instants.
-    """
+    """What the coefficients of an interval, and when its samples were taken, do to these."""
 
     slopes: Array
+    """Of positions and torques over their spreads, by coefficients, shape (t, 2 n, 6 n)."""
     rates: Array
+    """By the instants, shape (t, 2 n)."""
 
 
 @dataclass(frozen=True, eq=False)
 class LinearRun:
-    """Rows of a run about its coefficients, its instants and the parameters.
-
-    Attributes
-    ----------
-    now : ndarray, shape (coefficients, n)
-        About which they are linearised.
-    pivots : ndarray, shape (m, 6 n + p + 2)
-        What tells how late each sample is: ``[r | h | z]`` of ``r late + h (coefficients,
-        parameters) = z``, as changes of the first two.
-    eliminated : Eliminated
-    """
+    """Rows of a run about its coefficients, its instants and the parameters."""
 
     run: MotionRun
     spreads: SampleSpreads
     equations: Equations
     now: Array
+    """About which they are linearised, shape (coefficients, n)."""
     pivots: Array
+    """Shape (m, 6 n + p + 2). What tells how late each sample is: ``[r | h | z]`` of ``r late + h
+    (coefficients, parameters) = z``, as changes of the first two."""
     eliminated: Eliminated
 
     @classmethod
@@ -260,23 +225,17 @@ class LinearRun:
 
 @dataclass(frozen=True, eq=False)
 class Taken:
-    """How much of a run's rows the motion has taken, and how well it is known.
-
-    Attributes
-    ----------
-    position, bend, torque : ndarray, shape (n,)
-        Sums over rows of the variance of what the motion makes of them, over theirs.
-    instant : float
-        The same of instants.
-    variance : ndarray, shape (3, m, n)
-        Of positions, speeds and accelerations at known parameters.
-    """
+    """How much of a run's rows the motion has taken, and how well it is known."""
 
     position: Array
     bend: Array
     torque: Array
+    """`position`, `bend`, `torque`: sums over rows of the variance of what the motion makes of
+    them, over theirs, shape (n,)."""
     instant: float
+    """The same of instants."""
     variance: Array
+    """Of positions, speeds and accelerations at known parameters, shape (3, m, n)."""
 
 
 def measure_taken(linear: LinearRun) -> Taken:

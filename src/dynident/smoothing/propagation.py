@@ -94,43 +94,31 @@ def estimate_encoder_noise(log: Samples) -> Array:
 
 @dataclass(frozen=True)
 class Levels:
-    """Noise of one log.
-
-    Attributes
-    ----------
-    position : ndarray, shape (n,)
-        Standard deviation of each encoder [rad or m].
-    wrench : tuple of float, or None
-        Of the forces and moments of measured contacts [N, Nm]; None where nobody says.
-    """
+    """Noise of one log."""
 
     position: Array
+    """Standard deviation of each encoder [rad or m], shape (n,)."""
     wrench: tuple[float, float] | None = None
+    """Of the forces and moments of measured contacts [N, Nm]; None where nobody says."""
 
 
 @dataclass(frozen=True)
 class NoisyRows:
-    """Rows of one group over a stretch of a log, and how noise reaches them.
-
-    Attributes
-    ----------
-    X, y : ndarray, shapes (r, k), (r,)
-    sample : ndarray of int, shape (r,)
-    B : ndarray, shape (r, 3 n, k)
-        Derivatives of X by independent units of the noise of the n joints that reach these rows:
-        those by q, dq and ddq times L of their covariance ``L L^T`` behind the group's filter.
-    b : ndarray, shape (r, 3 n)
-        Those of y.
-    known : ndarray, shape (r,)
-        Variance by the wrenches, behind the filter [(Nm or N)^2].
-    """
+    """Rows of one group over a stretch of a log, and how noise reaches them."""
 
     X: Array
     y: Array
+    """`X`, `y`: shapes (r, k), (r,)."""
     sample: np.ndarray
+    """Shape (r,), of int."""
     B: Array
+    """Shape (r, 3 n, k). Derivatives of X by independent units of the noise of the n joints that
+    reach these rows: those by q, dq and ddq times L of their covariance ``L L^T`` behind the
+    group's filter."""
     b: Array
+    """Those of y, shape (r, 3 n)."""
     known: Array
+    """Variance by the wrenches, behind the filter [(Nm or N)^2], shape (r,)."""
 
     def error(self, beta: Array) -> Array:
         """``y - X beta``."""

@@ -88,35 +88,24 @@ class Smoothing(Options):
 
 @dataclass(frozen=True, eq=False)
 class SmoothedMotion:
-    """A log's motion, estimated together with the parameters.
-
-    Attributes
-    ----------
-    time : ndarray, shape (samples,)
-        When positions were measured, from the log's first sample [s].
-    q, dq, ddq : ndarray, shape (samples, n)
-    std : ndarray, shape (3, samples, n)
-        Of these three.
-    """
+    """A log's motion, estimated together with the parameters."""
 
     time: Array
+    """When positions were measured, from the log's first sample [s], shape (samples,)."""
     q: Array
     dq: Array
     ddq: Array
+    """`q`, `dq`, `ddq`: shape (samples, n)."""
     std: Array
+    """Of these three, shape (3, samples, n)."""
 
 
 @dataclass(frozen=True)
 class Smoothed(Estimate):
-    """An estimate with the motions that were found with it.
-
-    Attributes
-    ----------
-    motions : tuple of SmoothedMotion
-        Of each log.
-    """
+    """An estimate with the motions that were found with it."""
 
     motions: tuple[SmoothedMotion, ...] = ()
+    """Of each log."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,26 +132,18 @@ def collect_known_noise(problem: Problem, noise: JointNoise) -> KnownNoise:
 
 @dataclass(frozen=True, eq=False)
 class Logged:
-    """A log at its own instants.
-
-    Attributes
-    ----------
-    log : GeneralisedSamples
-        Whose samples are those that were measured.
-    at : ndarray, shape (samples,)
-        Where these are among the samples on the log's clock.
-    runs : tuple of MotionRun
-    floor : ndarray, shape (n,)
-        Of the positions' noise: that of the steps in which they are counted [rad or m].
-    stamped : bool
-        Whether samples have instants of their own, which may be off.
-    """
+    """A log at its own instants."""
 
     log: GeneralisedSamples
+    """Whose samples are those that were measured."""
     at: Array
+    """Where these are among the samples on the log's clock, shape (samples,)."""
     runs: tuple[MotionRun, ...]
     floor: Array
+    """Shape (n,). Of the positions' noise: that of the steps in which they are counted [rad or
+    m]."""
     stamped: bool
+    """Whether samples have instants of their own, which may be off."""
 
     def evaluate(self, coefficients: Sequence[Array]) -> Array:
         """Positions, speeds and accelerations, shape (3, samples, n); zero outside of runs."""
@@ -239,12 +220,8 @@ def fit_positions(given: Logged, known: Array) -> Begun:
     Where all joints stand off by what one delay of a sample would make of them, it may be noise of
     stamps or of encoders: of both beginnings the likelier end counts. Without stamps it is what
     splines lack of joints that speed up together, and a joint alone cannot tell when it was
-    measured.
-
-    Parameters
-    ----------
-    known : ndarray, shape (n,)
-        Standard deviations that are not to be found; not a number elsewhere.
+    measured. `known`: shape (n,). Standard deviations that are not to be found; not a number
+    elsewhere.
     """
     n = given.log.measured.shape[1]
     changes = np.vstack([np.diff(run.q, ORDER, axis=0) for run in given.runs])
@@ -324,35 +301,25 @@ def measure_change(new: SampleSpreads, old: SampleSpreads, given: Logged) -> flo
 
 @dataclass(frozen=True, eq=False)
 class SmoothingState:
-    """Motions and parameters, with what they are weighed by.
-
-    Attributes
-    ----------
-    coefficients : tuple of tuple of ndarray
-        Of each run of each log.
-    spreads : tuple of SampleSpreads
-        Of each log.
-    widths : tuple of ndarray, shape (n,)
-        Of the sign of each joint's speed, of each log [rad/s or m/s].
-    sigma : ndarray, shape (n,)
-        Standard deviation of each joint's torque.
-    kappa : float
-        By how much more torques err in sum than as many independent ones: they count as if each
-        had kappa times its standard deviation.
-    penalty : float
-        What the prior adds to the cost, in units of sigma.
-    """
+    """Motions and parameters, with what they are weighed by."""
 
     logs: tuple[Logged, ...]
     problem: Problem
     known: KnownNoise
     beta: Array
     coefficients: tuple[tuple[Array, ...], ...]
+    """Of each run of each log."""
     spreads: tuple[SampleSpreads, ...]
+    """Of each log."""
     widths: tuple[Array, ...]
+    """Of the sign of each joint's speed, of each log [rad/s or m/s], shape (n,)."""
     sigma: Array
+    """Standard deviation of each joint's torque, shape (n,)."""
     kappa: float
+    """By how much more torques err in sum than as many independent ones: they count as if each had
+    kappa times its standard deviation."""
     penalty: float
+    """What the prior adds to the cost, in units of sigma."""
 
     @cached_property
     def motions(self) -> list[Array]:

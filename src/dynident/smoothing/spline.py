@@ -38,17 +38,11 @@ def list_pieces() -> Array:
 
 @dataclass(frozen=True)
 class Knots:
-    """Equidistant knots from a first instant on.
-
-    Attributes
-    ----------
-    start, step : float
-        [s]
-    intervals : int
-    """
+    """Equidistant knots from a first instant on."""
 
     start: float
     step: float
+    """`start`, `step`: [s]"""
     intervals: int
 
     @classmethod

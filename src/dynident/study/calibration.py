@@ -8,10 +8,10 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, RolloutError
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
 from dynident.regression.problem import Problem
+from dynident.regression.statistics import NORMAL
 from dynident.report.draws import BAND, Calibration, Draws
 from dynident.simulation.rollout import rollout
 
-NORMAL = 1.959963984540054
 SIMULATED = 64
 """Draws that are simulated for a band of positions: its edges within a fifth of a deviation."""
 

@@ -266,19 +266,13 @@ def check_names(kind: str, given: Sequence[str], known: Iterable[str] | None = N
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """What all methods have in common on one friction model: rows and the search for shapes.
-
-    Attributes
-    ----------
-    problem : Problem
-        Of the fitted logs.
-    held_out : tuple of Samples
-        The study's own; without, each fold's block is scored on a fit to the others.
-    """
+    """What all methods have in common on one friction model: rows and the search for shapes."""
 
     problem: Problem
+    """Of the fitted logs."""
     folds: tuple[Fold, ...]
     held_out: tuple[Samples, ...]
+    """The study's own; without, each fold's block is scored on a fit to the others."""
 
     @cached_property
     def searched(self) -> tuple[Projected, float]:

@@ -13,15 +13,10 @@ from dynident.robot.model import Robot
 
 
 class ConstraintKind(Spec):
-    """``[[constraint]]``: a kind, and the fields of its type as keys.
-
-    Attributes
-    ----------
-    kind : str
-        Name in `dynident.consistency.constraints.CONSTRAINTS`.
-    """
+    """``[[constraint]]``: a kind, and the fields of its type as keys."""
 
     kind: Annotated[Name, make_choice_validator(CONSTRAINTS)]
+    """Name in `dynident.consistency.constraints.CONSTRAINTS`."""
 
 
 if TYPE_CHECKING:

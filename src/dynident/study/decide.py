@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from dynident.consistency.bootstrap import Bootstrap
@@ -88,20 +87,14 @@ def list_open_decisions(study: Study, asked: Sequence[str], simulates: bool) -> 
 
 
 class Decided(NamedTuple):
-    """A study that states all that was decided.
-
-    Attributes
-    ----------
-    problem : Problem or None
-        That of the study, where its rows are those of the last decision.
-    warnings : tuple of str
-        What could not be decided.
-    """
+    """A study that states all that was decided."""
 
     study: Study
     decisions: tuple[Decision, ...]
     problem: Problem | None = None
+    """That of the study, where its rows are those of the last decision."""
     warnings: tuple[str, ...] = ()
+    """What could not be decided."""
 
 
 def decide_study(
@@ -176,7 +169,10 @@ def decide(
     """
     scale = setting.admitted, setting.sigma
     if name == BANDWIDTH:
-        prepare = partial(prepare_by_bandwidth, study, recordings)
+
+        def prepare(hz: float) -> list[Samples]:
+            return prepare_fitted(update_section(study, "prepare", bandwidth=hz), recordings)
+
         return (choose_bandwidth(problem, prepare, *scale),)
     weighed = PRIOR_WEIGHT in asked and not setting.admitted.prior.empty
     if name in (*OF_DRIVES, STANDSTILL) and not problem.robot.joints:
@@ -248,11 +244,6 @@ def update_section(study: Study, section: str, **values: Any) -> Study:
     """A study with other values in one of its sections."""
     own = getattr(study, section).model_copy(update=values)
     return study.model_copy(update={section: own})
-
-
-def prepare_by_bandwidth(study: Study, recordings: Sequence[Recording], hz: float) -> list[Samples]:
-    """The logs that a study fits, prepared by a bandwidth."""
-    return prepare_fitted(update_section(study, "prepare", bandwidth=hz), recordings)
 
 
 def prepare_fitted(study: Study, recordings: Sequence[Recording]) -> list[Samples]:

@@ -14,22 +14,15 @@ from dynident.robot.model import Robot
 
 
 class ElementKind(Spec):
-    """``[[element]]``: a joint and a kind, and what its maker is told as keys.
-
-    Attributes
-    ----------
-    kind : str
-        Name in `dynident.friction.elements.ELEMENTS`.
-    over : str, optional
-        Another joint that it couples, as a cable or a belt does.
-    ratio : float, optional
-        By which the other's motion counts; 1 without.
-    """
+    """``[[element]]``: a joint and a kind, and what its maker is told as keys."""
 
     joint: Name
     kind: Annotated[Name, make_choice_validator(ELEMENTS)]
+    """Name in `dynident.friction.elements.ELEMENTS`."""
     over: Name | None = None
+    """Another joint that it couples, as a cable or a belt does."""
     ratio: Number | None = None
+    """By which the other's motion counts; 1 without."""
 
 
 if TYPE_CHECKING:

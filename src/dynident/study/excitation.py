@@ -20,22 +20,15 @@ from dynident.excitation.trajectories import SCHEMA, Trajectory
 
 
 class ObstacleKind(Spec):
-    """``[[obstacle]]``: something that stands around the robot; its shape's numbers beside these.
-
-    Attributes
-    ----------
-    kind : str
-        Name in `dynident.excitation.obstacles.OBSTACLES`.
-    links : tuple of str
-        That keep clear of it; all that move by default.
-    file : str, optional
-        Of a mesh, relative to the study.
-    """
+    """``[[obstacle]]``: what stands around the robot; its shape's numbers beside these."""
 
     kind: Annotated[Name, make_choice_validator(OBSTACLES)]
+    """Name in `dynident.excitation.obstacles.OBSTACLES`."""
     name: Name | None = None
     links: tuple[Name, ...] = ()
+    """That keep clear of it; all that move by default."""
     file: File | None = None
+    """Of a mesh, relative to the study."""
 
 
 EXCITING = collect_options(FAMILIES)
@@ -43,19 +36,13 @@ EXCITING = collect_options(FAMILIES)
 
 
 class ExcitationKind(Spec):
-    """``[excitation]``: options of `dynident.excitation.options`, and those that name files.
-
-    Attributes
-    ----------
-    task : str, optional
-        File of the motion whose torques are to be predicted, relative to the study: a log of the
-        robot, of which torques are not asked, or a trajectory.json of ``dynident excite``.
-    srdf : str, optional
-        Likewise.
-    """
+    """``[excitation]``: options of `dynident.excitation.options`, and those that name files."""
 
     task: File | None = None
+    """File of the motion whose torques are to be predicted, relative to the study: a log of the
+    robot, of which torques are not asked, or a trajectory.json of ``dynident excite``."""
     srdf: File | None = None
+    """Likewise."""
 
 
 if TYPE_CHECKING:

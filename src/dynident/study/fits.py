@@ -44,17 +44,12 @@ from dynident.study.study import (
 
 @dataclass(frozen=True)
 class StudyLogs:
-    """The logs of a study, read when they are asked for.
-
-    Attributes
-    ----------
-    torque : bool
-        Whether they have to have torque.
-    """
+    """The logs of a study, read when they are asked for."""
 
     study: Study
     base: BaseParameters
     torque: bool
+    """Whether they have to have torque."""
 
     @cached_property
     def fitted(self) -> tuple[GeneralisedSamples, ...]:
@@ -173,18 +168,12 @@ def rebuild_loop(fit: Fit, samples: Samples) -> Simulation:
 
 @dataclass(frozen=True)
 class LogLayout:
-    """How a log is laid out and prepared otherwise than those of a fit.
-
-    Attributes
-    ----------
-    keys : mapping
-        Of a ``[[log]]``.
-    prepare : mapping
-        Of ``[prepare]``.
-    """
+    """How a log is laid out and prepared otherwise than those of a fit."""
 
     keys: Mapping[str, Any]
+    """Of a ``[[log]]``."""
     prepare: Mapping[str, Any]
+    """Of ``[prepare]``."""
 
 
 AS_FITTED = LogLayout({}, {})
@@ -252,19 +241,13 @@ def relocate_log_section(
 
 @dataclass(frozen=True)
 class LogErrors:
-    """Errors of a fit on a log.
-
-    Attributes
-    ----------
-    warnings : tuple of str
-        What was noticed about the log.
-    samples : tuple of GeneralisedSamples
-        The log as errors are of it; none where they are of positions alone.
-    """
+    """Errors of a fit on a log."""
 
     figures: ValidationFigures
     warnings: tuple[str, ...]
+    """What was noticed about the log."""
     samples: tuple[GeneralisedSamples, ...]
+    """The log as errors are of it; none where they are of positions alone."""
 
 
 def measure_log(

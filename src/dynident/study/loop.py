@@ -54,55 +54,37 @@ JOINTS = ("n",)
 
 
 class ControllerKind(Spec):
-    """``[controller]``: the law behind every joint; its maker's arguments are keys beside these.
-
-    Attributes
-    ----------
-    kind : str
-        Name in `CONTROLLERS`.
-    gains : {"given", "identify", "file"}
-        Identify kp and kv (of "p-p") or kd (of "pd") from the log's reference, position
-        and torque instead, or take kp and kd of "pd" from the robot file.
-    """
+    """``[controller]``: the law behind every joint; its maker's arguments are keys beside these."""
 
     kind: Annotated[Name, make_choice_validator(CONTROLLERS)]
+    """Name in `CONTROLLERS`."""
     gains: Literal["given", "identify", "file"] = "given"
+    """Identify kp and kv (of "p-p") or kd (of "pd") from the log's reference, position and torque
+    instead, or take kp and kd of "pd" from the robot file."""
 
 
 class ReferenceKind(Spec):
-    """``[reference]``: what the controllers follow; its maker's arguments are keys beside these.
-
-    Attributes
-    ----------
-    kind : str
-        "log" (the log's own), "reconstructed" from the motion where the log has none, or
-        a name in `REFERENCES`.
-    lag : float or tuple, optional
-        By which a reconstructed reference leads the motion [s].
-    file : str, optional
-        A trajectory.json, relative to the study.
-    """
+    """``[reference]``: what the controllers follow; its maker's arguments are keys beside these."""
 
     kind: Annotated[Name, make_choice_validator((*OF_LOGS, *MADE))] = "log"
+    """"log" (the log's own), "reconstructed" from the motion where the log has none, or a name in
+    `REFERENCES`."""
     lag: PerJoint | None = None
+    """By which a reconstructed reference leads the motion [s]."""
     file: File | None = None
+    """A trajectory.json, relative to the study."""
 
 
 class LoopSection(Spec):
     """``[simulation]``: how the closed loop is integrated, and with which values.
 
     Beside these it has the plain options of `Simulation`.
-
-    Attributes
-    ----------
-    parameters : table
-        Of `dynident simulate`: standard parameters by name, over those of the robot file.
-    result : str, optional
-        Of `dynident simulate`: a result.json whose model is simulated instead.
     """
 
     parameters: dict[str, Number] = Field(default_factory=dict)
+    """Of `dynident simulate`: standard parameters by name, over those of the robot file."""
     result: File | None = None
+    """Of `dynident simulate`: a result.json whose model is simulated instead."""
 
     def options(self) -> dict[str, Any]:
         """What was given of the options of `Simulation`."""
@@ -110,16 +92,11 @@ class LoopSection(Spec):
 
 
 class GroundKeys(Spec):
-    """``[ground]``: what a floating robot stands on; keys of a `Ground` stand beside these.
-
-    Attributes
-    ----------
-    sole : tuple of float, optional
-        Half length (along x) and half width (along y) of contacts that bear moments, whose
-        corners touch [m].
-    """
+    """``[ground]``: what a floating robot stands on; keys of a `Ground` stand beside these."""
 
     sole: tuple[Number, Number] | None = None
+    """Half length (along x) and half width (along y) of contacts that bear moments, whose corners
+    touch [m]."""
 
 
 if TYPE_CHECKING:

@@ -49,20 +49,14 @@ POINTS = 4000
 
 @dataclass(frozen=True, eq=False)
 class Player:
-    """What is replayed.
-
-    Attributes
-    ----------
-    near : callable
-        What other engines are given of it, and what that is not.
-    find_loop : callable
-        The law along a log.
-    """
+    """What is replayed."""
 
     base: BaseParameters
     model: WholeModel
     near: Callable[[], tuple[WholeModel, tuple[str, ...]]]
+    """What other engines are given of it, and what that is not."""
     find_loop: Callable[[Samples], Simulation]
+    """The law along a log."""
 
     @property
     def robot(self) -> Robot:

@@ -19,7 +19,7 @@ from dynident.core.words import (
     format_table,
 )
 from dynident.decide.selection import Selecting, Selection, select_blocks
-from dynident.study.study import Study, build_study_problem, load_study_robot, read_study_logs
+from dynident.study.study import Study, read_study_problem
 
 MOST = 8
 """Missing parameters that are printed; JSON has all."""
@@ -28,9 +28,7 @@ MOST = 8
 @tells_compilations
 def select_study(study: Study, progress: Progress = ignore_progress) -> Selection:
     """Choose among the blocks of all logs that a study fits."""
-    robot = load_study_robot(study)
-    logs = read_study_logs(study, robot, "identify", progress=progress)
-    problem = build_study_problem(study, robot, logs, progress)
+    problem = read_study_problem(study, progress)
     return select_blocks(problem, read_options(Selecting, study.select))
 
 

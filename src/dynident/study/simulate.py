@@ -44,20 +44,14 @@ from dynident.study.study import (
 
 @dataclass(frozen=True)
 class SimulatedLog:
-    """What a robot's log would hold.
-
-    Attributes
-    ----------
-    recording : Recording
-        Positions and torques as the sensors give them, with the reference.
-    contacts : tuple of Contact
-        Of a floating robot.
-    """
+    """What a robot's log would hold."""
 
     recording: Recording
+    """Positions and torques as the sensors give them, with the reference."""
     joints: tuple[str, ...]
     warnings: tuple[str, ...]
     contacts: tuple[Contact, ...] = ()
+    """Of a floating robot."""
 
     def to_csv(self) -> bytes:
         """The log with the columns that `dynident identify` reads without being told."""

@@ -123,35 +123,24 @@ def list_one(given: object) -> object:
 
 
 class RobotSection(Spec):
-    """``[robot]``: the file and what it leaves open.
-
-    Attributes
-    ----------
-    file : str
-        URDF, MJCF or robot TOML, relative to the study.
-    friction : str
-        Friction model, or a list of them: one a joint.
-    rotor : bool, optional
-        Whether drives have a rotor inertia Ia; unless friction is "none". False where
-        torque is measured on the link's side.
-    gravity : tuple of 3 floats, optional
-        [m/s^2]
-    locked : dict of str to float
-        Joints that stay at a value and are not in the log.
-    beyond : str, optional
-        The link that a force/torque sensor holds: the limb from there on is identified.
-    sensor : str or tuple of str
-        Links that such sensors hold, whose wrenches are fitted beside the joints' torques.
-    """
+    """``[robot]``: the file and what it leaves open."""
 
     file: File
+    """URDF, MJCF or robot TOML, relative to the study."""
     friction: Friction = DEFAULT_FRICTION
+    """Friction model, or a list of them: one a joint."""
     rotor: Flag | None = None
+    """Whether drives have a rotor inertia Ia; unless friction is "none". False where torque is
+    measured on the link's side."""
     gravity: Vector3 | None = None
+    """[m/s^2]"""
     floating: Flag = False
     locked: dict[str, Number] = Field(default_factory=dict)
+    """Joints that stay at a value and are not in the log."""
     beyond: Name | None = None
+    """The link that a force/torque sensor holds: the limb from there on is identified."""
     sensor: Annotated[tuple[Name, ...], BeforeValidator(list_one)] = ()
+    """Links that such sensors hold, whose wrenches are fitted beside the joints' torques."""
     transmission: TransmissionSpec | None = None
     drive: tuple[DriveSpec, ...] = ()
 
@@ -164,55 +153,37 @@ class LogFiles(Spec):
     """``[[log]]``: files of one recording and where its signals are.
 
     Beside these it has the options of `Clocking`, `Mending`, `DriveLaw` and `Floating`.
-
-    Attributes
-    ----------
-    files : tuple of str
-        Relative to the study; a file may give one by its name alone.
-    preset : str, optional
-        Whose recorder wrote it, a name in `dynident.readers.presets.PRESETS`: columns, units and
-        what effort is. What is stated besides goes before it.
-    use : {"identify", "validate"}
-    rate : float, optional
-        [Hz], where there is no time column.
-    columns, units : dict
-        See `dynident.recording.read.read_log`.
-    side : {"joint", "motor"}, or a tuple of them
-    stack : {"side", "time"}
-        Several files side by side, or one after another.
-    rows : tuple of 2 ints, optional
-        First sample and the one after the last.
-    keep : tuple of tuple of 2 ints, optional
-        Ranges of samples, as of `rows`, in which alone rows are fitted; filters see all.
-    period, warmup : optional
-        This log's own, instead of those of ``[prepare]``.
     """
 
     files: Files
+    """Relative to the study; a file may give one by its name alone."""
     preset: Annotated[Name, make_choice_validator(PRESETS)] | None = None
+    """Whose recorder wrote it, a name in `dynident.readers.presets.PRESETS`: columns, units and
+    what effort is. What is stated besides goes before it."""
     use: Literal["identify", "validate"] = "identify"
     rate: Annotated[Number, Field(gt=0.0)] | None = None
+    """[Hz], where there is no time column."""
     columns: dict[str, Column | tuple[Column, ...]] | None = None
     units: dict[str, Name | tuple[Name, ...]] | None = None
+    """`columns`, `units`: see `dynident.recording.read.read_log`."""
     side: Side | tuple[Side, ...] = "joint"
     stack: Literal["side", "time"] = "side"
+    """Several files side by side, or one after another."""
     rows: Range | None = None
+    """First sample and the one after the last."""
     keep: Annotated[tuple[Range, ...], Field(min_length=1)] | None = None
+    """Ranges of samples, as of `rows`, in which alone rows are fitted; filters see all."""
     period: Period | None = None
     warmup: Count | None = None
+    """`period`, `warmup`: this log's own, instead of those of ``[prepare]``."""
     name: Name | None = None
 
 
 class MethodSection(Spec):
-    """``[identify]``: the method; its options are keys beside it, see `IdentifySection`.
-
-    Attributes
-    ----------
-    method : str
-        Name in `dynident.methods.ESTIMATORS`.
-    """
+    """``[identify]``: the method; its options are keys beside it, see `IdentifySection`."""
 
     method: Annotated[Name, make_choice_validator(ESTIMATORS)] = DEFAULT_METHOD
+    """Name in `dynident.methods.ESTIMATORS`."""
 
     def options(self) -> dict[str, Any]:
         """What was given beside the method; the random generator's seed where it has one."""
@@ -477,6 +448,13 @@ def build_study_problem(
     return Problem(
         robot, logs, section.friction, section.rotor, elements=elements, progress=progress
     )
+
+
+def read_study_problem(study: Study, progress: Progress = ignore_progress) -> Problem:
+    """The problem of a study on the logs that it fits."""
+    robot = load_study_robot(study)
+    logs = read_study_logs(study, robot, "identify", progress=progress)
+    return build_study_problem(study, robot, logs, progress)
 
 
 def build_study_simulation(study: Study, robot: Robot, logs: Sequence[Samples]) -> Simulation:

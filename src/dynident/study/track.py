@@ -61,22 +61,15 @@ GAP = 1.5
 
 @dataclass(frozen=True)
 class TrackSetting:
-    """What is tracked, and how.
-
-    Attributes
-    ----------
-    study : Study
-        Whose preparation and tracking count.
-    section : LogSection or None
-        How the log is laid out; as robots name their columns without.
-    result : Fit or None
-        That it starts from.
-    """
+    """What is tracked, and how."""
 
     idim: Idim
     study: Study
+    """Whose preparation and tracking count."""
     section: LogSection | None
+    """How the log is laid out; as robots name their columns without."""
     result: Fit | None
+    """That it starts from."""
 
     @property
     def robot(self) -> Robot:
@@ -331,21 +324,15 @@ def list_followed_equations(robot: Robot, sigma: Array) -> list[tuple[int, Equat
 
 
 class Earlier(NamedTuple):
-    """What a state file tells before its arrays are needed.
-
-    Attributes
-    ----------
-    taken : int
-        Samples that it has seen.
-    rate : float
-        [Hz]
-    sigma : ndarray, shape (dof,)
-    """
+    """What a state file tells before its arrays are needed."""
 
     kept: KeptState
     taken: int
+    """Samples that it has seen."""
     rate: float
+    """[Hz]"""
     sigma: Array
+    """Shape (dof,)."""
 
 
 def read_state(path: Path) -> Earlier | None:

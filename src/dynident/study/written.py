@@ -30,12 +30,8 @@ def render_run_studies(
 ) -> dict[str, str]:
     """Studies of logs that are to be recorded, ``log.csv`` in a folder a run, by file name.
 
-    The robot is the study's, and its friction is stated.
-
-    Parameters
-    ----------
-    runs : mapping
-        Keys of ``[prepare]`` by the folders of the runs.
+    The robot is the study's, and its friction is stated. `runs`: keys of ``[prepare]`` by the
+    folders of the runs.
     """
     robot = study.robot.model_copy(update={"friction": study.robot.friction})
     made = {}

@@ -39,23 +39,17 @@ NORMAL = 1.96
 
 @dataclass(frozen=True)
 class Drawn:
-    """A method's estimates of one scenario under several draws.
-
-    Attributes
-    ----------
-    fits : tuple of Fit
-        One a draw; those that failed have no estimate.
-    truth : ndarray, shape (60,)
-    weighted, held_out : ndarray, shape (settled draws,)
-        As in the tables of one draw [%].
-    """
+    """A method's estimates of one scenario under several draws."""
 
     scenario: Scenario
     method: str
     fits: tuple[Fit, ...] = field(repr=False)
+    """One a draw; those that failed have no estimate."""
     truth: Array = field(repr=False)
+    """Shape (60,)."""
     weighted: Array
     held_out: Array
+    """`weighted`, `held_out`: as in the tables of one draw [%], shape (settled draws,)."""
 
     @property
     def settled(self) -> tuple[Fit, ...]:

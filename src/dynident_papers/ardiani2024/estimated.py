@@ -185,80 +185,54 @@ class Fit:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A scenario's estimates.
-
-    Attributes
-    ----------
-    problem : Problem
-        Rows ``[X | y]``.
-    along : Regression or None
-        Rows ``[Z | y]`` of the loop simulated with the IV estimate.
-    fits : dict of str to Fit
-        By method.
-    identity : TestResult or None
-        Of Pi = I at the IV estimate.
-    shift : float
-        Largest ``|Pi beta - beta|`` in standard deviations of IV.
-    apart : float
-        ``100 ||(Z - X) beta|| / ||y||`` of IV: torques along the simulated motion less those along
-        the measured one [%].
-    """
+    """A scenario's estimates."""
 
     scenario: Scenario
     problem: Problem = field(repr=False)
+    """Rows ``[X | y]``."""
     along: Regression | None = field(repr=False)
+    """Rows ``[Z | y]`` of the loop simulated with the IV estimate."""
     fits: dict[str, Fit]
+    """By method."""
     identity: TestResult | None
+    """Of Pi = I at the IV estimate."""
     shift: float
+    """Largest ``|Pi beta - beta|`` in standard deviations of IV."""
     apart: float
+    """``100 ||(Z - X) beta|| / ||y||`` of IV: torques along the simulated motion less those along
+    the measured one [%]."""
 
 
 @dataclass(frozen=True)
 class LogResults:
-    """What the methods find on the log of a TX40.
-
-    Attributes
-    ----------
-    outcomes : dict of str to Outcome
-        By the scenario's label.
-    compared : dict
-        Of scenario 1: fits by method and the name of their `KNOWLEDGE`.
-    missing : str
-        Why there are none.
-    """
+    """What the methods find on the log of a TX40."""
 
     bench: LogBench | None = None
     outcomes: dict[str, Outcome] = field(default_factory=dict)
+    """By the scenario's label."""
     compared: dict[tuple[str, str], Fit] = field(default_factory=dict)
+    """Of scenario 1: fits by method and the name of their `KNOWLEDGE`."""
     missing: str = ""
+    """Why there are none."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """All that the tables are made of.
-
-    Attributes
-    ----------
-    bench, smooth : Bench
-        With Coulomb friction, and without.
-    outcomes : dict of str to Outcome
-        By the scenario's label.
-    checks : dict of str to tuple of Problem
-        Cross-validations of scenarios 1, 2 and 4.
-    compared : dict of str to dict
-        Of some scenarios, by label: fits by method and the name of their `KNOWLEDGE`.
-    started : dict of (str, str, bool) to dict of str to Fit
-        By `LOG` or `TWIN`, the label of one of `STARTS`, and whether the simulated gains follow
-        the estimate: fits by method.
-    """
+    """All that the tables are made of."""
 
     bench: Bench
     smooth: Bench
+    """`bench`, `smooth`: with Coulomb friction, and without."""
     outcomes: dict[str, Outcome]
+    """By the scenario's label."""
     checks: dict[str, tuple[Problem, ...]]
+    """Cross-validations of scenarios 1, 2 and 4."""
     compared: dict[str, dict[tuple[str, str], Fit]]
+    """Of some scenarios, by label: fits by method and the name of their `KNOWLEDGE`."""
     log: LogResults
     started: dict[tuple[str, str, bool], dict[str, Fit]]
+    """By `LOG` or `TWIN`, the label of one of `STARTS`, and whether the simulated gains follow the
+    estimate: fits by method."""
 
     def bench_of(self, scenario: Scenario) -> Bench:
         """The robot of a scenario."""

@@ -38,19 +38,13 @@ START = "nominal"
 
 @dataclass(frozen=True)
 class LogBench:
-    """The log, and what is assumed of its loop.
-
-    Attributes
-    ----------
-    twin : Twin
-        Whose law and gains are assumed.
-    integrator : str
-        Name in `dynident.simulation.integrators.INTEGRATORS`.
-    """
+    """The log, and what is assumed of its loop."""
 
     twin: Twin
+    """Whose law and gains are assumed."""
     log: MeasuredLog
     integrator: str = "ode3"
+    """Name in `dynident.simulation.integrators.INTEGRATORS`."""
 
     @cached_property
     def reference(self) -> Reference:

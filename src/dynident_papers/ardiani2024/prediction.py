@@ -27,10 +27,6 @@ def predict_constrained_estimate(system: System, fixed: Sequence[int], values: A
         C, the parameters at their bounds.
     values : ndarray, shape (len(fixed),)
         d, the bounds.
-
-    Returns
-    -------
-    ndarray, shape (base parameters,)
     """
     free = system.solve()
     at, rest = split_indices(len(free), fixed)
@@ -49,14 +45,8 @@ def predict_by_instruments(system: InstrumentSystem, fixed: Sequence[int], value
     ----------
     system : InstrumentSystem
         As many instruments as parameters.
-    fixed : sequence of int
-        C, the parameters at their bounds.
-    values : ndarray, shape (len(fixed),)
-        d, the bounds.
-
-    Returns
-    -------
-    ndarray, shape (base parameters,)
+    fixed, values
+        See `predict_constrained_estimate`.
     """
     z, free = system.instruments, system.projected.solve()
     at, rest = split_indices(len(free), fixed)

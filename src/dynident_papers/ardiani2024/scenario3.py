@@ -58,29 +58,20 @@ SELF = "Z = X"
 
 @dataclass(frozen=True)
 class Bounded:
-    """An estimate under bounds, or without.
-
-    Attributes
-    ----------
-    label : str
-        Of the scenario.
-    words : str
-        `NONE`, "(27)", or how many parameters are bounded.
-    outside : int
-        Parameters whose true value is outside their bounds.
-    stuck : tuple of int
-        Parameters that lie on a bound.
-    gradient : float
-        ``||Z^T (y - X beta)|| / ||Z^T y||``, g_IV of section III-H; of DIDIM with Z for X.
-    """
+    """An estimate under bounds, or without."""
 
     label: str
+    """Of the scenario."""
     method: str
     words: str
+    """`NONE`, "(27)", or how many parameters are bounded."""
     fit: Fit
     outside: int = 0
+    """Parameters whose true value is outside their bounds."""
     stuck: tuple[int, ...] = ()
+    """Parameters that lie on a bound."""
     gradient: float = np.nan
+    """``||Z^T (y - X beta)|| / ||Z^T y||``, g_IV of section III-H; of DIDIM with Z for X."""
 
 
 @dataclass(frozen=True)
@@ -268,48 +259,32 @@ EQUAL_CLEAN = "= b of noise-free rows"
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether a consistent robot has some base parameters, or others near them.
-
-    Attributes
-    ----------
-    words : str
-        What is asked of the base parameters.
-    theta : ndarray, shape (standard parameters,), or None
-        Such a robot's; None where there is none.
-    eigenvalue : float
-        Smallest of its pseudo-inertias [SI].
-    distance : float
-        Largest ``|beta - beta_CIV|`` in standard deviations, eq. (42).
-    iterations : int
-        Of an estimate; 0 where only consistency was asked for.
-    reason : str
-        Why there is none.
-    """
+    """Whether a consistent robot has some base parameters, or others near them."""
 
     words: str
+    """What is asked of the base parameters."""
     theta: Array | None
+    """Shape (standard parameters,). Such a robot's; None where there is none."""
     eigenvalue: float = np.nan
+    """Smallest of its pseudo-inertias [SI]."""
     distance: float = np.nan
+    """Largest ``|beta - beta_CIV|`` in standard deviations, eq. (42)."""
     iterations: int = 0
+    """Of an estimate; 0 where only consistency was asked for."""
     reason: str = ""
+    """Why there is none."""
 
 
 @dataclass(frozen=True)
 class Centre:
-    """Base parameters that consistent ones are looked for about.
-
-    Attributes
-    ----------
-    system : InstrumentSystem
-        Of the last step of PC-IDIM-IV.
-    beta, std : ndarray, shape (60,)
-        beta_CIV under (27), and eq. (42).
-    """
+    """Base parameters that consistent ones are looked for about."""
 
     problem: Problem
     system: InstrumentSystem
+    """Of the last step of PC-IDIM-IV."""
     beta: Array
     std: Array
+    """`beta`, `std`: shape (60,). beta_CIV under (27), and eq. (42)."""
 
     def decision(
         self, words: str, theta: Array | None, iterations: int = 0, reason: str = ""

@@ -114,63 +114,44 @@ SPEED, RAMP = 0.7, 5.0
 
 @dataclass(frozen=True)
 class Scenario:
-    """What the robot does, what the log holds, and what the estimators assume.
-
-    Attributes
-    ----------
-    seen, stored : float
-        Encoder resolution in the loop and in the log [degrees per count].
-    bandwidth : float
-        Of the simulated loops over the robot's.
-    stribeck : float
-        The robot's friction at standstill above fc, as a share of fc.
-    slow : bool
-        With a second log at low speed.
-    position, torque : float
-        Cutoffs over the paper's, `POSITION_FILTER` and `TORQUE_FILTER` times omega_dyn.
-    rows : str
-        Name in `dynident.regression.row_kinds.ROWS`.
-    errors : float
-        The random torques over those of the other scenarios.
-    start : str
-        "cad", or a name in `dynident.estimators.closed_loop.STARTS`.
-    """
+    """What the robot does, what the log holds, and what the estimators assume."""
 
     label: str
     seen: float = COUNT
     stored: float = COUNT
+    """`seen`, `stored`: encoder resolution in the loop and in the log [degrees per count]."""
     bandwidth: float = 1.0
+    """Of the simulated loops over the robot's."""
     stribeck: float = 0.0
+    """The robot's friction at standstill above fc, as a share of fc."""
     slow: bool = False
+    """With a second log at low speed."""
     position: float = 1.0
     torque: float = 1.0
+    """`position`, `torque`: cutoffs over the paper's, `POSITION_FILTER` and `TORQUE_FILTER` times
+    omega_dyn."""
     rows: str = "decimated"
+    """Name in `dynident.regression.row_kinds.ROWS`."""
     errors: float = 1.0
+    """The random torques over those of the other scenarios."""
     start: str = "cad"
+    """"cad", or a name in `dynident.estimators.closed_loop.STARTS`."""
 
 
 @dataclass(frozen=True)
 class Bench:
-    """The robot and its references.
-
-    Attributes
-    ----------
-    rate : float
-        Of controllers, logs and integration [Hz].
-    moves, slow : Reference
-        Of the identification.
-    checks : tuple of Reference
-        Of the cross-validations.
-    integrator : str
-        Name in `dynident.simulation.integrators.INTEGRATORS`.
-    """
+    """The robot and its references."""
 
     twin: Twin
     rate: float
+    """Of controllers, logs and integration [Hz]."""
     moves: Reference
     slow: Reference
+    """`moves`, `slow`: of the identification."""
     checks: tuple[Reference, ...]
+    """Of the cross-validations."""
     integrator: str = "ode3"
+    """Name in `dynident.simulation.integrators.INTEGRATORS`."""
 
     @cached_property
     def width(self) -> Array:

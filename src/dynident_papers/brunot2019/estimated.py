@@ -99,50 +99,40 @@ class TorqueErrors:
 
     The squares of `fast` and `slow` add up to that of `whole`, but for what leaks between the
     bands; those of `resting` and `moving` to that of `slow`.
-
-    Attributes
-    ----------
-    whole, fast, slow : ndarray, shape (n,)
-        Of the error, of its part above `LOW_PASS` and of that below [%].
-    resting, moving : ndarray, shape (n,)
-        Of that below, in the rows that are too slow to be fitted and in the others [%].
     """
 
     whole: Array
     fast: Array
     slow: Array
+    """`whole`, `fast`, `slow`: of the error, of its part above `LOW_PASS` and of that below [%],
+    shape (n,)."""
     resting: Array
     moving: Array
+    """`resting`, `moving`: of that below, in the rows that are too slow to be fitted and in the
+    others [%], shape (n,)."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An estimate in the paper's terms.
-
-    Attributes
-    ----------
-    value, std, robust : ndarray, shape (28,)
-        As the paper sums them (`build_published_sums`); standard deviations by the paper's formula,
-        eq. (10) and (32), and by the estimate's own covariance.
-    inside : ndarray, shape (n,)
-        Share of the first `LAGS` autocorrelations of the residual within ``2 / sqrt(N)``.
-    torques : TorqueErrors
-        Of the simulated torques; of LS, which simulates nothing, of those along the measured
-        motion.
-    position : float
-        Mean over the joints of Table 3's figure [%].
-    seconds : float
-        Processor time of the estimate.
-    """
+    """An estimate in the paper's terms."""
 
     estimate: Estimate = field(repr=False)
     value: Array
     std: Array
     robust: Array
+    """`value`, `std`, `robust`: shape (28,). As the paper sums them (`build_published_sums`);
+    standard deviations by the paper's formula, eq. (10) and (32), and by the estimate's own
+    covariance."""
     inside: Array
+    """Share of the first `LAGS` autocorrelations of the residual within ``2 / sqrt(N)``, shape
+    (n,)."""
     torques: TorqueErrors = field(repr=False)
+    """Of the simulated torques; of LS, which simulates nothing, of those along the measured
+    motion."""
     position: float = np.nan
+    """Mean over the joints of Table 3's figure [%]."""
     seconds: float = np.nan
+    """Processor time of the estimate."""
 
     @property
     def torque(self) -> float:
@@ -161,29 +151,20 @@ Answers = dict[Column, Answer | str]
 
 @dataclass(frozen=True)
 class MeasuredResults:
-    """What the methods find on the log of a TX40.
-
-    Attributes
-    ----------
-    answers : dict of (str, bool) to Answers
-        By the reference, a name in `dynident_papers.measured.REFERENCES`, and whether the 28
-        parameters alone were estimated. Of references but `ASKED` the decimated rows.
-    test : TestResult or None
-        Of the 28.
-    chatter : dict of (str, bool) to str
-        Why ode3 could not simulate CLOE's estimate, decimated; empty where it could.
-    loops : dict of str to dict of str to Answer or str
-        By the label of an `AssumedLoop`: answers by method, of the 28 on decimated rows.
-    missing : str
-        Why there are none of these.
-    """
+    """What the methods find on the log of a TX40."""
 
     answers: dict[tuple[str, bool], Answers] = field(default_factory=dict, repr=False)
+    """By the reference, a name in `dynident_papers.measured.REFERENCES`, and whether the 28
+    parameters alone were estimated. Of references but `ASKED` the decimated rows."""
     bench: Bench | None = field(default=None, repr=False)
     test: TestResult | None = None
+    """Of the 28."""
     chatter: dict[tuple[str, bool], str] = field(default_factory=dict)
+    """Why ode3 could not simulate CLOE's estimate, decimated; empty where it could."""
     loops: dict[str, dict[str, Answer | str]] = field(default_factory=dict, repr=False)
+    """By the label of an `AssumedLoop`: answers by method, of the 28 on decimated rows."""
     missing: str = ""
+    """Why there are none of these."""
 
     def count(self, essential: bool) -> int:
         """How many parameters are estimated."""
@@ -198,31 +179,23 @@ class MeasuredResults:
 
 @dataclass(frozen=True)
 class Results:
-    """All that the tables are made of.
-
-    Attributes
-    ----------
-    scale, side : Scale
-        Of the main case, and of the settings beside it.
-    answers : Answers
-        Of the main case.
-    mismatches : tuple of (Setting, true values, dict of method to Answer or str)
-        Without random errors, decimated.
-    noises : tuple of (Setting, TestResult, Answers)
-        With the F-test that the parameters left out are zero.
-    differences : dict of str to Answer or str
-        Of the main case, decimated, by method: with sensitivities by differences.
-    """
+    """All that the tables are made of."""
 
     twin: Twin
     scale: Scale
     side: Scale
+    """`scale`, `side`: of the main case, and of the settings beside it."""
     main: SimulatedCase
     answers: Answers
+    """Of the main case."""
     mismatches: tuple[tuple[Setting, Array, dict[str, Answer | str]], ...] = field(repr=False)
+    """Tuple of (Setting, true values, dict of method to Answer or str). Without random errors,
+    decimated."""
     noises: tuple[tuple[Setting, TestResult, Answers], ...] = field(repr=False)
+    """With the F-test that the parameters left out are zero."""
     measured: MeasuredResults
     differences: dict[str, Answer | str] = field(default_factory=dict, repr=False)
+    """Of the main case, decimated, by method: with sensitivities by differences."""
 
     @property
     def truth(self) -> Array:

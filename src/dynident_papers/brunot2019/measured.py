@@ -27,19 +27,13 @@ SHORT = 15000
 
 @dataclass(frozen=True)
 class AssumedLoop:
-    """What is assumed of the robot's loop.
-
-    Attributes
-    ----------
-    scale : float
-        Of the twin's bandwidth.
-    delay : float
-        Of the controllers' output [s].
-    """
+    """What is assumed of the robot's loop."""
 
     label: str
     scale: float = 1.0
+    """Of the twin's bandwidth."""
     delay: float = 0.0
+    """Of the controllers' output [s]."""
 
 
 TWINS = AssumedLoop("as the twin's")
@@ -54,19 +48,13 @@ OTHERS = (
 
 @dataclass(frozen=True)
 class Bench:
-    """The log, and what is estimated from it.
-
-    Attributes
-    ----------
-    twin : Twin
-        Whose law and gains are assumed.
-    full : Problem
-        On all base parameters, offsets included.
-    """
+    """The log, and what is estimated from it."""
 
     twin: Twin
+    """Whose law and gains are assumed."""
     recording: Recording
     full: Problem
+    """On all base parameters, offsets included."""
 
     def case(self, reference: str, essential: bool, loop: AssumedLoop = TWINS) -> Case:
         """The log under a reference.

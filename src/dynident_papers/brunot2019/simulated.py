@@ -50,28 +50,19 @@ COULOMB = tuple(k for k, name in enumerate(NAMES) if name.startswith("fc"))
 
 @dataclass(frozen=True)
 class Scale:
-    """How long and how finely the experiment is made.
-
-    Attributes
-    ----------
-    duration, rate : float
-        [s], [Hz]
-    control : float
-        Rate of the controller and of the estimators' integration [Hz].
-    sharpness : int
-        Integration steps of the plant in a control period.
-    width : float
-        Of the estimators' sign of the velocity, as a share of the joint's largest speed.
-    integrator : str
-        Name in `dynident.simulation.integrators.INTEGRATORS`.
-    """
+    """How long and how finely the experiment is made."""
 
     duration: float
     rate: float
+    """`duration`, `rate`: [s], [Hz]"""
     control: float
+    """Rate of the controller and of the estimators' integration [Hz]."""
     sharpness: int
+    """Integration steps of the plant in a control period."""
     width: float
+    """Of the estimators' sign of the velocity, as a share of the joint's largest speed."""
     integrator: str = "ode3"
+    """Name in `dynident.simulation.integrators.INTEGRATORS`."""
 
 
 FULL = Scale(6.9, 5000.0, 5000.0, 4, 0.003)
@@ -83,72 +74,49 @@ REDUCED = Scale(3.0, 1000.0, 2000.0, 10, 0.006, "ode2")
 
 @dataclass(frozen=True)
 class Setting:
-    """One case: what the actual robot does and the estimators do not know, or the reverse.
-
-    Attributes
-    ----------
-    plant_width, width : float, optional
-        Shares of the largest speed over which the sign turns, the robot's and the
-        estimators'; by default that of the `Scale`.
-    stribeck : float
-        Excess of friction at standstill, as a share of fc.
-    feed_forward : float
-        Share of fc that the robot's controller adds in the direction of the reference.
-    kp : float
-        The robot's position gains over those assumed.
-    integral : float
-        Integral time of the robot's controller; infinite for none [s].
-    designed : bool
-        With gains for 10 and 20 Hz instead of the twin's.
-    essential : bool
-        Whether the base parameters beside the 28 are zero, as the paper's F-test has them.
-    disturbance : float
-        See `DISTURBANCE`.
-    slow : float
-        Rows of a joint that is slower are not fitted; a share of its largest speed.
-    log_noise : float
-        White noise of the logged torque, as a share of its rms.
-    """
+    """One case: what the actual robot does and the estimators do not know, or the reverse."""
 
     label: str
     plant_width: float | None = None
     width: float | None = None
+    """`plant_width`, `width`: shares of the largest speed over which the sign turns, the robot's
+    and the estimators'; by default that of the `Scale`."""
     stribeck: float = 0.0
+    """Excess of friction at standstill, as a share of fc."""
     feed_forward: float = 0.0
+    """Share of fc that the robot's controller adds in the direction of the reference."""
     kp: float = 1.0
+    """The robot's position gains over those assumed."""
     integral: float = np.inf
+    """Integral time of the robot's controller; infinite for none [s]."""
     designed: bool = False
+    """With gains for 10 and 20 Hz instead of the twin's."""
     essential: bool = True
+    """Whether the base parameters beside the 28 are zero, as the paper's F-test has them."""
     disturbance: float = DISTURBANCE
+    """See `DISTURBANCE`."""
     slow: float = SLOW
+    """Rows of a joint that is slower are not fitted; a share of its largest speed."""
     log_noise: float = 0.0
+    """White noise of the logged torque, as a share of its rms."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A log that is ready to be estimated.
-
-    Attributes
-    ----------
-    problem, full : Problem
-        On the 28 parameters, and on all base parameters.
-    """
+    """A log that is ready to be estimated."""
 
     problem: Problem = field(repr=False)
     full: Problem = field(repr=False)
+    """`problem`, `full`: on the 28 parameters, and on all base parameters."""
     simulation: Simulation
 
 
 @dataclass(frozen=True)
 class SimulatedCase(Case):
-    """A setting that was simulated.
-
-    Attributes
-    ----------
-    truth : ndarray, shape (28,)
-    """
+    """A setting that was simulated."""
 
     truth: Array
+    """Shape (28,)."""
 
 
 def simulate_case(twin: Twin, setting: Setting, scale: Scale) -> SimulatedCase:

@@ -81,24 +81,18 @@ def list_published_values(kind: str, method: str) -> Array:
 
 @dataclass(frozen=True)
 class LoopFigures:
-    """The twin's loop in numbers, each of shape (n,).
-
-    Attributes
-    ----------
-    kp, kd : ndarray
-        Drive gains included [Nm/rad], [Nm s/rad].
-    inertia : ndarray
-        Mean [kg m^2].
-    natural, band : ndarray
-        Natural frequency, and that at which the position has fallen by 3 dB [Hz].
-    """
+    """The twin's loop in numbers, each of shape (n,)."""
 
     kp: Array
     kd: Array
+    """`kp`, `kd`: drive gains included [Nm/rad], [Nm s/rad]."""
     inertia: Array
+    """Mean [kg m^2]."""
     natural: Array
+    """Natural frequency [Hz]."""
     damping: Array
     band: Array
+    """Frequency at which the position has fallen by 3 dB [Hz]."""
 
 
 def compute_loop_figures(found: Results) -> LoopFigures:

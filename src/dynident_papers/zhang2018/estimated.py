@@ -83,37 +83,28 @@ LEVELS = {
 
 @dataclass(frozen=True)
 class Errors:
-    """How far an estimate is from the set values (section 5 of the survey).
-
-    Attributes
-    ----------
-    theta : ndarray
-        Standard parameters; of base parameters, the set of smallest norm.
-    inertial, friction : float
-        e_d and e_f: mean relative errors of the links' mass, centre of mass and inertia about it,
-        and of the friction. A body whose mass is rounding has no centre of mass; what it lacks is
-        left out.
-    base : float
-        e_b: median relative error of the inertial base parameters, which a motion determines.
-    torque, torque_std : float
-        e_T and e_T-Std: of the torque without noise, over each joint's largest.
-    joint_torque : tuple of float
-        Mean and standard deviation of joint 3's torque error [Nm].
-    seconds : float
-        Of the solution: processor time.
-    friction_values : ndarray, shape (kinds, n)
-        F_c, F_s, q_s and viscous friction of equation (4); in the model's order of (3).
-    """
+    """How far an estimate is from the set values (section 5 of the survey)."""
 
     theta: Array
+    """Standard parameters; of base parameters, the set of smallest norm."""
     inertial: float
     friction: float
+    """`inertial`, `friction`: e_d and e_f: mean relative errors of the links' mass, centre of mass
+    and inertia about it, and of the friction. A body whose mass is rounding has no centre of mass;
+    what it lacks is left out."""
     base: float
+    """e_b: median relative error of the inertial base parameters, which a motion determines."""
     torque: float
     torque_std: float
+    """`torque`, `torque_std`: e_T and e_T-Std: of the torque without noise, over each joint's
+    largest."""
     joint_torque: tuple[float, float]
+    """Mean and standard deviation of joint 3's torque error [Nm]."""
     seconds: float
+    """Of the solution: processor time."""
     friction_values: Array
+    """Shape (kinds, n). F_c, F_s, q_s and viscous friction of equation (4); in the model's order of
+    (3)."""
 
     @property
     def overall(self) -> float:
@@ -123,20 +114,14 @@ class Errors:
 
 @dataclass(frozen=True)
 class Tracked:
-    """A viscous friction that changes, and what methods follow of it.
-
-    Attributes
-    ----------
-    shape : str
-    time, truth : ndarray, shape (instants,)
-    found : dict of str to ndarray, shape (instants,)
-        By method.
-    """
+    """A viscous friction that changes, and what methods follow of it."""
 
     shape: str
     time: Array
     truth: Array
+    """`time`, `truth`: shape (instants,)."""
     found: dict[str, Array]
+    """By method, shape (instants,)."""
 
     def error(self, method: str) -> float:
         """Root of the mean squared error over the second half [Nm s/rad]."""
@@ -146,42 +131,31 @@ class Tracked:
 
 @dataclass(frozen=True)
 class Results:
-    """All estimates.
-
-    Attributes
-    ----------
-    condition : float
-        Of the trajectory.
-    clean, noisy : dict of str to Errors
-        By method, without and with the noise of Table 7.
-    clean_stribeck, noisy_stribeck : dict of str to Errors
-        The same of nonlinear friction.
-    descent : dict of str to str
-        How gradient descent ended on the logs without and with noise.
-    positions : dict of (method, bool) to Errors
-        Of ``ols``, ``iv`` and `LOOPED` under noisy positions that are filtered, or not; not of
-        those without an answer.
-    reference : Reference
-        The trajectory.
-    ranged, noisy_ranged : dict of str to Errors
-        Of searches as the survey's, without and with noise: within a fifth of the set values, for
-        (25), without a prior.
-    """
+    """All estimates."""
 
     arm: Arm
     condition: float
+    """Of the trajectory."""
     clean: dict[str, Errors]
     noisy: dict[str, Errors]
+    """`clean`, `noisy`: by method, without and with the noise of Table 7."""
     clean_stribeck: dict[str, Errors]
     noisy_stribeck: dict[str, Errors]
+    """`clean_stribeck`, `noisy_stribeck`: the same of nonlinear friction."""
     descent: dict[str, str]
+    """How gradient descent ended on the logs without and with noise."""
     positions: dict[tuple[str, bool], Errors]
+    """Dict of (method, bool) to Errors. Of ``ols``, ``iv`` and `LOOPED` under noisy positions that
+    are filtered, or not; not of those without an answer."""
     tracked: tuple[Tracked, ...]
     instance: Instance
     failures: tuple[str, ...]
     reference: Reference
+    """The trajectory."""
     ranged: dict[str, Errors]
     noisy_ranged: dict[str, Errors]
+    """`ranged`, `noisy_ranged`: of searches as the survey's, without and with noise: within a fifth
+    of the set values, for (25), without a prior."""
 
 
 def estimate_all(progress: Progress, reduced: bool, engine: Engine = HERE) -> Results:
@@ -495,11 +469,6 @@ def measure_body_error(phi: Array, truth: Array) -> float:
         for a, b in zip(phi, truth, strict=True)
     ]
     return float(np.mean(errors))
-
-
-def measure_belief_error(arm: Arm) -> float:
-    """e_d of what is believed of the bodies before any log."""
-    return measure_body_error(arm.believed.nominal, arm.robot.nominal)
 
 
 def list_link_parameters(phi: Array) -> Array:

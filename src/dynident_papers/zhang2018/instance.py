@@ -36,38 +36,27 @@ BANDWIDTH = 10.0
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a model leaves of the torques.
-
-    Attributes
-    ----------
-    mean, std : float
-        Of the errors of all joints' rows [Nm].
-    relative, relative_std : float
-        e_T and e_T-Std: of their sizes, over each joint's largest torque.
-    parameters : int
-        Base parameters, shapes included.
-    """
+    """What a model leaves of the torques."""
 
     mean: float
     std: float
+    """`mean`, `std`: of the errors of all joints' rows [Nm]."""
     relative: float
     relative_std: float
+    """`relative`, `relative_std`: e_T and e_T-Std: of their sizes, over each joint's largest
+    torque."""
     parameters: int
+    """Base parameters, shapes included."""
 
 
 @dataclass(frozen=True)
 class Instance:
-    """The models on the log.
-
-    Attributes
-    ----------
-    missing : str
-        Why there are none.
-    """
+    """The models on the log."""
 
     fitted: dict[tuple[str, str], Fitted]
     failures: tuple[str, ...] = ()
     missing: str = ""
+    """Why there are none."""
 
 
 def fit_friction_models(reduced: bool, folder: Path | None = None) -> Instance:

@@ -54,27 +54,18 @@ JOINT = 2
 
 @dataclass(frozen=True)
 class Arm:
-    """The stand-in.
-
-    Attributes
-    ----------
-    published : Robot
-        With joint 3's body as published, which is not consistent.
-    robot : Robot
-        With the nearest consistent one: the set values.
-    believed : Robot
-        With bodies that are off by up to a fifth, for methods that start from or stay near some.
-    idim : Idim
-        Of the set values.
-    theta : ndarray
-        Set values.
-    """
+    """The stand-in."""
 
     published: Robot
+    """With joint 3's body as published, which is not consistent."""
     robot: Robot
+    """With the nearest consistent one: the set values."""
     believed: Robot
+    """With bodies that are off by up to a fifth, for methods that start from or stay near some."""
     idim: Idim
+    """Of the set values."""
     theta: Array
+    """Set values."""
 
 
 def load_arm(friction: str = FRICTION) -> Arm:

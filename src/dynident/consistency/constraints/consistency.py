@@ -29,17 +29,12 @@ class PseudoInertia:
     sufficient for a body of positive density, the triangle inequality of its principal
     moments included. With least radii of gyration r ``J - m r^2 diag(1, 1, 1, 0)`` in the place
     of J (see `dynident.consistency.gyration`).
-
-    Attributes
-    ----------
-    floor : float
-        Smallest scaled eigenvalue.
-    radii : tuple of float
-        One a body [m]; none for all zero.
     """
 
     floor: float = FLOOR
+    """Smallest scaled eigenvalue."""
     radii: tuple[float, ...] = ()
+    """One a body [m]; none for all zero."""
 
     def cones(self, space: Space) -> list[Cone]:
         """One matrix a body."""

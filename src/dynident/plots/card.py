@@ -6,9 +6,11 @@ card is readable in the light and in the dark.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from html import escape
+
+from dynident.core.text import format_count
+from dynident.plots.document import PageRow, PageTable
 
 LEVELS = {"good": "#009E73", "note": "#E69F00", "bad": "#D55E00", "": "currentColor"}
 """Colours of a card's edge, which colour-blind readers can tell apart; words say the same."""
@@ -27,66 +29,56 @@ background:none;color:inherit}
 """
 
 
-@dataclass(frozen=True)
-class Sheet:
-    """A table that folds.
+def render_card(
+    title: str,
+    lines: Iterable[str],
+    tables: Iterable[tuple[str, PageTable | None]],
+    warnings: Sequence[str],
+    level: str = "",
+    unfolded: bool = False,
+) -> str:
+    """A card as an element of a page, all text of it escaped; the level is a key of `LEVELS`.
 
-    Attributes
-    ----------
-    words : sequence of str
-        Columns that hold text, and no numbers.
-    groups : sequence of (str, int)
-        Headings over several columns.
-    unfolded : bool
-        Whether it is open at first.
+    Tables have titles; they are open at first, or, like the warnings, folded.
     """
-
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    words: Sequence[str] = ()
-    groups: Sequence[tuple[str, int]] = ()
-    unfolded: bool = False
-
-
-def render_card(title: str, lines: Sequence[str], sheets: Sequence[Sheet], level: str = "") -> str:
-    """A card as an element of a page, all text of it escaped; the level is a key of `LEVELS`."""
+    warned = PageTable(("warning",), tuple(PageRow((each,)) for each in warnings), ("warning",))
     parts = [
         f'<div class="dynident-card" style="--edge:{LEVELS[level]}"><style>{STYLE}</style>',
         f"<p><strong>{escape(title)}</strong></p>",
         *(f"<p>{escape(line)}</p>" for line in lines),
-        *(render_sheet(sheet) for sheet in sheets if sheet.rows),
+        *(fold_table(head, table, unfolded) for head, table in tables if table and table.rows),
+        *([fold_table(format_count(len(warnings), "warning"), warned, False)] if warnings else []),
         "</div>",
     ]
     return "\n".join(parts)
 
 
-def render_sheet(sheet: Sheet) -> str:
+def fold_table(title: str, table: PageTable, unfolded: bool) -> str:
     """A table that folds."""
-    marks = [' class="words"' if column in sheet.words else "" for column in sheet.columns]
+    marks = [' class="words"' if column in table.words else "" for column in table.columns]
     heads = [
         "".join(
-            f'<th class="group" colspan="{span}">{escape(title)}</th>'
-            for title, span in sheet.groups
+            f'<th class="group" colspan="{span}">{escape(words)}</th>'
+            for words, span in table.groups
         ),
         "".join(
             f"<th{mark}>{escape(column)}</th>"
-            for column, mark in zip(sheet.columns, marks, strict=True)
+            for column, mark in zip(table.columns, marks, strict=True)
         ),
     ]
     rows = [
         "".join(
             f"<th{mark}>{escape(cell)}</th>"
-            if not k and len(row) > 1
+            if not k and len(row.cells) > 1
             else f"<td{mark}>{escape(cell)}</td>"
-            for k, (cell, mark) in enumerate(zip(row, marks, strict=True))
+            for k, (cell, mark) in enumerate(zip(row.cells, marks, strict=True))
         )
-        for row in sheet.rows
+        for row in table.rows
     ]
     head = "".join(f"<tr>{cells}</tr>" for cells in heads if cells)
     body = "".join(f"<tr>{cells}</tr>" for cells in rows)
-    unfolded = " open" if sheet.unfolded else ""
+    opened = " open" if unfolded else ""
     return (
-        f"<details{unfolded}><summary>{escape(sheet.title)}</summary><div><table>"
+        f"<details{opened}><summary>{escape(title)}</summary><div><table>"
         f"<thead>{head}</thead><tbody>{body}</tbody></table></div></details>"
     )
