@@ -194,7 +194,7 @@ def test_what_is_at_a_bound_without_an_error_stays_there():
     """A delay of zero beside drives whose errors are those of a law that is not the log's."""
     robot, t = toy.arm(2), np.arange(1600) / 200.0
     model = di.build_idim(robot)
-    q = 0.5 * np.sin(np.outer(0.4 * t + 0.1 * t**2, [1.0, 2.0]) + [0.5, 0.9])
+    q = 0.5 * np.sin(np.outer(0.4 * t + 0.1 * t**2, [1.0, 2.0]) + np.array([0.5, 0.9]))
     still = np.zeros_like(q)
     loop = di.Loop(
         model, servo([400.0] * 2, 20.0, deadband=0.01), di.Reference(200.0, q, still, still),
