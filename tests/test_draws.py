@@ -180,14 +180,14 @@ def test_a_draw_that_is_not_consistent_is_refused():
 def test_rows_of_which_none_were_fitted_have_no_band():
     """Their noise is not known, whatever is."""
     fit, _ = identified()
-    draws, problem = di.sample(fit, 32), di.Problem(fit.robot, fit.samples[0])
-    first, second = fit.residuals
-    whole = measure_torque_calibration(draws, problem, fit.residuals)
-    part = measure_torque_calibration(draws, problem, (replace(first, rows=0), second))
+    draws, (log,), (first, second) = di.sample(fit, 32), fit.samples, fit.residuals
+    whole = measure_torque_calibration(fit, draws, log)
+    one = replace(fit, residuals=(replace(first, rows=0), second))
+    part = measure_torque_calibration(one, draws, log)
     assert (whole.names, part.names) == (("joint_1", "joint_2"), ("joint_2",))
     np.testing.assert_array_equal(part.noise, whole.noise[1:])
     with pytest.raises(InputError, match="toy log: has no rows of equations that were fitted"):
-        measure_torque_calibration(draws, problem, ())
+        measure_torque_calibration(replace(fit, residuals=()), draws, log)
 
 
 def test_what_is_at_a_bound_without_an_error_stays_there():

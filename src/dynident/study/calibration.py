@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, RolloutError
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
-from dynident.fit.residuals import GroupResiduals
+from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.report.draws import BAND, Calibration, Draws
+from dynident.report.fit import Fit
 from dynident.simulation.rollout import rollout
 
 NORMAL = 1.959963984540054
@@ -19,27 +18,25 @@ SIMULATED = 64
 """Draws that are simulated for a band of positions: its edges within a fifth of a deviation."""
 
 
-def measure_torque_calibration(
-    draws: Draws, problem: Problem, residuals: Sequence[GroupResiduals]
-) -> Calibration:
+def measure_torque_calibration(fit: Fit, draws: Draws, samples: Samples) -> Calibration:
     """Of the torques of a log, on its fitted rows: filtered and decimated.
 
     Groups that the fitted logs have no rows of are left out: their noise is not known.
 
     Parameters
     ----------
-    problem : Problem
-        The model on one log.
-    residuals : sequence of GroupResiduals
-        What the model left of the fitted logs.
+    draws : Draws
+        Of the fit.
+    samples : Samples
+        One log.
 
     Raises
     ------
     InputError
         Where no group has rows both here and there.
     """
-    (log,) = problem.samples
-    known = {own.name: own.sigma for own in residuals if own.rows}
+    problem = Problem.of(fit.base, samples).expecting(fit.theta)
+    known = {own.name: own.sigma for own in fit.residuals if own.rows}
     hits: dict[str, Array] = {}
     counts: dict[str, int] = {}
     for rows in problem.rows():
@@ -50,10 +47,10 @@ def measure_torque_calibration(
                 hits[name] = hits.get(name, 0.0) + found
                 counts[name] = counts.get(name, 0) + len(y)
     if not counts:
-        raise InputError(f"{log.name}: has no rows of equations that were fitted")
+        raise InputError(f"{samples.name}: has no rows of equations that were fitted")
     names = tuple(group.name for group in problem.groups if group.name in counts)
     shares = np.array([hits[name] / counts[name] for name in names]).T
-    return Calibration(log.name, "torque", names, len(draws), *shares)
+    return Calibration(samples.name, "torque", names, len(draws), *shares)
 
 
 def measure_position_calibration(

@@ -131,8 +131,7 @@ def measure_calibration(
     """How much of a log, files with commas between, lies inside the band of the draws of a fit."""
     if fit.estimate.fitted is None:
         samples = read_fit_log(fit, text.split(","), layout)
-        problem = Problem.of(fit.base, samples)
-        return measure_torque_calibration(draws, problem, fit.residuals)
+        return measure_torque_calibration(fit, draws, samples)
     samples = read_fit_log(fit, text.split(","), layout, torque=False)
     simulation = rebuild_loop(fit, samples)
     problem = Problem.of(fit.base, fill_missing_torque(samples, simulation))
