@@ -88,7 +88,7 @@ def build_folds(
         other = cut_logs(held_out or fitted, spans)
         own = () if held_out else cut_logs(fitted, complement_spans(fitted, spans))
         if not other or not (own or held_out):
-            raise InputError(f"blocks of a {blocks}th are too short for the filters; ask for fewer")
+            raise InputError(f"{blocks} blocks are too short for the filters; ask for fewer")
         try:
             found.append((problem if held_out else problem.on(own), problem.on(other)))
         except InputError as error:

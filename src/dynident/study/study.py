@@ -341,7 +341,7 @@ def parse_study(path: str | Path, use: str | None = "identify") -> Study:
         if path.suffix.lower() in kinds.keys() - {".toml", ".txt"}:
             raise InputError(
                 f"{path}: is a {what}, not a study (docs/study.md), a TOML file that names both; "
-                "identify and doctor take --robot and --log instead of one"
+                "take --robot and --log instead of one, where a command has them"
             )
     data = read_toml(path)
     if "robot" not in data and data.keys() & RobotSpec.model_fields.keys():
