@@ -135,11 +135,20 @@ def test_a_drive_that_stands_says_nothing_of_its_delay(
     # a stream has no whole log, by which a delay is found or torques are made
     monkeypatch.chdir(tmp_path)
     fit.save("out")
+    needed = "log.csv: law_kp needs law_delay"
     for line, reason in (
-        ("study.toml --start out/result.json", "wheel: law_delay is estimated from whole logs"),
-        ("log.csv --follow --study study.toml --sigma 1", "law_kp makes torques of whole logs"),
-    ):
-        assert reason in tell(capsys, ["track", *line.split()], 2).err
+        ("track log.csv --start out/result.json", "wheel: law_delay is estimated from whole logs"),
+        ("track log.csv --follow --study study.toml --sigma 1", "law_kp makes torques of whole"),
+        # other commands do not take a delay of none instead
+        ("track study.toml", needed), ("doctor study.toml", needed), ("select study.toml", needed),
+        ("compare study.toml", needed), ("base wheel.urdf --study study.toml", needed),
+    ):  # fmt: skip
+        assert reason in tell(capsys, line.split(), 2).err, line
+    text = Path("study.toml").read_text()
+    stated = text.replace("law_kp", "law_delay = 0.001\ndelay = 0.002\nlaw_kp", 1)
+    Path("late.toml").write_text(stated)
+    said = tell(capsys, ["identify", "late.toml"], 2).err
+    assert "delay is of one that was logged; change law_delay" in said
     # with what it does while it stands
     worse, std, _ = find("drop_below = 1e-9\n")
     assert worse - true > max(1e-4, 1.96 * std)
