@@ -448,6 +448,13 @@ def test_a_comparison_is_of_torques():
     assert found.candidates[0].held_out.percent()[0] == pytest.approx(wanted, rel=0.1)
 
 
+def test_a_log_without_any_torque_is_refused_as_of_stiff_joints():
+    log, _ = twin(build_idim(elastic_arm((1,))))
+    dead = prepare(replace(log, tau=np.zeros_like(log.tau)), 6.0)
+    with pytest.raises(di.ComputationError, match="twin: the torque is zero throughout"):
+        di.identify(Problem(elastic_arm((1,)), dead))
+
+
 def test_keys_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="spring takes the encoder of the link"):
         DriveSpec(joint="joint_1", spring=("lag",))

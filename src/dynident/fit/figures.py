@@ -555,7 +555,8 @@ def collect_log_settings(log: Samples, lowpass_hz: float) -> dict[str, Any]:
 
 def require_torque(problem: Problem) -> None:
     """Refuse logs that say nothing of the robot."""
-    if max(np.max(log.peaks) for log in problem.samples) ** 2 < NO_TORQUE:
+    bent = [row for row, _ in problem.robot.bent]  # torques of springs, by what is expected of them
+    if max(np.max(np.delete(log.peaks, bent)) for log in problem.samples) ** 2 < NO_TORQUE:
         called = ", ".join(log.name for log in problem.samples)
         raise ComputationError(
             f"{called}: the torque is zero throughout, which says nothing of the robot; "
