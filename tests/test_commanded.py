@@ -17,6 +17,7 @@ from dynident.core.errors import InputError
 from dynident.dynamics.contacts import follow_touch
 from dynident.dynamics.equations import leave_equations_out
 from dynident.dynamics.tree import build_tree
+from dynident.fit.json import serialise_result
 from dynident.fit.parameters import list_sensor_parameters
 from dynident.recording.commanded import DriveLaw, command_torque
 from dynident.recording.recording import Recording
@@ -135,6 +136,8 @@ def test_a_drive_that_stands_says_nothing_of_its_delay(
     # a stream has no whole log, by which a delay is found or torques are made
     monkeypatch.chdir(tmp_path)
     fit.save("out")
+    read = di.read_result("out/result.json")
+    assert serialise_result(read, Path("out")) == serialise_result(fit, Path("out"))
     needed = "log.csv: law_kp needs law_delay"
     for line, reason in (
         ("track log.csv --start out/result.json", "wheel: law_delay is estimated from whole logs"),
