@@ -308,6 +308,12 @@ def test_known_noise_is_taken_as_it_is():
     assert JointNoise().position_std is None
 
 
+def test_positions_without_noise_are_refused():
+    problem, *_ = slow()
+    with pytest.raises(InputError, match="position_std has to be positive for smooth"):
+        estimate(problem, "smooth", position_std=[1e-3, 0.0])
+
+
 @pytest.mark.long
 def test_fits_have_reports_and_files():
     problem, *_ = slow()

@@ -8,6 +8,7 @@ from typing import Annotated, Unpack
 from dynident.core.errors import InputError
 from dynident.core.options import Options, build_all_options
 from dynident.core.schema import Name
+from dynident.fit.figures import require_torque
 from dynident.loads.keywords import PayloadOptions
 from dynident.loads.load import Loading, identify_load
 from dynident.loads.payload import Payload
@@ -87,5 +88,6 @@ def payload(
             raise InputError(f"frame {frame!r} is on {other}, and the load on {body}")
     covariance = fit.estimate.covariance.matrix
     problem = Problem.of(fit.base, samples)
+    require_torque(problem)
     load = identify_load(problem, fit.estimate.beta, covariance, body, loading)
     return Payload(load, samples.name, frame or carrier, rotation, translation)

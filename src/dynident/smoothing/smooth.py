@@ -132,6 +132,8 @@ class KnownNoise:
 def collect_known_noise(problem: Problem, noise: JointNoise) -> KnownNoise:
     """Noise as it is given."""
     n = problem.robot.n
+    if noise.position_std is not None and not np.all(np.array(noise.position_std) > 0.0):
+        raise InputError("position_std has to be positive for smooth; ml takes zero, too")
     given = [
         np.full(n, np.nan) if own is None else np.array(broadcast_to_joints(own, n, name))
         for name, own in (("position_std", noise.position_std), ("torque_std", noise.torque_std))
