@@ -8,14 +8,13 @@ from typing import Annotated, Unpack
 from dynident.core.errors import InputError
 from dynident.core.options import Options, build_all_options
 from dynident.core.schema import Name
-from dynident.fit.figures import require_torque
 from dynident.loads.keywords import PayloadOptions
 from dynident.loads.load import Loading, identify_load
 from dynident.loads.payload import Payload
 from dynident.recording.prepare import Samples
 from dynident.recording.read import Files
 from dynident.recording.recording import Recording
-from dynident.regression.problem import Problem, refuse_springs
+from dynident.regression.problem import Problem, refuse_springs, require_torque
 from dynident.report.fit import Fit
 from dynident.robot.geometry import locate_frame
 
