@@ -455,6 +455,13 @@ def test_a_log_without_any_torque_is_refused_as_of_stiff_joints():
         di.identify(Problem(elastic_arm((1,)), dead))
 
 
+def test_an_encoder_that_is_the_motor_s_own_is_refused():
+    log, _ = twin(build_idim(elastic_arm((1,))))
+    same = replace(log, wrenches={"link_joint_1": log.q[:, :1]})
+    with pytest.raises(InputError, match="link_joint_1 and the position of its motor are one"):
+        di.identify(Problem(elastic_arm((1,)), prepare(same, 6.0)))
+
+
 def test_keys_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="spring takes the encoder of the link"):
         DriveSpec(joint="joint_1", spring=("lag",))
