@@ -152,6 +152,11 @@ def test_a_drive_that_stands_says_nothing_of_its_delay(
     Path("late.toml").write_text(stated)
     said = tell(capsys, ["identify", "late.toml"], 2).err
     assert "delay is of one that was logged; change law_delay" in said
+    # a sweep, which identifies, scores held-out logs at the delay that it finds
+    own = f"law_kp = {kp}\nlaw_kd = {kd}\nrows = [3000, 5000]"
+    Path("held.toml").write_text(f'{text}[[log]]\nfiles = "log.csv"\n{own}\nuse = "validate"\n')
+    line = "sweep held.toml --set prepare.bandwidth=8,10 --blocks 2 -o sw"
+    assert "failed" not in tell(capsys, line.split()).out
     # with what it does while it stands
     worse, std, _ = find("drop_below = 1e-9\n")
     assert worse - true > max(1e-4, 1.96 * std)
