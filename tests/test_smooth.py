@@ -58,9 +58,10 @@ def test_splines_are_polynomials_where_their_coefficients_are_and_know_their_der
 def test_torques_that_are_far_off_are_left_out_and_counted():
     found = {
         spikes: estimate(slow_log.problem(3, spikes=spikes)[0], "smooth", **FREE)
-        for spikes in (0, 5)
+        for spikes in (0, 1, 5)
     }
     assert "outliers" not in found[0].message
+    assert found[1].message.endswith("; 1 torque left out as outliers")
     assert found[5].message.endswith("; 5 torques left out as outliers")
     rows = [len(found[spikes].residuals.error[0]) for spikes in (0, 5)]
     assert rows[0] - rows[1] == 5

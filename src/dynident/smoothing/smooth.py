@@ -23,6 +23,7 @@ from dynident.core.factors import System, triangularise_rows
 from dynident.core.options import Options, broadcast_to_joints
 from dynident.core.schema import Number
 from dynident.core.side_by_side import HERE, Engine
+from dynident.core.text import format_count
 from dynident.estimators.constrained import (
     ConstrainedFit,
     build_constrained_setting,
@@ -644,7 +645,7 @@ def smooth(
         f"settled in {rounds} rounds; noise of the positions {words}, of instants "
         f"{1e3 * max(each.instant for each in state.spreads):.2g} ms"
         + ("; samples at their own instants" if any(log.stamped for log in logs) else "")
-        + (f"; {outliers} torques left out as outliers" if outliers else ""),
+        + (f"; {format_count(outliers, 'torque')} left out as outliers" if outliers else ""),
         rounds,
     )
     estimate = finish_constrained_estimate(setting, inner.point, found)
