@@ -10,12 +10,14 @@ import pinocchio as pin
 import pytest
 import scipy.linalg
 import toy
+from commands import tell
 
 import dynident as di
 from dynident.core.errors import InputError
 from dynident.dynamics.contacts import follow_touch
 from dynident.dynamics.equations import leave_equations_out
 from dynident.dynamics.tree import build_tree
+from dynident.fit.json import serialise_result
 from dynident.fit.parameters import list_sensor_parameters
 from dynident.recording.commanded import DriveLaw, command_torque
 from dynident.recording.recording import Recording
@@ -106,7 +108,9 @@ def drive_along(target: np.ndarray, late: int, kp: float, kd: float) -> np.ndarr
     return np.array(found)
 
 
-def test_a_drive_that_stands_says_nothing_of_its_delay(tmp_path: Path) -> None:
+def test_a_drive_that_stands_says_nothing_of_its_delay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Where it turns round, friction holds it while its target goes on: as damping would."""
     late, kp, kd, t = 8, 80.0, 2.0, np.arange(5000) * HELD * STEP
     tones = ((0.2, 0.5), (0.15, 1.3), (0.1, 2.1))
@@ -117,20 +121,44 @@ def test_a_drive_that_stands_says_nothing_of_its_delay(tmp_path: Path) -> None:
     header, table = "time,q_turn,qref_turn", np.column_stack([t, q, target])
     np.savetxt(tmp_path / "log.csv", table, "%.9g", ",", header=header, comments="")
 
-    def find(more: str) -> tuple[float, float]:
+    def find(more: str) -> tuple[float, float, di.Fit]:
         (tmp_path / "study.toml").write_text(
             f'[robot]\nfile = "wheel.urdf"\n[[log]]\nfiles = "log.csv"\nlaw_kp = {kp}\n'
             f"law_kd = {kd}\n[prepare]\nbandwidth = 10.0\n{more}"
         )
         fit = di.run_study(di.read_study(tmp_path / "study.toml"))
         (own,) = list_sensor_parameters(fit)
-        return fit.study.log[0].law_delay + own.value, own.std  # type: ignore[attr-defined]
+        return fit.study.log[0].law_delay + own.value, own.std, fit  # type: ignore[attr-defined]
 
     true = (late + 0.5 * (HELD - 1)) * STEP  # in the mean of the steps at which a target acts
-    delay, std = find("")
+    delay, std, fit = find("")
     assert abs(delay - true) < 1.96 * std < 6e-5
+    # a stream has no whole log, by which a delay is found or torques are made
+    monkeypatch.chdir(tmp_path)
+    fit.save("out")
+    read = di.read_result("out/result.json")
+    assert serialise_result(read, Path("out")) == serialise_result(fit, Path("out"))
+    needed = "log.csv: law_kp needs law_delay"
+    for line, reason in (
+        ("track log.csv --start out/result.json", "wheel: law_delay is estimated from whole logs"),
+        ("track log.csv --follow --study study.toml --sigma 1", "law_kp makes torques of whole"),
+        # other commands do not take a delay of none instead
+        ("track study.toml", needed), ("doctor study.toml", needed), ("select study.toml", needed),
+        ("compare study.toml", needed), ("base wheel.urdf --study study.toml", needed),
+    ):  # fmt: skip
+        assert reason in tell(capsys, line.split(), 2).err, line
+    text = Path("study.toml").read_text()
+    stated = text.replace("law_kp", "law_delay = 0.001\ndelay = 0.002\nlaw_kp", 1)
+    Path("late.toml").write_text(stated)
+    said = tell(capsys, ["identify", "late.toml"], 2).err
+    assert "delay is of one that was logged; change law_delay" in said
+    # a sweep, which identifies, scores held-out logs at the delay that it finds
+    own = f"law_kp = {kp}\nlaw_kd = {kd}\nrows = [3000, 5000]"
+    Path("held.toml").write_text(f'{text}[[log]]\nfiles = "log.csv"\n{own}\nuse = "validate"\n')
+    line = "sweep held.toml --set prepare.bandwidth=8,10 --blocks 2 -o sw"
+    assert "failed" not in tell(capsys, line.split()).out
     # with what it does while it stands
-    worse, std = find("drop_below = 1e-9\n")
+    worse, std, _ = find("drop_below = 1e-9\n")
     assert worse - true > max(1e-4, 1.96 * std)
 
 

@@ -26,12 +26,12 @@ from dynident.consistency.draws import (
     draw_within_cones,
 )
 from dynident.consistency.extremes import find_extreme_eigenvalues
-from dynident.control.controller import pd
+from dynident.control.controller import pd, servo
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import find_smallest_eigenvalue
 from dynident.export.urdf import render_urdf
 from dynident.report.draws import certify_draws, serialise_draws
-from dynident.study.calibration import count_inside_band
+from dynident.study.calibration import count_inside_band, measure_torque_calibration
 
 SYMMETRIC = np.zeros((3, 2, 2))
 """Basis of symmetric matrices, 2 x 2."""
@@ -176,6 +176,38 @@ def test_a_draw_that_is_not_consistent_is_refused():
     theta[1, 0] = -1.0
     with pytest.raises(ComputationError, match="a draw is not physically consistent"):
         certify_draws(fit.base, theta, (), np.zeros((2, 0)), seed=0, share=1.0, way="")
+
+
+def test_rows_of_which_none_were_fitted_have_no_band():
+    """Their noise is not known, whatever is."""
+    fit, _ = identified()
+    draws, (log,), (first, second) = di.sample(fit, 32), fit.samples, fit.residuals
+    whole = measure_torque_calibration(fit, draws, log)
+    one = replace(fit, residuals=(replace(first, rows=0), second))
+    part = measure_torque_calibration(one, draws, log)
+    assert (whole.names, part.names) == (("joint_1", "joint_2"), ("joint_2",))
+    np.testing.assert_array_equal(part.noise, whole.noise[1:])
+    with pytest.raises(InputError, match="toy log: has no rows of equations that were fitted"):
+        measure_torque_calibration(replace(fit, residuals=()), draws, log)
+
+
+def test_what_is_at_a_bound_without_an_error_stays_there():
+    """A delay of zero beside drives whose errors are those of a law that is not the log's."""
+    robot, t = toy.arm(2), np.arange(1600) / 200.0
+    model = di.build_idim(robot)
+    q = 0.5 * np.sin(np.outer(0.4 * t + 0.1 * t**2, [1.0, 2.0]) + np.array([0.5, 0.9]))
+    still = np.zeros_like(q)
+    loop = di.Loop(
+        model, servo([400.0] * 2, 20.0, deadband=0.01), di.Reference(200.0, q, still, still),
+        "sdirk2", held=True, q0=q[0], dq0=still[0],
+    )  # fmt: skip
+    drives = [{"Ia": 1.0, "off": 0.0}.get(p.symbol, 5.0) for p in model.drives]
+    log = log_of(loop, model.join(robot.nominal, np.array(drives)), noise=1e-5)
+    problem = di.Problem(robot, di.prepare(replace(log, rate=200.0), bandwidth=5.0))
+    fit = di.identify(problem, "cloe", simulation=di.Simulation(pd([400.0] * 2, 20.0)))
+    own = fit.estimate.fitted
+    assert (own.names[-1], own.values[-1], own.std[-1]) == ("delay", 0.0, 0.0)
+    np.testing.assert_allclose(di.sample(fit, 20).values[:, 0], 1e-6, atol=1e-12)
 
 
 def test_bands_with_noise_hold_what_noise_moved():

@@ -38,6 +38,7 @@ from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.robot.load import replace_drives
 from dynident.robot.spec import DriveSpec
+from dynident.study.calibration import measure_torque_calibration
 
 
 def test_rows_are_those_of_two_bodies_with_a_spring_between():
@@ -187,6 +188,9 @@ def test_a_torque_sensor_tells_a_spring_by_where_links_are():
         assert all(own.supported for own in fit.springs)
         assert fit.springs[1].std < 0.02 * fit.springs[1].compliance
     assert np.mean(inside) > 0.88
+    # rows of draws are those about the model, which the file's bodies do not give
+    noisy = measure_torque_calibration(fit, di.sample(fit, 32), fit.samples[0]).noise
+    assert np.all((noisy > 0.85) & (noisy < 0.99))
     # the same log as of stiff joints: bodies that are wrong by many of their errors
     stiff = build_idim(elastic_arm((1, 2), ("torque",)))
     fit = di.identify(Problem(stiff.robot, prepare(log, 5.0)), "wls", doctor=False)
@@ -383,6 +387,8 @@ REFUSED = {
     "collect": (["collect", "{study}", "-o", "{out}"], "springs behind link_shoulder"),
     "payload": (["payload", "{result}", "--log", "{log}"], "springs behind link_shoulder"),
     "replay": (["replay", "{result}", "{log}"], "springs behind link_shoulder"),
+    "protocol": (["protocol", "--study", "{study}"], "link encoder at link_shoulder"),
+    "base": (["base", "{robot}", "--study", "{study}"], "springs behind link_shoulder"),
 }
 TAKEN = {
     "validate": ["validate", "{result}", "{log}"],
@@ -398,7 +404,7 @@ TAKEN = {
 
 def place(folder, name, words):
     places = {"study": folder / "study.toml", "out": folder / name, "log": folder / "bent.csv"}
-    places["result"] = folder / "out" / "result.json"
+    places |= {"result": folder / "out" / "result.json", "robot": folder / "arm.urdf"}
     return [word.format(**places) for word in words]
 
 
@@ -416,6 +422,32 @@ def test_commands_that_know_no_springs_say_so_in_one_line(folder, name, capsys):
 @pytest.mark.parametrize("name", list(TAKEN))
 def test_the_other_commands_take_them(folder, name):
     assert run(place(folder, name, TAKEN[name])) == 0
+
+
+def test_a_comparison_is_of_torques():
+    """Links are of other units, and each friction model expects them elsewhere."""
+    idim = build_idim(elastic_arm((1, 2)))
+    first, second = (prepare(twin(idim, seed)[0], 6.0) for seed in range(2))
+    problem = Problem(idim.robot, first)
+    found = di.compare(problem, ["wls"], ["coulomb-viscous"], blocks=2, validation=[second])
+    assert found.kinds == ("joint_1", "joint_2", "joint_3")
+    fit = di.identify(problem, "wls", validation=[second], doctor=False)
+    wanted = fit.validation[0].entries[0].overall_percent
+    assert found.candidates[0].held_out.percent()[0] == pytest.approx(wanted, rel=0.1)
+
+
+def test_a_log_without_any_torque_is_refused_as_of_stiff_joints():
+    log, _ = twin(build_idim(elastic_arm((1,))))
+    dead = prepare(replace(log, tau=np.zeros_like(log.tau)), 6.0)
+    with pytest.raises(di.ComputationError, match="twin: the torque is zero throughout"):
+        di.identify(Problem(elastic_arm((1,)), dead))
+
+
+def test_an_encoder_that_is_the_motor_s_own_is_refused():
+    log, _ = twin(build_idim(elastic_arm((1,))))
+    same = replace(log, wrenches={"link_joint_1": log.q[:, :1]})
+    with pytest.raises(InputError, match="link_joint_1 and the position of its motor are one"):
+        di.identify(Problem(elastic_arm((1,)), prepare(same, 6.0)))
 
 
 def test_keys_that_do_not_fit_are_refused():

@@ -142,6 +142,30 @@ def test_commands_that_do_not_take_closed_chains_say_so(line, folder, capsys):
     assert sorted(folder.rglob("*")) == before
 
 
+def test_a_stream_of_driven_joints_is_followed_as_a_log_is(folder, capsys, monkeypatch):
+    capsys.readouterr()
+    line = "--start out/result.json"
+    assert call(folder, f"track other.csv {line}") == 0
+    log = capsys.readouterr().out
+    with open(folder / "other.csv") as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        assert call(folder, f"track - {line}") == 0
+    piped = capsys.readouterr().out
+    found, wanted = (
+        np.genfromtxt(each.splitlines(), delimiter=",", skip_header=1)[-1] for each in (piped, log)
+    )
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-9)
+
+
+def test_the_band_of_draws_is_of_joints_with_torque(folder, capsys):
+    line = "sample out/result.json -n 32 --json --log other.csv"
+    capsys.readouterr()
+    assert call(folder, line) == 0
+    (found,) = json.loads(capsys.readouterr().out)["calibration"]
+    assert [each["name"] for each in found["joints"]] == ["turn", "shoulder", "crank"]
+    assert found["inside_with_noise_percent"] > 85.0
+
+
 def test_a_result_says_which_joints_are_passive(folder):
     held = json.loads((folder / "out" / "result.json").read_text())
     assert held["robot"]["joints"] == ["turn", "shoulder", "elbow", "crank", "rod"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 
 import loads
 import numpy as np
 import pytest
+import toy
 from commands import ask, tell
 from loads import CENTRE, KILOGRAM, TRUE
 from tables import write_joints
@@ -216,6 +218,17 @@ def test_what_cannot_be_a_load_is_refused():
     ):
         with pytest.raises(InputError, match=words):
             di.payload(fit, second, **options)
+
+
+def test_logs_that_hold_nothing_of_a_load_end_in_words():
+    recording, _ = toy.log(toy.arm(2), noise=0.1)
+    log = replace(recording, dq=None, ddq=None)
+    fit = di.identify(di.Problem(toy.arm(2), di.prepare(log, 5.0)), bootstrap=0, doctor=False)
+    silent = replace(log, tau=np.zeros_like(log.tau))
+    with pytest.raises(di.ComputationError, match="toy log: the torque is zero throughout"):
+        di.payload(fit, silent)
+    still = replace(log, q=np.full_like(log.q, 0.1))
+    assert "no load is seen" in str(di.payload(fit, still, anyway=True).load.warnings)
 
 
 def test_the_flange_sees_the_same_load():

@@ -81,6 +81,8 @@ def test_a_designed_trajectory_is_shaken_within_its_limits():
     tiled = tuple(np.tile(each, (8, 1)) for each in motion)
     log, _ = twin(IDIM, move=lambda n: tiled, K=1000.0)  # an antiresonance of 22 Hz
     assert di.find_resonance(log, 0, (2.0, 30.0), 2.0).supported
+    with pytest.raises(InputError, match="lower end first, and not 30 to 2 Hz"):
+        di.shake(plan, 0, (30.0, 2.0))
     with pytest.raises(InputError, match="no line above the trajectory's own"):
         di.shake(plan, 0, (0.1, 0.6))
     drawn = di.excite(robot, trajectory="rests", **options)
@@ -94,6 +96,21 @@ def test_a_log_of_no_periods_or_few_lines_is_refused():
         di.find_resonance(log, 0, (2.0, 20.0), 1.7)
     with pytest.raises(InputError, match=r"moves at 4 lines .* 8 at least tell a spring"):
         found(0, 0, top=4.0, band=3.9)
+
+
+@pytest.mark.parametrize(
+    ("band", "reason"),
+    [
+        ((20.0, 2.0), "lower end first, and not 20 to 2 Hz"),
+        ((0.0, 0.0), "lower end first"),
+        ((float("nan"), 3.0), "lower end first"),
+        ((2.0, 300.0), "twin: the band ends at 300 Hz, and samples at 500 Hz tell"),
+    ],
+)
+def test_a_band_that_is_none_is_refused_by_its_name(band, reason):
+    log, _ = twin(IDIM)
+    with pytest.raises(InputError, match=reason):
+        di.find_resonance(log, 0, band, 2.0)
 
 
 def test_an_antiresonance_above_the_lines_is_refused_with_the_motion_that_shows_it():

@@ -58,9 +58,10 @@ def test_splines_are_polynomials_where_their_coefficients_are_and_know_their_der
 def test_torques_that_are_far_off_are_left_out_and_counted():
     found = {
         spikes: estimate(slow_log.problem(3, spikes=spikes)[0], "smooth", **FREE)
-        for spikes in (0, 5)
+        for spikes in (0, 1, 5)
     }
     assert "outliers" not in found[0].message
+    assert found[1].message.endswith("; 1 torque left out as outliers")
     assert found[5].message.endswith("; 5 torques left out as outliers")
     rows = [len(found[spikes].residuals.error[0]) for spikes in (0, 5)]
     assert rows[0] - rows[1] == 5
@@ -314,6 +315,12 @@ def test_known_noise_is_taken_as_it_is():
     np.testing.assert_array_equal(found.sigma, [0.5, 0.6])
     assert "noise of the positions 0.001," in found.message
     assert JointNoise().position_std is None
+
+
+def test_positions_without_noise_are_refused():
+    problem, *_ = slow()
+    with pytest.raises(InputError, match="position_std has to be positive for smooth"):
+        estimate(problem, "smooth", position_std=[1e-3, 0.0])
 
 
 @pytest.mark.long

@@ -37,7 +37,6 @@ from dynident.fit.figures import (
     Scoring,
     check_lowpass,
     collect_log_settings,
-    require_torque,
     score_model,
     tell_torque_source,
 )
@@ -76,7 +75,7 @@ from dynident.recording.prepare import Preparation, Samples
 from dynident.recording.read import Files
 from dynident.recording.recording import Recording
 from dynident.regression.generalised import GeneralisedSamples
-from dynident.regression.problem import Problem
+from dynident.regression.problem import Problem, require_torque
 from dynident.regression.row_kinds import ROWS, RowKind
 from dynident.regression.scatter import LackOfFit, measure_scatter, run_lack_of_fit_test
 from dynident.regression.standing import check_bearing

@@ -40,7 +40,7 @@ def sample(
     ] = None,
     form: Annotated[
         str | None,
-        typer.Option("--format", help="urdf, mjcf, npz or yaml; the robot's own if not given."),
+        typer.Option("--format", help="One of export, npz or yaml; the robot's own if not given."),
     ] = None,
     logs: Annotated[
         list[str] | None,

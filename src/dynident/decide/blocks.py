@@ -88,7 +88,7 @@ def build_folds(
         other = cut_logs(held_out or fitted, spans)
         own = () if held_out else cut_logs(fitted, complement_spans(fitted, spans))
         if not other or not (own or held_out):
-            raise InputError(f"blocks of a {blocks}th are too short for the filters; ask for fewer")
+            raise InputError(f"{blocks} blocks are too short for the filters; ask for fewer")
         try:
             found.append((problem if held_out else problem.on(own), problem.on(other)))
         except InputError as error:
@@ -99,8 +99,13 @@ def build_folds(
 
 
 def list_row_kinds(problem: Problem) -> tuple[str, ...]:
-    """Kinds of rows of a problem by name: combinations that are free of some contacts are one."""
-    return tuple(dict.fromkeys(find_row_kind(group) for group in problem.groups))
+    """Kinds of rows of a problem by name: combinations that are free of some contacts are one.
+
+    Rows of links' encoders are none: their errors are of positions.
+    """
+    bent = {row for row, _ in problem.robot.bent}
+    groups = (group for row, group in enumerate(problem.groups) if row not in bent)
+    return tuple(dict.fromkeys(map(find_row_kind, groups)))
 
 
 def sum_squared_errors(
@@ -110,13 +115,14 @@ def sum_squared_errors(
 
     Each by kind of rows, of which the logs of the problem, of another model, may have some alone.
     """
-    problem = near.under(base)
+    problem = near.under(base).expecting(theta)
     beta = base.matrix @ theta
-    places = [kinds.index(find_row_kind(group)) for group in problem.groups]
+    named = [find_row_kind(group) for group in problem.groups]
+    places = [kinds.index(name) if name in kinds else -1 for name in named]
     found = np.zeros((5, len(kinds)))
     for rows in problem.rows():
         for g, columns, X, y in zip(places, problem.columns, rows.X, rows.y, strict=True):
-            if not len(y):
+            if g < 0 or not len(y):
                 continue
             e = y - X @ beta[columns]
             found[:3, g] += e @ e, y @ y, np.sum(np.abs(e))

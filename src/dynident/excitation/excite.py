@@ -285,9 +285,10 @@ def refuse_contradictions(
         )
     if robot.sensed:
         gauge, _ = robot.sensed[0]
+        instead = "" if gauge.terms else ", and state sensor and sensor_sigma in [excitation]"
         raise InputError(
-            f"{robot.name}: the {gauge.kind} at {gauge.name} is designed for by sensor and "
-            f"sensor_sigma of [excitation]; leave {gauge.key}"
+            f"{robot.name}: excitation knows nothing of the {gauge.kind} at {gauge.name}; leave "
+            f"{gauge.key}{instead}"
         )
     if aim.sensor is None and aim.sensor_sigma is not None:
         raise InputError("sensor_sigma is of a sensor: give the link that it holds (sensor)")

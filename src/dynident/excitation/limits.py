@@ -118,7 +118,7 @@ def build_limits(robot: Robot, bounds: TrajectoryLimits) -> Limits:
             lacks = "inertials" if np.isfinite(strong[j]) else "effort"
             raise InputError(
                 f"{robot.name}: nothing limits the acceleration of joint {joint.name}: the file "
-                f"has no {lacks} for it; give accelerations (--acceleration)"
+                f"has no {lacks} for it; give acceleration, of [excitation] or --acceleration"
             )
     if bounds.base_wrench is not None:
         if not robot.has_nominal:

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from dynident.core.arrays import Array, Booleans, Integers
-from dynident.core.errors import ComputationError, InputError
+from dynident.core.errors import InputError
 from dynident.core.factors import Factors
 from dynident.core.options import Options
 from dynident.core.schema import Number
@@ -41,8 +41,6 @@ EXTREMES = 5
 """Times as many samples as plots ask for that extremes between them may be."""
 FINE = 8.0
 """Samples a period of a low-pass, at which nothing is left that they could not tell."""
-NO_TORQUE = 1e-200
-"""Sum of squared torques that is none: its square roots and quotients are no longer numbers."""
 
 
 @dataclass(frozen=True)
@@ -546,13 +544,3 @@ def drop_candidates(found: dict[str, Any], size: int, starts: Sequence[int]) -> 
 def collect_log_settings(log: Samples, lowpass_hz: float) -> dict[str, Any]:
     """All that shaped a log, and how many samples of it are in no figure."""
     return {**log.settings(), "edge_samples": count_edge_samples(log, lowpass_hz)}
-
-
-def require_torque(problem: Problem) -> None:
-    """Refuse logs that say nothing of the robot."""
-    if max(np.max(log.peaks) for log in problem.samples) ** 2 < NO_TORQUE:
-        called = ", ".join(log.name for log in problem.samples)
-        raise ComputationError(
-            f"{called}: the torque is zero throughout, which says nothing of the robot; "
-            "check the torque columns"
-        )

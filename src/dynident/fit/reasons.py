@@ -27,7 +27,7 @@ from dynident.estimators.closed_loop import SimulatedFigure, choose_judged_error
 from dynident.estimators.estimate import Estimate
 from dynident.estimators.instrumental import LEAST_F
 from dynident.fit.facts import LogFacts
-from dynident.fit.figures import NO_TORQUE, FitFigure, score_fitted_rows
+from dynident.fit.figures import FitFigure, score_fitted_rows
 from dynident.fit.followers import (
     JointFollower,
     fit_followers,
@@ -55,7 +55,7 @@ from dynident.fit.verdict import (
 )
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import has_only_joint_torques
-from dynident.regression.problem import Problem
+from dynident.regression.problem import NO_TORQUE, Problem
 from dynident.regression.rests import find_standstill_speeds, rests_long
 from dynident.robot.drives import find_moving_joints
 from dynident.robot.model import Robot

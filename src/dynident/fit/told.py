@@ -18,7 +18,7 @@ from dynident.core.words import format_entry, format_number, format_table
 from dynident.dynamics.base import TOLERANCE, BaseParameters, draw_random_rows, order_for_keeping
 from dynident.filters.filters import differentiate_twice, filter_by_cutoff
 from dynident.regression.generalised import GeneralisedSamples
-from dynident.regression.problem import Problem
+from dynident.regression.problem import Problem, refuse_springs
 from dynident.regression.weighted import solve_wls
 
 CLEARLY = 3.0
@@ -73,6 +73,7 @@ def find_told_parameters(problem: Problem) -> ToldCombinations:
     parameter so large that random states would show it as the largest torque of the logs; and
     of the regressor, by the columns of the same motion with another draw of the positions' noise.
     """
+    refuse_springs(problem.robot, "what a motion determines knows")
     base, factors = problem.base, problem.factors
     _, sigma, _ = solve_wls(factors)
     A = factors.weighted(sigma).A

@@ -14,7 +14,7 @@ from dynident.loads.payload import Payload
 from dynident.recording.prepare import Samples
 from dynident.recording.read import Files
 from dynident.recording.recording import Recording
-from dynident.regression.problem import Problem, refuse_springs
+from dynident.regression.problem import Problem, refuse_springs, require_torque
 from dynident.report.fit import Fit
 from dynident.robot.geometry import locate_frame
 
@@ -87,5 +87,6 @@ def payload(
             raise InputError(f"frame {frame!r} is on {other}, and the load on {body}")
     covariance = fit.estimate.covariance.matrix
     problem = Problem.of(fit.base, samples)
+    require_torque(problem)
     load = identify_load(problem, fit.estimate.beta, covariance, body, loading)
     return Payload(load, samples.name, frame or carrier, rotation, translation)

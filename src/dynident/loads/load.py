@@ -266,6 +266,7 @@ def fit_load_columns(rest: TorqueRemainder, columns: Array, slight: Array) -> Re
     belief = np.diag(1.0 / slight)[np.isfinite(slight)]
     every = np.vstack([rows, belief])
     scale = np.linalg.norm(every, axis=0)
+    scale[scale == 0.0] = 1.0  # what acts on nothing where nothing moves
     gain = np.linalg.pinv(every / scale, rcond=1e-10) / scale[:, None]
     own = gain[:, : len(rows)] @ np.linalg.inv(L)
     spread = own @ (rest.model + rest.noise) @ own.T

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from dynident.consistency.constraints import serialise_constraint
+from dynident.core.plain import to_plain
 from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.estimate import Estimate
 from dynident.methods.options import SIMULATION, resolve_options
@@ -36,7 +36,7 @@ def collect_model_settings(
         "robot_file": problem.robot.source.name if problem.robot.source else None,
     }
     if not problem.base.all_stated:
-        settings["observed"] = [asdict(each) for each in problem.base.observed]
+        settings["observed"] = [to_plain(type(each), each) for each in problem.base.observed]
     if given.get(CONSTRAINTS):
         settings[CONSTRAINTS] = [serialise_constraint(c) for c in given[CONSTRAINTS]]
     if SIMULATION in given:

@@ -65,7 +65,7 @@ from dynident.online.recursion import (
 from dynident.online.recursive import Drift, Forgetting
 from dynident.regression.problem import refuse_sensors
 from dynident.robot.closure import Closure
-from dynident.robot.model import WRENCH, Robot
+from dynident.robot.model import LAW, WRENCH, Robot
 
 HEAVY, FAR = 50.0, 0.5
 """Size of what is believed of a load before it is seen [kg], [m]."""
@@ -673,6 +673,11 @@ def refuse_untrackable(base: BaseParameters, sigma: Sequence[float] | Array, rat
     given = np.asarray(sigma, dtype=float)
     if given.shape != (dof,) or not np.all(given > 0.0) or not np.any(np.isfinite(given)):
         raise InputError(f"{idim.robot.name}: sigma needs a positive number for each of {what}")
+    if LAW in base.names:
+        raise InputError(
+            f"{idim.robot.name}: {LAW} is estimated from whole logs, and not followed; state the "
+            "one that was found in [[log]] and identify again"
+        )
     if any(contact.estimate for contact in idim.robot.contacts):
         raise InputError(
             f"{idim.robot.name}: what is wrong with sensors of forces is estimated from whole "

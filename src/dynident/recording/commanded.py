@@ -32,7 +32,8 @@ class DriveLaw(Options):
     law_kd: Annotated[NotNegatives, "damping of that law [Nm s/rad or N s/m]"] = 0.0
     law_delay: Annotated[
         Annotated[Number, Field(ge=0.0, le=LONGEST)] | None,
-        "by which that law has its targets late [s]; `identify` finds it by default",
+        "by which that law has its targets late [s]; `identify` finds it by default, all else "
+        "needs it",
     ] = None
 
 

@@ -30,7 +30,7 @@ from dynident.recording.signals import (
     Side,
     Units,
     build_recording,
-    convert_to_si,
+    put_on_joints,
     sample_signals,
 )
 from dynident.robot.model import Robot
@@ -185,6 +185,8 @@ class ColumnLayout:
 
     places: dict[str, tuple[int, ...]]
     """Columns of each signal, time among them where there is one."""
+    absent: tuple[int, ...]
+    """Joints that may have no columns."""
     request: LogRequest
 
     def signals(self, values: Array) -> dict[str, Array]:
@@ -192,7 +194,7 @@ class ColumnLayout:
         found = {}
         for signal, columns in self.places.items():
             key = "tau" if signal == "current" else signal
-            found[key] = convert_to_si(values[:, columns], signal, self.request)
+            found[key] = put_on_joints(values[:, columns], signal, self.absent, self.request)
         return found
 
 
@@ -216,7 +218,7 @@ def find_column_layout(
     places = {signal: tuple(index for _, index in found) for signal, found in spots.items()}
     if time is not None:
         places["time"] = (time[1],)
-    layout = ColumnLayout(places, request)
+    layout = ColumnLayout(places, _list_absent_places(log), request)
     layout.signals(np.zeros((1, table.width)))  # units that cannot be are refused here
     return layout
 
@@ -270,11 +272,15 @@ def _locate_in_files(paths: Sequence[Path | Frame], log: _Log) -> Places:
     if time is not None and time[0].topic is None and "time" not in log.columns:
         times = _list_time_columns(tables)
     used = dict.fromkeys(table for chosen in spots.values() for table, _ in chosen)
+    notes = (*notes, *(note for table in used for note in table.notes))
+    return Places(times, spots, notes, _list_absent_places(log))
+
+
+def _list_absent_places(log: _Log) -> tuple[int, ...]:
+    """Places of joints that may have no columns: locked ones, and passive ones of loops."""
     names = log.robot.joint_names
     passive = [j for j, own in zip(names, log.robot.passive, strict=True) if own]
-    absent = tuple(names.index(j) for j in (*list_absent_joints(log), *passive) if j in names)
-    notes = (*notes, *(note for table in used for note in table.notes))
-    return Places(times, spots, notes, absent)
+    return tuple(names.index(j) for j in (*list_absent_joints(log), *passive) if j in names)
 
 
 # time

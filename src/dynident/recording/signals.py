@@ -258,8 +258,8 @@ def sample_signals(places: Places, request: LogRequest) -> TablePiece:
             values = remove_sign_flips(values)  # between q and -q lies no rotation
         clocked = resample_to_clock(values, clock)
         if clocked is not values and called in ("q", "tau"):
-            taken[called] = _put_on_joints(values, signal, places, request)
-        signals[called] = _put_on_joints(clocked, signal, places, request)
+            taken[called] = put_on_joints(values, signal, places.absent, request)
+        signals[called] = put_on_joints(clocked, signal, places.absent, request)
     sampled = None
     if len(taken) == 2:
         inside = np.concatenate([np.arange(*run) for run in clock.runs])
@@ -267,9 +267,8 @@ def sample_signals(places: Places, request: LogRequest) -> TablePiece:
     return TablePiece(clock.rate, signals, clock.segments, (*notes, *clock.warnings), sampled)
 
 
-def _put_on_joints(values: Array, signal: str, places: Places, request: LogRequest) -> Array:
+def put_on_joints(values: Array, signal: str, absent: Sequence[int], request: LogRequest) -> Array:
     """A signal in SI units with columns of all joints, of which some may be missing."""
-    absent = places.absent
     if signal not in PER_JOINT or not absent or values.shape[1] == len(request.joints):
         return convert_to_si(values, signal, request)
     values = convert_to_si(insert_absent_joints(values, absent), signal, request)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
-from dynident.core.errors import InputError, check_type
+from dynident.core.errors import ComputationError, InputError, check_type
 from dynident.core.factors import (
     Compression,
     Factors,
@@ -34,6 +34,9 @@ from dynident.regression.rows import (
     select_base_parameters,
 )
 from dynident.robot.model import Robot
+
+NO_TORQUE = 1e-200
+"""Sum of squared torques that is none: its square roots and quotients are no longer numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -412,4 +415,15 @@ def refuse_springs(robot: Robot, what: str) -> None:
         raise InputError(
             f"{robot.name}: {what} nothing of the springs behind {names}; leave link out of "
             "[[robot.drive]]"
+        )
+
+
+def require_torque(problem: Problem) -> None:
+    """Refuse logs that say nothing of the robot."""
+    bent = [row for row, _ in problem.robot.bent]  # torques of springs, by what is expected of them
+    if max(np.max(np.delete(log.peaks, bent)) for log in problem.samples) ** 2 < NO_TORQUE:
+        called = ", ".join(log.name for log in problem.samples)
+        raise ComputationError(
+            f"{called}: the torque is zero throughout, which says nothing of the robot; "
+            "check the torque columns"
         )

@@ -49,6 +49,8 @@ START = 4.0
 """Times the least stiffness that one is sought from: a resonance at twice what rows have."""
 BENDS, BENDING = 60, 1e-6
 """Times that loads bend springs at most, and the change of deflections that is none."""
+SAME = 1e-12
+"""Range of deflections that is rounding [rad or m]."""
 MOVED = 1e-4
 """Deflection over which torques of bodies are differentiated [rad or m]."""
 
@@ -203,6 +205,11 @@ def begin_springs(
         if gauge.kind == TORQUE:
             found[j] = SpringPoint(0.0)
             continue
+        if np.ptp(bent[0, inside]) < SAME:
+            raise InputError(
+                f"{log.name}: {gauge.name} and the position of its motor are one signal, and no "
+                "spring bends; check their columns"
+            )
         load, columns = loads[:, rows.start], []
         if not np.any(load):
             load, columns = tau[:, first + j], [speed, np.sign(speed), ddq[:, first + j]]

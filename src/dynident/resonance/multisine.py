@@ -52,6 +52,7 @@ def shake(
     ComputationError
         When no multisine keeps the limits beside what is kept of the motion.
     """
+    refuse_wrong_band(band)
     task, family = plan.design.task, plan.trajectory.family
     main = family.parts[family.main]
     if not isinstance(main, Harmonics):
@@ -99,3 +100,10 @@ def widen(task: DesignTask, C: Array, waves: Array, joint: int, lines: Array) ->
         f"no multisine of {task.names[joint]} keeps the limits beside this motion; keep a smaller "
         "share of it (own, others), or a narrower band"
     )
+
+
+def refuse_wrong_band(band: tuple[float, float]) -> None:
+    """Refuse what is no band of frequencies."""
+    low, high = band
+    if not 0.0 <= low < high < np.inf:
+        raise InputError(f"a band has its lower end first, and not {low:g} to {high:g} Hz")

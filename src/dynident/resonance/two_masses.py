@@ -27,6 +27,7 @@ from dynident.filters.harmonics import Complex, differentiate_harmonics, sum_har
 from dynident.recording.periods import HIGHEST
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
+from dynident.resonance.multisine import refuse_wrong_band
 
 NAMES = ("Ia", "fv", "fc", "M", "G", "c", "T")
 """Rotor, friction, the link's inertia, gravity's slope; compliance 1/K, and D/K."""
@@ -236,6 +237,12 @@ def collect_lines(
     log: Recording, joint: int, band: tuple[float, float], period: float | Literal["found"]
 ) -> HarmonicLines:
     """Mean harmonics of a joint's motor in a band, at which it moves by more than noise."""
+    refuse_wrong_band(band)
+    if band[1] >= 0.5 * log.rate:
+        raise InputError(
+            f"{log.name}: the band ends at {band[1]:g} Hz, and samples at {log.rate:g} Hz tell "
+            f"what is below {0.5 * log.rate:g} Hz"
+        )
     own = [each[:, [joint]] for each in (log.q, log.tau)]
     top = min(WIDER * band[1], HIGHEST * log.rate)
     motor = Recording(log.name, log.rate, own[0], own[1])  # noise of what stands does not repeat

@@ -126,7 +126,7 @@ def estimate_with_shapes(
         held = {**held, **beyond, **walk.lost(here, left if turn >= PATIENCE else 0.0 * left)}
     raise ComputationError(
         f"the shapes of the friction did not settle in {ROUNDS} rounds; try a simpler friction "
-        "model, or wls"
+        "model, or another method"
     )
 
 

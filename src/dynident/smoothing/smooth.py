@@ -23,6 +23,7 @@ from dynident.core.factors import System, triangularise_rows
 from dynident.core.options import Options, broadcast_to_joints
 from dynident.core.schema import Number
 from dynident.core.side_by_side import HERE, Engine
+from dynident.core.text import format_count
 from dynident.estimators.constrained import (
     ConstrainedFit,
     build_constrained_setting,
@@ -123,6 +124,8 @@ class KnownNoise:
 def collect_known_noise(problem: Problem, noise: JointNoise) -> KnownNoise:
     """Noise as it is given."""
     n = problem.robot.n
+    if noise.position_std is not None and not np.all(np.array(noise.position_std) > 0.0):
+        raise InputError("position_std has to be positive for smooth; ml takes zero, too")
     given = [
         np.full(n, np.nan) if own is None else np.array(broadcast_to_joints(own, n, name))
         for name, own in (("position_std", noise.position_std), ("torque_std", noise.torque_std))
@@ -627,7 +630,7 @@ def smooth(
         f"settled in {rounds} rounds; noise of the positions {words}, of instants "
         f"{1e3 * max(each.instant for each in state.spreads):.2g} ms"
         + ("; samples at their own instants" if any(log.stamped for log in logs) else "")
-        + (f"; {outliers} torques left out as outliers" if outliers else ""),
+        + (f"; {format_count(outliers, 'torque')} left out as outliers" if outliers else ""),
         rounds,
     )
     estimate = finish_constrained_estimate(setting, inner.point, found)

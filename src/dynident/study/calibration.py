@@ -5,38 +5,52 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import ComputationError, RolloutError
+from dynident.core.errors import ComputationError, InputError, RolloutError
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
+from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.regression.statistics import NORMAL
 from dynident.report.draws import BAND, Calibration, Draws
+from dynident.report.fit import Fit
 from dynident.simulation.rollout import rollout
 
 SIMULATED = 64
 """Draws that are simulated for a band of positions: its edges within a fifth of a deviation."""
 
 
-def measure_torque_calibration(draws: Draws, problem: Problem, sigma: Array) -> Calibration:
+def measure_torque_calibration(fit: Fit, draws: Draws, samples: Samples) -> Calibration:
     """Of the torques of a log, on its fitted rows: filtered and decimated.
+
+    Groups that the fitted logs have no rows of are left out: their noise is not known.
 
     Parameters
     ----------
-    problem : Problem
-        The model on one log.
-    sigma : ndarray, shape (groups,)
-        Standard deviation of the torque that the model left of the fitted logs.
+    draws : Draws
+        Of the fit.
+    samples : Samples
+        One log.
+
+    Raises
+    ------
+    InputError
+        Where no group has rows both here and there.
     """
-    beta, groups = draws.beta.T, len(problem.groups)
-    hits, counts = np.zeros((2, groups)), np.zeros(groups)
+    problem = Problem.of(fit.base, samples).expecting(fit.theta)
+    known = {own.name: own.sigma for own in fit.residuals if own.rows}
+    hits: dict[str, Array] = {}
+    counts: dict[str, int] = {}
     for rows in problem.rows():
         for g, (X, y) in enumerate(zip(rows.X, rows.y, strict=True)):
-            if len(y):
-                hits[:, g] += count_inside_band(X @ beta[problem.columns[g]], y, sigma[g])
-                counts[g] += len(y)
-    shares = hits / np.maximum(1.0, counts)
-    (log,) = problem.samples
-    names = tuple(group.name for group in problem.groups)
-    return Calibration(log.name, "torque", names, len(draws), *shares)
+            name = problem.groups[g].name
+            if len(y) and name in known:
+                found = count_inside_band(X @ draws.beta.T[problem.columns[g]], y, known[name])
+                hits[name] = hits.get(name, 0.0) + found
+                counts[name] = counts.get(name, 0) + len(y)
+    if not counts:
+        raise InputError(f"{samples.name}: has no rows of equations that were fitted")
+    names = tuple(group.name for group in problem.groups if group.name in counts)
+    shares = np.array([hits[name] / counts[name] for name in names]).T
+    return Calibration(samples.name, "torque", names, len(draws), *shares)
 
 
 def measure_position_calibration(

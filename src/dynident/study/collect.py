@@ -42,14 +42,13 @@ from dynident.dynamics.equations import Observed
 from dynident.dynamics.idim import Idim
 from dynident.estimators.closed_loop import lacks_torque
 from dynident.fit.doctor import find_log_faults
-from dynident.fit.figures import require_torque
 from dynident.fit.json import relate_path
 from dynident.methods.keywords import IdentifyOptions
 from dynident.readers.lerobot import cut_episode
 from dynident.readers.stores import fetch_files, forget_listings
 from dynident.recording.prepare import Preparation
 from dynident.regression.generalised import generalise_samples
-from dynident.regression.problem import Problem, refuse_springs
+from dynident.regression.problem import Problem, refuse_springs, require_torque
 from dynident.report.fit import Fit
 from dynident.robot.load import LOADERS
 from dynident.study.fits import relocate_log_section

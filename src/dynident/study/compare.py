@@ -44,6 +44,7 @@ from dynident.regression.statistics import estimate_long_run_ratio
 from dynident.report.fit import Fit
 from dynident.study.constraints import build_constraints
 from dynident.study.elements import build_elements
+from dynident.study.late import take_found_delay
 from dynident.study.study import (
     RobotSection,
     Study,
@@ -369,6 +370,8 @@ def score_folds(
 
 def score_held_out(fit: Fit, plain: Study, blocks: int) -> tuple[tuple[str, ...], BlockScores]:
     """Errors on the held-out logs as the study prepares them that varies nothing."""
+    assert isinstance(fit.study, Study)
+    plain = take_found_delay(plain, fit.study)
     held_out = [
         prepare_study_recording(log, read_study_recording(log, fit.robot), plain.prepare)
         for log in plain.log

@@ -33,13 +33,12 @@ from dynident.decide.standstill import choose_standstill
 from dynident.estimators.closed_loop import lacks_torque
 from dynident.estimators.constrained import ConstrainedSetting, build_constrained_setting
 from dynident.estimators.covariance import ErrorBars
-from dynident.fit.figures import require_torque
 from dynident.friction import DEFAULT_FRICTION
 from dynident.friction.names import build_friction, split_friction_names
 from dynident.methods.options import list_option_names
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
-from dynident.regression.problem import Problem
+from dynident.regression.problem import Problem, require_torque
 from dynident.robot.model import Robot
 from dynident.study.elements import ElementSection, build_elements
 from dynident.study.study import (

@@ -61,6 +61,15 @@ def find_law_delay(
     return found
 
 
+def take_found_delay(study: Study, found: Study) -> Study:
+    """A study whose drives have their targets as late as was found for the same logs."""
+    logs = tuple(
+        own.model_copy(update={"law_delay": read_law(own).law_delay or read_law(other).law_delay})
+        for own, other in zip(study.log, found.log, strict=True)
+    )
+    return study.model_copy(update={"log": logs})
+
+
 def tell_law_delay(study: Study, fit: Result) -> tuple[str, ...]:
     """How late drives have their targets, where that was found, with its error."""
     rows = [row for row in list_sensor_parameters(fit) if row.name == LAW]

@@ -73,7 +73,7 @@ def run_study(study: Study, progress: Progress = ignore_progress, *, engine: Run
     robot = load_study_robot(study)
     watch.lap("robot")
     torque = chosen.method not in TORQUE_FREE
-    recordings = read_study_recordings(study, robot, torque, progress)
+    recordings = read_study_recordings(study, robot, torque, progress, late=True)
     watch.lap("logs")
     open_ = list_open_decisions(study, asked, bool(simulates))
     study, recordings = find_law_delay(study, robot, recordings, progress)

@@ -11,6 +11,7 @@ from pydantic import Field
 from dynident.consistency.bootstrap import Count
 from dynident.consistency.constraints import ON_BASE
 from dynident.consistency.draws import (
+    ROOM,
     Normal,
     build_posterior,
     draw_within_cones,
@@ -107,7 +108,8 @@ def sample_position_fit(fit: Fit, wanted: DrawOptions, engine: Engine) -> Draws:
     idim, known = fit.base.idim, fit.estimate.fitted
     assert known is not None
     std = np.sqrt(np.maximum(np.diag(known.matrix), 0.0))
-    size = np.maximum(np.maximum(std, 1e-3 * np.abs(known.values)), 1e-9)
+    # what is at a bound has no error, and may move by the room that it is given
+    size = np.maximum(np.maximum(std, 1e-3 * np.abs(known.values)), ROOM)
     inside = project_into_cones(known.cones, known.values, 1.0 / size)
     factor = factor_covariance(known.matrix)
     normal = Normal(inside, factor, np.zeros(factor.shape[1]))
@@ -129,8 +131,7 @@ def measure_calibration(
     """How much of a log, files with commas between, lies inside the band of the draws of a fit."""
     if fit.estimate.fitted is None:
         samples = read_fit_log(fit, text.split(","), layout)
-        problem = Problem.of(fit.base, samples)
-        return measure_torque_calibration(draws, problem, fit.estimate.sigma)
+        return measure_torque_calibration(fit, draws, samples)
     samples = read_fit_log(fit, text.split(","), layout, torque=False)
     simulation = rebuild_loop(fit, samples)
     problem = Problem.of(fit.base, fill_missing_torque(samples, simulation))

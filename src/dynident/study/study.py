@@ -312,7 +312,7 @@ def parse_study(path: str | Path, use: str | None = "identify") -> Study:
         if path.suffix.lower() in kinds.keys() - {".toml", ".txt"}:
             raise InputError(
                 f"{path}: is a {what}, not a study (docs/study.md), a TOML file that names both; "
-                "identify and doctor take --robot and --log instead of one"
+                "take --robot and --log instead of one, where a command has them"
             )
     data = read_toml(path)
     if "robot" not in data and data.keys() & RobotSpec.model_fields.keys():
@@ -490,16 +490,23 @@ OF_ROWS = ("rows", "use", "name", "keep", "period", "warmup")
 
 
 def read_study_recordings(
-    study: Study, robot: Robot, torque: bool = True, progress: Progress = ignore_progress
+    study: Study,
+    robot: Robot,
+    torque: bool = True,
+    progress: Progress = ignore_progress,
+    late: bool = False,
 ) -> list[Recording]:
-    """Read all of a study's logs: files of which one has other rows than the last, once."""
+    """Read all of a study's logs: files of which one has other rows than the last, once.
+
+    `late`: logs whose drives' law does not say how late it has its targets are left without torque.
+    """
     last: tuple[dict[str, Any], Recording] | None = None
 
     def read(section: LogSection) -> Recording:
         nonlocal last
         files = section.model_dump(exclude={*OF_ROWS}) | {"named": section.name is not None}
         if last is None or last[0] != files or last[1].warnings:  # which say the log's name
-            last = files, read_whole_recording(section, robot, torque)
+            last = files, read_whole_recording(section, robot, torque, late=late)
         elif section.name is not None:
             last = files, replace(last[1], name=section.name)
         return take_rows(section, last[1])
@@ -555,7 +562,11 @@ def take_rows(section: LogSection, recording: Recording) -> Recording:
 
 
 def read_whole_recording(
-    section: LogSection, robot: Robot, torque: bool = True, pieces: bool = False
+    section: LogSection,
+    robot: Robot,
+    torque: bool = True,
+    pieces: bool = False,
+    late: bool = False,
 ) -> Recording:
     """Read and repair the files of a section."""
     if section.preset is not None:
@@ -580,4 +591,18 @@ def read_whole_recording(
         pieces=pieces,
         **asdict(read_options(CLOCKING, section)),
     )
-    return command_torque(mend(recording, read_options(Mending, section)), law)
+    mending = read_options(Mending, section)
+    mended = mend(recording, mending)
+    if law.law_kp is None or (late and law.law_delay is None):
+        return mended
+    if law.law_delay is None:
+        raise InputError(
+            f"{recording.name}: law_kp needs law_delay, by which targets come late; dynident "
+            "identify finds it, and its --write-study states it"
+        )
+    if mending.sizes("delay", robot.n).any():
+        raise InputError(
+            f"{recording.name}: law_kp makes the torque, and delay is of one that was logged; "
+            "change law_delay"
+        )
+    return command_torque(mended, law)

@@ -34,6 +34,7 @@ from dynident.live.stream import (
 from dynident.online.recursive import Drift, Forgetting, Weights, convert_to_equation_sigma
 from dynident.online.tracker import Alarm, PriorKnowledge, Tracker, TrackerSettings
 from dynident.readers.table import Table
+from dynident.recording.commanded import DriveLaw
 from dynident.recording.floating import Floating
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import BANDWIDTH, TORQUE_FACTOR, prepare
@@ -535,4 +536,8 @@ def refuse_mending(section: LogSection | None) -> None:
     if read_options(Mending, section) != Mending() or section.rows is not None:
         raise InputError(
             "[[log]]: a stream is taken as it comes; leave rows, order, sign, offset and delay out"
+        )
+    if read_options(DriveLaw, section).law_kp is not None:
+        raise InputError(
+            "[[log]]: law_kp makes torques of whole logs; of a stream name them in columns.tau"
         )
