@@ -1160,6 +1160,14 @@ def test_a_log_in_which_nothing_moves_refutes(sound):
     assert "nothing moves by more than 1 mrad" in found.verdict.words
 
 
+def test_a_pose_shows_no_reading_of_it_to_be_wrong(sound):
+    """It was told to change the sign of a joint's torque, four times."""
+    still = np.broadcast_to(sound.q[:1], sound.q.shape)
+    idle = replace(sound, q=still, dq=None, ddq=None, tau=np.zeros(still.shape), rate=sound.rate)
+    known = base_parameters(build_idim(toy.arm(N)))
+    assert examine(known, [prepare(idle, 10.0)], thorough=True) == ((),)
+
+
 def test_hardly_more_rows_than_parameters_are_doubtful(sound):
     samples = prepare(sound, 10.0, decimation=len(sound.q) // 8)
     found = identify(Problem(toy.arm(N), samples), bootstrap=0)

@@ -139,6 +139,7 @@ SLOW_RATE = 25.0  # rate below which no robot is logged [Hz]
 NEAR_TURN = 0.05  # how near to a turn a jump is a wrap
 SPIKE = 15.0  # times as far from their neighbours as others, spikes are
 FEW_SPIKES = 2  # such samples
+LEAST_MOTION = 1e-3  # of all joints, below which a log tells nothing of a robot [rad or m]
 LOST = 0.002  # share of the samples at which a motion doubles: none on any sound measured log
 VISITS = 3.0  # of zero that a torque without sign makes, mean of the joints: 3.4 and above measured
 TOUCHED = 0.2  # share of the largest torque between visits to zero; a tenth of it is zero

@@ -11,7 +11,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.diagnosis.examine import Finding
 from dynident.diagnosis.signs import NUMBERS, STILL, Sign
-from dynident.diagnosis.thresholds import QUIET
+from dynident.diagnosis.thresholds import LEAST_MOTION, QUIET
 
 TRUSTED, DOUBTFUL, REFUTED = STATES = ("trusted", "doubtful", "refuted")
 """From best to worst."""
@@ -42,8 +42,6 @@ TOLD = 0.5
 """Share of the combinations of parameters below which a log tells too little for a model."""
 ROWS_EACH = 2
 """Rows for each combination of parameters below which errors are too small to tell anything."""
-LEAST_MOTION = 1e-3
-"""Motion of all joints below which a log tells nothing of a robot [rad or m]."""
 CONTRADICTED = 1.5
 """Error under the constraints over that without them from which the data refute them."""
 
