@@ -6,11 +6,11 @@ Run from the top of the project: python benchmarks/smooth_limits.py
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import decide
 import numpy as np
@@ -23,7 +23,6 @@ from dynident.estimators.estimate import Estimate
 from dynident.methods import ESTIMATORS
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
-from dynident.smoothing import smooth as smoothing
 from dynident.smoothing.smooth import Smoothing, fit_positions, take_log
 from dynident.study.run import run_study
 from dynident.study.study import Study, load_study_robot, read_study_samples
@@ -63,14 +62,6 @@ def make_estimator(
     return estimate
 
 
-@contextmanager
-def all_rows_counted() -> Iterator[None]:
-    """While it lasts, `smooth` leaves no outliers out."""
-    kept, smoothing.OUTLYING = smoothing.OUTLYING, np.inf
-    yield
-    smoothing.OUTLYING = kept
-
-
 def read_fast(study: Study) -> Samples:
     """What is fitted of a study, prepared at its full rate."""
     robot = load_study_robot(study)
@@ -94,7 +85,7 @@ def measure(name: str) -> list[str]:
 
         least, smooth = fit("pc-idim-ls"), fit("smooth")
         rho = [np.corrcoef(e[1:], e[:-1])[0, 1] for e in smooth.estimate.residuals.error]
-        with all_rows_counted():
+        with patch("dynident.smoothing.smooth.OUTLYING", np.inf):
             fits = [least, smooth, fit("smooth"), *map(fit, ways)]
         if name in COPIED:
             study = decide.list_studies()[name][0]

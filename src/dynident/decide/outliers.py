@@ -21,11 +21,10 @@ from dynident.decide.folds import FoldFit, Folds
 from dynident.recording.prepare import Samples
 from dynident.regression.blocks import Label, factor_parts, label_blocks
 from dynident.regression.problem import Problem
+from dynident.regression.statistics import OUTLYING
 
 HUBER = 1.345
 """k, in robust standard deviations of each group's errors."""
-FAR = 6.0
-"""Standard deviations beyond which a row is an outlier; of normal errors one in 5e8 is."""
 SURELY = 2.0
 """Standard errors by which leaving rows out has to pay: what they told is lost."""
 KEPT = "kept"
@@ -110,7 +109,7 @@ def mark_kept_samples(
     kept = [np.ones(len(log.q), dtype=bool) for log in samples]
     for k, g, sample, _, error in errors:
         reach = samples[k].filter_of(g).step // 2
-        for at in sample[np.abs(error) > FAR * scale[g]].tolist():
+        for at in sample[np.abs(error) > OUTLYING * scale[g]].tolist():
             kept[k][max(0, at - reach) : at + reach + 1] = False
     return kept
 

@@ -18,6 +18,8 @@ from dynident.regression.rows import RowGroup
 SIGNIFICANCE = 0.01
 NORMAL = 1.959963984540054
 """Of a normal variable, 95 % lie within so many standard deviations."""
+OUTLYING = 6.0
+"""Standard deviations beyond which an error is an outlier; of normal errors one in 5e8 is."""
 LAGS = 10
 LARGEST_ORDER = 60
 """Of an autoregression."""

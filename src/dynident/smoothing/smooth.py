@@ -35,6 +35,7 @@ from dynident.plots.overview import find_step
 from dynident.regression.generalised import GeneralisedSamples, has_only_joint_torques
 from dynident.regression.problem import Problem, Regression, refuse_sensors
 from dynident.regression.rows import Rows
+from dynident.regression.statistics import OUTLYING
 from dynident.regression.weighted import Reweighting, compute_literature_std, find_smallest_sigma
 from dynident.smoothing.ml import JointNoise
 from dynident.smoothing.motion import (
@@ -72,8 +73,6 @@ ROUNDS = 50
 """In which motions are fitted to positions alone, to begin with, at most."""
 SETTLED = 1e-2
 """Relative change of standard deviations at which they rest."""
-OUTLYING = 6.0
-"""Standard deviations beyond which a torque's error is left out: of normal errors one in 5e8 is."""
 
 
 @dataclass(frozen=True)
@@ -372,6 +371,17 @@ class SmoothingState:
         ]
 
     @cached_property
+    def runs(self) -> list[tuple[MotionRun, Array, SampleSpreads, Array]]:
+        """Each run with its coefficients, its log's spreads and its positions' errors by them."""
+        return [
+            (run, c, spreads, (run.q - run.motion(c)[0]) / spreads.position)
+            for given, spreads, coefficients in zip(
+                self.logs, self.spreads, self.coefficients, strict=True
+            )
+            for run, c in zip(given.runs, coefficients, strict=True)
+        ]
+
+    @cached_property
     def cost(self) -> float:
         """Sum of squared errors over their variances, with the prior's.
 
@@ -381,13 +391,10 @@ class SmoothingState:
             float(np.sum(np.minimum((error / self.counted_sigma) ** 2, OUTLYING**2)))
             for error in self.errors
         )
-        for given, spreads, coefficients in zip(
-            self.logs, self.spreads, self.coefficients, strict=True
-        ):
-            for run, c in zip(given.runs, coefficients, strict=True):
-                total += float(np.sum(((run.q - run.motion(c)[0]) / spreads.position) ** 2))
-                total += float(np.sum((np.diff(c, 3, axis=0) / spreads.bend) ** 2))
-                total += float(np.sum((run.late / spreads.instant) ** 2))
+        for run, c, spreads, error in self.runs:
+            total += float(np.sum(error**2))
+            total += float(np.sum((np.diff(c, 3, axis=0) / spreads.bend) ** 2))
+            total += float(np.sum((run.late / spreads.instant) ** 2))
         return total
 
     @cached_property
@@ -397,13 +404,9 @@ class SmoothingState:
         Encoders without noise leave standard deviations that are hardly more than these digits.
         """
         total = ROUNDING * self.cost
-        for given, spreads, coefficients in zip(
-            self.logs, self.spreads, self.coefficients, strict=True
-        ):
-            for run, c in zip(given.runs, coefficients, strict=True):
-                off = np.linalg.norm((run.q - run.motion(c)[0]) / spreads.position, axis=0)
-                digits = LAST_DIGITS * np.abs(run.q).max(axis=0) / spreads.position
-                total += 2.0 * float(off @ digits)
+        for run, _, spreads, error in self.runs:
+            digits = LAST_DIGITS * np.abs(run.q).max(axis=0) / spreads.position
+            total += 2.0 * float(np.linalg.norm(error, axis=0) @ digits)
         return total
 
     def linearised(self) -> LinearisedState:
