@@ -5,12 +5,9 @@ Configurations and velocities follow Pinocchio: a floating base comes first, as
 ``[v, omega]`` in the velocity.
 """
 
-from dynident.dynamics.forward import (
-    compute_mass_matrix,
-    differentiate_dynamics,
-    solve_forward_dynamics,
-)
+from dynident.dynamics.forward import differentiate_dynamics, solve_forward_dynamics
 from dynident.dynamics.inverse import evaluate_inverse_dynamics
+from dynident.dynamics.mass import compute_mass_matrix
 from dynident.dynamics.tree import Tree, build_tree
 
 __all__ = [

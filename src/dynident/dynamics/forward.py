@@ -1,4 +1,4 @@
-"""Forward dynamics, mass matrices and derivatives of the inverse dynamics, batched over samples."""
+"""Forward dynamics and derivatives of the inverse dynamics, batched over samples."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from dynident.dynamics.spatial import (
     find_room,
     gather_subtrees,
     move_bodies,
-    place_bodies,
-    write_inertia_in_world,
 )
 from dynident.dynamics.tangent import linearise_dynamics
 from dynident.dynamics.tree import Tree
@@ -38,15 +36,6 @@ def _fill_accelerations(tree, phi, rotors, motion, w, M, bias, out):  # type: ig
             return t
         solve_ldl(M, ddq)
     return -1
-
-
-@entry
-def _fill_mass_matrices(tree, phi, motion, w, M, bias):  # type: ignore[no-untyped-def]
-    for t in range(len(motion.q)):
-        place_bodies(tree, motion.q[t], motion.dq[t], w)
-        for b in range(len(w.p)):
-            write_inertia_in_world(phi, w.R, w.p, b, w.own)
-        gather_subtrees(tree, w, M[t], bias)
 
 
 @entry
@@ -94,16 +83,6 @@ def solve_forward_dynamics(
     if failed >= 0:
         raise ComputationError(f"the mass matrix of sample {failed} is not positive definite")
     return ddq
-
-
-def compute_mass_matrix(tree: Tree, phi: Array, q: Array) -> Array:
-    """Mass matrices of bodies phi (bodies, 10) at q (samples, nq), shape (samples, dof, dof)."""
-    still, M = np.zeros((len(q), tree.dof)), np.empty((len(q), tree.dof, tree.dof))
-    _fill_mass_matrices(
-        keep_bundle(tree), np.array(phi, dtype=float), bundle_states(q, still, still),
-        find_room(tree), M, np.empty(tree.dof),
-    )  # fmt: skip
-    return M
 
 
 def differentiate_dynamics(

@@ -86,13 +86,13 @@ def _fill_torques(tree, phi, along, quaternion, position, trigonometry, dq, ddq,
                     for b in range(bodies):
                         _load_body(phi[each, b], S[b])
                     for b in range(bodies - 1, -1, -1):
-                        _take_torques(b, start, count, kind[b], tree.axis, row[b], S[b], tau[each])
+                        take_torques(b, start, count, kind[b], tree.axis, row[b], S[b], tau[each])
                         if parent[b] >= 0:
-                            _pass_load(S[b], S[parent[b]])
+                            pass_load(S[b], S[parent[b]])
 
 
 @inner
-def _take_torques(b, start, count, kind, axis, row, B, tau):  # type: ignore[no-untyped-def]
+def take_torques(b, start, count, kind, axis, row, B, tau):  # type: ignore[no-untyped-def]
     """What a body's joint bears of its force and moment, or all of a free-flying base's."""
     if kind == 2:
         for i in range(6):
@@ -202,7 +202,7 @@ def _load_body(phi, B):  # type: ignore[no-untyped-def]
 
 
 @wide
-def _pass_load(B, P):  # type: ignore[no-untyped-def]
+def pass_load(B, P):  # type: ignore[no-untyped-def]
     """Add a body's force and moment to its parent's."""
     if P.shape[1] != LANES or B.shape[1] != LANES:
         return

@@ -15,9 +15,10 @@ from dynident.core.arrays import Array, to_kernel_arrays
 from dynident.core.errors import InputError
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.following import fold_torques, settle_friction
-from dynident.dynamics.forward import compute_mass_matrix, solve_forward_dynamics
+from dynident.dynamics.forward import solve_forward_dynamics
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.inverse import evaluate_inverse_dynamics
+from dynident.dynamics.mass import compute_mass_matrix
 from dynident.dynamics.torques import evaluate_drive_torques
 from dynident.friction.model import SIGNALS
 

@@ -16,8 +16,8 @@ from lxml import etree
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import to_com, transform_body
-from dynident.dynamics.forward import compute_mass_matrix
 from dynident.dynamics.idim import Idim
+from dynident.dynamics.mass import compute_mass_matrix
 from dynident.export.exported import (
     check_bodies,
     describe_massless,
