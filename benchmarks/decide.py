@@ -127,11 +127,14 @@ def held_out(fit: Fit) -> float:
     return fit.validation[0].entries[1].overall_percent
 
 
-def search(given: Study, lowpass: float) -> tuple[float, str]:
-    """The smallest held-out error of all combinations, which looks at what it is judged by."""
+def search(given: Study, lowpass: float) -> tuple[float, str, Study]:
+    """The smallest held-out error of all combinations, which looks at what it is judged by.
+
+    With the combination in words, and the study that states it.
+    """
     tried = [*itertools.product(BANDWIDTHS, GATES, FRICTIONS)]
     tried += [(None, 0.0, friction) for friction in SHAPED]
-    best, what = float("inf"), ""
+    best, what, found = float("inf"), "", given
     for hz, gate, friction in tried:
         prepare = given.prepare.model_copy(update={"bandwidth": hz, "drop_below": gate})
         robot = given.robot.model_copy(update={"friction": friction})
@@ -141,9 +144,9 @@ def search(given: Study, lowpass: float) -> tuple[float, str]:
         except DynidentError:
             continue
         if error < best:
-            best = error
+            best, found = error, own
             what = f"{friction}, {hz or 'assumed'} Hz, gate {gate:g} rad/s"
-    return best, what
+    return best, what, found
 
 
 def main() -> None:
@@ -155,7 +158,7 @@ def main() -> None:
         between = time.process_time()
         fit = run_study(with_given(own, lowpass))
         ended = time.process_time()
-        best, what = search(own, lowpass)
+        best, what, _ = search(own, lowpass)
         paid = ", ".join(
             dict.fromkeys(
                 each["what"] for each in fit.settings["decided"] if each["gain_percent"] > 0.0
