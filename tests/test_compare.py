@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 import toy
 from clusters import start_threads
-from commands import ask
+from commands import ask, tell
 from tables import write_joints
 
 from dynident.cli import run
@@ -331,6 +332,20 @@ def test_the_command_writes_a_page_and_an_object(place, monkeypatch, capfd):
     assert printed == expected
     assert run(["compare", "cube-root.toml", "--methods", "wsl"]) == 2
     assert "method 'wsl' is not known; did you mean 'wls'?" in capfd.readouterr().err
+
+
+def test_what_reading_logs_warns_of_is_told(place, capfd):
+    """As `identify` tells it: currents are fitted as torques where no gain is known."""
+    log = (place / "coulomb-viscous-0.csv").read_text()
+    (place / "currents.csv").write_text(log.replace("tau_", "current_"))
+    path = place / "currents.toml"
+    path.write_text(STUDY.format(log="currents.csv"))
+    argv = ["compare", str(path), "--methods", "wls", "--frictions", "viscous", "--blocks", "2"]
+    words = "currents.csv: currents taken as torques, because every drive's gain is 1"
+    assert [each.rpartition("/")[2] for each in ask(capfd, argv)["warnings"]] == [words]
+    said = " ".join(tell(capfd, [*argv, "-o", str(place / "warned")]).out.split())
+    assert re.search(f"warning [^ ]*{words}", said)
+    assert words in lxml.html.parse(place / "warned" / "comparison.html").getroot().text_content()
 
 
 def test_the_page_is_whole_and_draws_every_model(place):

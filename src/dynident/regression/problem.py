@@ -74,6 +74,12 @@ class Regression:
         return self.base.idim.robot
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What reading the robot's file, reading its logs and filtering them noticed; each once."""
+        told = (*self.robot.warnings, *(words for log in self.samples for words in log.warnings))
+        return tuple(dict.fromkeys(told))
+
+    @property
     def groups(self) -> tuple[RowGroup, ...]:
         """What the groups of rows are."""
         return self.source.groups

@@ -149,13 +149,14 @@ def compare(
     every = [(name, method) for name in frictions for method in methods]
     found: dict[tuple[str, str], Candidate | Failure] = {}
     kinds: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     try:
         for k, own in run_side_by_side(compare_methods, tasks, chosen, progress, "comparing"):
             name = frictions[k]
             if isinstance(own, Lost):
                 found |= {(name, method): Failure(method, name, own.reason) for method in methods}
                 continue
-            kinds = own.kinds or kinds
+            kinds, warnings = own.kinds or kinds, own.warnings or warnings
             found |= {(name, each.method): each for each in own.found}
     finally:
         open_logs.cache_clear()
@@ -171,6 +172,7 @@ def compare(
         not held_out,
         candidates,
         failures,
+        warnings,
         watch.total()["total"],
     )
 
@@ -195,9 +197,10 @@ class ComparisonTask(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """What became of a friction model, method by method, and its kinds of rows."""
+    """What became of a friction model, method by method; its kinds of rows, what logs warn of."""
 
     kinds: tuple[str, ...]
+    warnings: tuple[str, ...]
     found: tuple[Candidate | Failure, ...]
 
 
@@ -208,18 +211,19 @@ def compare_methods(task: ComparisonTask) -> Compared:
     study, first, held_out, folds = (
         open_logs(given, task.first, task.blocks) if isinstance(given, str) else given
     )
-    name, shared, kinds = task.friction, None, tuple[str, ...]()
+    name, shared, kinds, warnings = task.friction, None, tuple[str, ...](), tuple[str, ...]()
     found: list[Candidate | Failure] = []
     for method in task.methods:
         try:
             if shared is None:
                 problem = first.with_drives(name, study.robot.rotor, first.idim.elements)
-                kinds = list_row_kinds(problem.on((*problem.samples, *held_out)))
+                every = problem.on((*problem.samples, *held_out))
+                kinds, warnings = list_row_kinds(every), every.warnings
                 shared = Shared(problem, folds, held_out)
             found.append(evaluate_candidate(study, shared, method, kinds))
         except DynidentError as error:
             found.append(Failure(method, name, format_one_line(error)))
-    return Compared(kinds, tuple(found))
+    return Compared(kinds, warnings, tuple(found))
 
 
 def open_problem(

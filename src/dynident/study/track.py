@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -371,6 +371,7 @@ def track_log(
     state: Path | None = None,
     signals: bool = False,
     stopped: Stopped = lambda: False,
+    warn: Callable[[Sequence[str]], None] = lambda words: None,
 ) -> LogFollower:
     """Follow a log or a stream from where its state says to its end.
 
@@ -392,7 +393,10 @@ def track_log(
         Whether there is a message of every sample that the tracker takes in.
     stopped : callable
         Asked between samples.
+    warn : callable
+        Given, before the first message, what was noticed about the robot's file and the log.
     """
+    warn(setting.robot.warnings)
     earlier = None if state is None else read_state(state)
     past, rate = (0, rate) if earlier is None else (earlier.taken, earlier.rate)
     follower: LogFollower | None = None
@@ -408,6 +412,7 @@ def track_log(
             samples = text.samples()
         else:
             whole = read_whole_log(setting, source, rate)
+            warn(whole.warnings)
             rate = whole.rate
             channels = find_channels(
                 setting.robot, whole, setting.measured, True, setting.instruments
