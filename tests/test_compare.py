@@ -11,6 +11,7 @@ from pathlib import Path
 
 import lxml.html
 import numpy as np
+import polars as pl
 import pytest
 import toy
 from clusters import start_threads
@@ -346,6 +347,33 @@ def test_what_reading_logs_warns_of_is_told(place, capfd):
     said = " ".join(tell(capfd, [*argv, "-o", str(place / "warned")]).out.split())
     assert re.search(f"warning [^ ]*{words}", said)
     assert words in lxml.html.parse(place / "warned" / "comparison.html").getroot().text_content()
+
+
+CLOE = """[controller]
+kind = "pd"
+kp = 900.0
+kd = 60.0
+[identify]
+method = "cloe"
+"""
+
+
+@pytest.mark.parametrize("column", [None, "current_"])
+def test_logs_that_cloe_takes_alone_are_refused(place, capfd, column):
+    """Without torques, or with sizes of currents: neither are what errors of torques are of."""
+    log = pl.read_csv(place / "coulomb-viscous-0.csv")
+    tau = [name for name in log.columns if name.startswith("tau_")]
+    kept = log.drop(tau) if column is None else log.with_columns(pl.col(tau).abs())
+    kept.rename(lambda name: name.replace("tau_", str(column))).write_csv(place / "cloe.csv")
+    (place / "cloe.toml").write_text(
+        STUDY.format(log="cloe.csv") + HELD_OUT.format(log="cloe.csv") + CLOE
+    )
+    for command in ("compare", "select", "track"):
+        said = tell(capfd, [command, str(place / "cloe.toml")], 2)
+        assert said.out == ""
+        (line,) = said.err.splitlines()
+        assert "cloe.csv: has no torque with a sign, which this command takes" in line
+        assert "dynident identify does without by cloe" in line
 
 
 def test_the_page_is_whole_and_draws_every_model(place):

@@ -51,9 +51,7 @@ from dynident.study.study import (
     build_study_simulation,
     load_study_robot,
     pack_study,
-    prepare_study_recording,
     read_study_logs,
-    read_study_recording,
 )
 
 METHODS = ("wls", "pc-idim-ls")
@@ -375,12 +373,8 @@ def score_folds(
 def score_held_out(fit: Fit, plain: Study, blocks: int) -> tuple[tuple[str, ...], BlockScores]:
     """Errors on the held-out logs as the study prepares them that varies nothing."""
     assert isinstance(fit.study, Study)
-    plain = take_found_delay(plain, fit.study)
-    held_out = [
-        prepare_study_recording(log, read_study_recording(log, fit.robot), plain.prepare)
-        for log in plain.log
-        if log.use == "validate"
-    ]
+    plain = take_found_delay(plain, fit.study).model_copy(update={"identify": fit.study.identify})
+    held_out = read_study_logs(plain, fit.robot, "validate")
     problem = Problem.of(fit.base, *held_out)
     kinds = list_row_kinds(problem)
     folds = build_folds(problem, (), held_out, blocks)
