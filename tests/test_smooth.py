@@ -13,9 +13,12 @@ from differences import assert_slope
 from dynident.api import identify
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import InputError
+from dynident.core.plain import to_plain
 from dynident.dynamics.following import find_conditions
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.constrained import build_constrained_setting
+from dynident.estimators.estimate import Estimate
+from dynident.fit.state import FORMS
 from dynident.methods.options import estimate
 from dynident.recording.arrays import read_arrays
 from dynident.recording.mend import Mending, mend
@@ -33,6 +36,7 @@ from dynident.smoothing.motion import (
 )
 from dynident.smoothing.smooth import Smoothing, fit_positions, smooth, take_log
 from dynident.smoothing.spline import Knots, evaluate_spline
+from dynident.study.fits import read_result
 
 FREE = {"prior": "none", "consistency": "none"}
 
@@ -88,7 +92,9 @@ def test_errors_that_are_correlated_count_for_less_and_keep_their_units(monkeypa
     literature = [each.covariance.literature for each in found]
     np.testing.assert_allclose(literature[0], literature[1], rtol=0.05)
     # the motion is that of positions rather than of torques that err
-    assert np.mean(found[0].motions[0].std) > 1.005 * np.mean(found[1].motions[0].std)
+    assert np.mean(found[0].residuals.motions[0].std) > 1.005 * np.mean(
+        found[1].residuals.motions[0].std
+    )
 
 
 def test_encoders_without_noise_end_no_search():
@@ -227,7 +233,7 @@ def slow():
     """A jittered, quantised log with lost samples, its estimate and the truth."""
     problem, truth = slow_log.problem(1, seconds=16.0)
     found = smooth(problem, knowledge=Knowledge(prior="none"))
-    return problem, found, found.motions[0], truth
+    return problem, found, found.residuals.motions[0], truth
 
 
 @pytest.mark.long
@@ -324,12 +330,17 @@ def test_positions_without_noise_are_refused():
 
 
 @pytest.mark.long
-def test_fits_have_reports_and_files():
+def test_fits_have_reports_and_files(tmp_path):
     problem, *_ = slow()
     fit = identify(problem, "smooth")
     assert fit.method == "smooth"
     assert fit.estimate.certificate is not None
-    assert fit.estimate.motions[0].q.shape[1] == 2
+    assert fit.estimate.residuals.motions[0].q.shape[1] == 2
+    fit.save(tmp_path)
+    again = read_result(tmp_path / "result.json").estimate
+    assert type(again) is type(fit.estimate)
+    # all but residuals, which a file has of no method
+    assert to_plain(Estimate, again, FORMS) == to_plain(Estimate, fit.estimate, FORMS)
     assert "noise of the positions" in fit.estimate.message
     assert "smooth" in fit.summary()
 

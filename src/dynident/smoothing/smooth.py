@@ -35,7 +35,7 @@ from dynident.plots.overview import find_step
 from dynident.regression.generalised import GeneralisedSamples, has_only_joint_torques
 from dynident.regression.problem import Problem, Regression, refuse_sensors
 from dynident.regression.rows import Rows
-from dynident.regression.statistics import OUTLYING
+from dynident.regression.statistics import OUTLYING, EstimatedMotion
 from dynident.regression.weighted import Reweighting, compute_literature_std, find_smallest_sigma
 from dynident.smoothing.ml import JointNoise
 from dynident.smoothing.motion import (
@@ -84,28 +84,6 @@ class Smoothing(Options):
         "knots of the motion's splines in a second; twice position_hz, at most one a sample and "
         f"{MOST_KNOTS:g}, by default [Hz]",
     ] = None
-
-
-@dataclass(frozen=True, eq=False)
-class SmoothedMotion:
-    """A log's motion, estimated together with the parameters."""
-
-    time: Array
-    """When positions were measured, from the log's first sample [s], shape (samples,)."""
-    q: Array
-    dq: Array
-    ddq: Array
-    """`q`, `dq`, `ddq`: shape (samples, n)."""
-    std: Array
-    """Of these three, shape (3, samples, n)."""
-
-
-@dataclass(frozen=True)
-class Smoothed(Estimate):
-    """An estimate with the motions that were found with it."""
-
-    motions: tuple[SmoothedMotion, ...] = ()
-    """Of each log."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -528,7 +506,7 @@ class LinearisedState:
             )
         return self.state.problem.given(self.state.problem.groups, logs)
 
-    def motions(self, covariance: Array) -> tuple[SmoothedMotion, ...]:
+    def motions(self, covariance: Array) -> tuple[EstimatedMotion, ...]:
         """What was found of the motions, with a covariance of the parameters."""
         size, axes = np.linalg.eigh(covariance)
         root = axes * np.sqrt(np.maximum(size, 0.0))
@@ -545,7 +523,7 @@ class LinearisedState:
                 time[run.own] = run.stamps + run.late
             inside = ~np.isnan(time)
             found.append(
-                SmoothedMotion(
+                EstimatedMotion(
                     time[inside],
                     motion[0, inside],
                     motion[1, inside],
@@ -574,7 +552,7 @@ def smooth(
     bars: ErrorBars = ErrorBars(),
     reweighting: Reweighting = Reweighting(),
     engine: Engine = HERE,
-) -> Smoothed:
+) -> Estimate:
     """Motion and parameters at once, the equations of motion as soft constraints.
 
     The motion of each run is a spline; positions and torques are noisy samples of it, at their own
@@ -643,8 +621,9 @@ def smooth(
         for of, at in places
     )
     # on the clock, as those of all methods are
-    estimate = replace(estimate, residuals=replace(estimate.residuals, sample=sample))
-    return Smoothed(**vars(estimate), motions=linear.motions(estimate.covariance.matrix))
+    motions = linear.motions(estimate.covariance.matrix)
+    residuals = replace(estimate.residuals, sample=sample, motions=motions)
+    return replace(estimate, residuals=residuals)
 
 
 def settle(state: SmoothingState, inner: Constrained, limit: int) -> tuple[SmoothingState, int]:
