@@ -12,7 +12,7 @@ from differences import assert_slope
 
 from dynident.api import identify
 from dynident.consistency.knowledge import Knowledge
-from dynident.core.errors import InputError
+from dynident.core.errors import ComputationError, InputError
 from dynident.core.plain import to_plain
 from dynident.dynamics.following import find_conditions
 from dynident.dynamics.idim import build_idim
@@ -210,6 +210,57 @@ def test_slopes_of_the_torque_are_those_of_differences(friction):
 
             scale = float(np.abs(slopes[..., a]).max())
             assert_slope(torque, slopes[:, :, j, a], 1e-4, scale=scale)
+
+
+@pytest.mark.parametrize("friction", ["bompos", "sigmoid", "stribeck-load", "load-square"])
+def test_slopes_of_a_linearised_model_are_those_of_its_rows(friction):
+    """Of shapes and strengths other than those about which it is linearised.
+
+    Rotors are the same: combinations of them with links act through loads, and they do not.
+    """
+    robot, rng = toy.arm(2), np.random.default_rng(2)
+    log = prepare(read_arrays(rng.normal(size=(200, 2)), rng.normal(size=(200, 2)), rate=25.0), 2.0)
+    problem = Problem(robot, log, friction)
+    idim = replace(problem.idim, blur=(1e-3, 1e-3))
+    drives = rng.uniform(0.2, 0.4, idim.plain - idim.inertial)
+    base = replace(problem.base, idim=idim).linearised(idim.join(robot.nominal, drives))
+    idim, shape = base.idim, np.array(base.idim.shape[: len(base.idim.parameters) - idim.plain])
+    drives[[not each.name.startswith("Ia") for each in idim.drives[: len(drives)]]] *= 1.3
+    theta = idim.join(robot.nominal, np.concatenate([drives, 1.2 * shape]))
+    taken = take_log(problem.samples[0], Smoothing()).log
+    along = Problem.of(base, taken)
+    motion, width = rng.normal(size=(3, 200, 2)), np.full(2, 0.3)
+    slopes = differentiate_torque(idim, taken, theta, motion, width)
+    for j in range(2):
+        for a in range(3):
+
+            def torque(t, j=j, a=a):
+                moved = motion.copy()
+                moved[a, :, j] += t
+                found = np.zeros((200, 2))
+                (stretch,) = along.along([tuple(moved)], [width]).passes()
+                for rows in stretch:
+                    for g, columns in enumerate(along.columns):
+                        own = rows.X[g] @ (base.matrix @ theta)[columns] - rows.y[g]
+                        found[rows.sample[g], g] = own
+                return found
+
+            known = slopes[:, :, j, a] * (torque(0.0) != 0.0)
+            assert_slope(torque, known, 1e-4, scale=float(np.abs(slopes[..., a]).max()))
+
+
+def test_what_comes_back_to_an_earlier_round_is_refused_there():
+    problem, _ = slow_log.problem(2, seconds=8.0)
+    with pytest.raises(ComputationError, match=r"smooth did not settle in \d\d? rounds; give"):
+        identify(problem.with_drives("load-gain"), "smooth", bootstrap=0, doctor=False)
+
+
+@pytest.mark.long
+def test_friction_under_loads_settles():
+    problem, _ = slow_log.problem(1, seconds=8.0)
+    fit = identify(problem.with_drives("load-square"), "smooth", bootstrap=0, doctor=False)
+    assert "settled in" in fit.estimate.message
+    assert fit.identification[0].overall_percent < 10.0
 
 
 def test_where_noise_is_small_it_is_maximum_likelihood():

@@ -435,9 +435,7 @@ def _find_period_length(
     start, stop = max(runs, key=lambda run: run[1] - run[0])
     x = motion[start:stop]
     if not standardise_columns(x).size:
-        raise PeriodError(
-            f"{name}: no joint moves, so that nothing repeats", "leave period out"
-        )
+        raise PeriodError(f"{name}: no joint moves, so that nothing repeats", "leave period out")
     if isinstance(period, str):
         lag, correlation = find_repetition_lag(x)
         if correlation < REPEATS:

@@ -97,10 +97,10 @@ SHAPES = "Parameters that the torque is not linear in; a dash where one was held
 SPRINGS = (
     "K: stiffness [Nm/rad]; 1/K: compliance by the deflection's regression on the load [urad/Nm], "
     "of a torque sensor alone that of the fit, with its interval. Root mean square errors of link "
-    "positions on held-out logs [mrad] by the spring (V1 ...), of a stiff joint with the same encoder, "
-    "and of a link that is where its motor is (plain). Found: whether the logs tell the spring "
-    "from a stiff joint. With hysteresis: errors of a linear spring, the width of the loop [urad] "
-    "with its interval, and whether the logs tell it."
+    "positions on held-out logs [mrad] by the spring (V1 ...), of a stiff joint with the same "
+    "encoder, and of a link that is where its motor is (plain). Found: whether the logs tell the "
+    "spring from a stiff joint. With hysteresis: errors of a linear spring, the width of the loop "
+    "[urad] with its interval, and whether the logs tell it."
 )
 SENSORS = (
     "What was estimated besides the bodies: fx0 … mz0 is what a sensor reads beyond its stated "

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -54,6 +54,8 @@ from dynident.smoothing.spline import Knots
 
 STEP = 1e-2
 """Of beta, in standard deviations, below which it has settled."""
+SAME = 1e-3
+"""Share of what is settled by which a state that comes back differs from an earlier one."""
 HALVINGS = 20
 ROUNDING = 1e-9
 """Of the cost, by which a step may raise it."""
@@ -279,6 +281,14 @@ def measure_change(new: SampleSpreads, old: SampleSpreads, given: Logged) -> flo
     return float(max(changes))
 
 
+class ReachedPoint(NamedTuple):
+    """Where steps led: parameters, and spreads of samples and torques."""
+
+    beta: Array
+    spreads: tuple[SampleSpreads, ...]
+    sigma: Array
+
+
 @dataclass(frozen=True, eq=False)
 class SmoothingState:
     """Motions and parameters, with what they are weighed by."""
@@ -300,6 +310,17 @@ class SmoothingState:
     kappa times its standard deviation."""
     penalty: float
     """What the prior adds to the cost, in units of sigma."""
+
+    @property
+    def reached(self) -> ReachedPoint:
+        """What tells it from other states."""
+        return ReachedPoint(self.beta, self.spreads, self.sigma)
+
+    def measure_changes(self, before: ReachedPoint) -> float:
+        """The largest relative change of a standard deviation."""
+        pairs = zip(self.spreads, before.spreads, self.logs, strict=True)
+        change = max(measure_change(*each) for each in pairs)
+        return max(change, float(np.max(np.abs(np.log(self.sigma / before.sigma)))))
 
     @cached_property
     def motions(self) -> list[Array]:
@@ -627,20 +648,24 @@ def smooth(
 
 
 def settle(state: SmoothingState, inner: Constrained, limit: int) -> tuple[SmoothingState, int]:
-    """Steps until neither the parameters nor the spreads move, and how many."""
+    """Steps until neither the parameters nor the spreads move, and how many.
+
+    Each state follows from the one before: where an earlier one comes back, so will all between.
+    """
+    past, rounds = [state.reached], 0
     for rounds in range(1, limit + 1):
         linear = state.linearised()
-        beta = inner(linear.system)
-        length = float(np.linalg.norm(linear.system.A @ (beta - state.beta)))
-        new = linear.renewed(linear.advanced(beta, inner.penalty))
-        pairs = zip(new.spreads, state.spreads, new.logs, strict=True)
-        change = max(measure_change(*each) for each in pairs)
-        change = max(change, float(np.max(np.abs(np.log(new.sigma / state.sigma)))))
-        state = new
-        if change < SETTLED and length < STEP:
+        beta, A = inner(linear.system), linear.system.A
+        length = float(np.linalg.norm(A @ (beta - state.beta)))
+        state = linear.renewed(linear.advanced(beta, inner.penalty))
+        if length < STEP and state.measure_changes(past[-1]) < SETTLED:
             return state, rounds
+        near = [own for own in past if np.linalg.norm(A @ (state.beta - own.beta)) < SAME * STEP]
+        if any(state.measure_changes(own) < SAME * SETTLED for own in near):
+            break
+        past.append(state.reached)
     raise ComputationError(
-        f"smooth did not settle in {limit} rounds; give position_std, or take pc-idim-ls"
+        f"smooth did not settle in {rounds} rounds; give position_std, or take pc-idim-ls"
     )
 
 
