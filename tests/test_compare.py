@@ -368,12 +368,16 @@ def test_logs_that_cloe_takes_alone_are_refused(place, capfd, column):
     (place / "cloe.toml").write_text(
         STUDY.format(log="cloe.csv") + HELD_OUT.format(log="cloe.csv") + CLOE
     )
-    for command in ("compare", "select", "track"):
-        said = tell(capfd, [command, str(place / "cloe.toml")], 2)
+    asked = [[command] for command in ("compare", "select", "track")]
+    asked += [["resonance", "--joint", "1", "--band", "2", "20"]]
+    for command, *flags in asked:
+        said = tell(capfd, [command, str(place / "cloe.toml"), *flags], 2)
         assert said.out == ""
         (line,) = said.err.splitlines()
         assert "cloe.csv: has no torque with a sign, which this command takes" in line
         assert "dynident identify does without by cloe" in line
+    said = tell(capfd, ["collect", str(place / "cloe.toml"), "-o", str(place / "factors")], 2)
+    assert "cloe.csv: has no torque with a sign" in " ".join(said.out.split())
 
 
 def test_the_page_is_whole_and_draws_every_model(place):

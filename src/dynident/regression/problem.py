@@ -429,6 +429,8 @@ def require_torque(problem: Problem) -> None:
     bent = [row for row, _ in problem.robot.bent]  # torques of springs, by what is expected of them
     if max(np.max(np.delete(log.peaks, bent)) for log in problem.samples) ** 2 < NO_TORQUE:
         called = ", ".join(log.name for log in problem.samples)
+        if all(log.torque == "none" for log in problem.samples):
+            raise InputError(f"{called}: has no torque with a sign, which this takes")
         raise ComputationError(
             f"{called}: the torque is zero throughout, which says nothing of the robot; "
             "check the torque columns"

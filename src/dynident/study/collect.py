@@ -61,7 +61,7 @@ from dynident.study.study import (
     pack_study,
     prepare_study_recording,
     read_study,
-    read_study_recording,
+    read_torque_recording,
     tell_logs_apart,
 )
 
@@ -220,7 +220,7 @@ def reduce_log(task: ReductionTask) -> Reduced:
         ):
             key = task.key or take_key(files, describe_layout(task.section))
             local = section.model_copy(update={"files": cut, "rows": rows})
-            recording = read_study_recording(local, idim.robot, pieces=True)
+            recording = read_torque_recording(study, local, idim.robot, pieces=True)
             samples = prepare_study_recording(local, recording, study.prepare)
             log = generalise_samples(idim, samples)
             problem = Problem.of(find_base(task.study, log.observed), log)

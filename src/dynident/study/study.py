@@ -492,6 +492,16 @@ def read_study_logs(
     return logs
 
 
+def read_torque_recording(
+    study: Study, section: LogSection, robot: Robot, pieces: bool = False
+) -> Recording:
+    """Read and repair one log, laid out as a study says, that has to have torque likewise."""
+    needed = study.identify.method not in TORQUE_FREE
+    recording = read_study_recording(section, robot, needed, pieces)
+    refuse_missing_torque(study, [recording])
+    return recording
+
+
 def refuse_missing_torque(study: Study, logs: Iterable[Samples | Recording]) -> None:
     """Refuse logs that the study's method alone can take: without torque, or with its size."""
     method = study.identify.method
@@ -516,20 +526,25 @@ def read_study_recordings(
 ) -> list[Recording]:
     """Read all of a study's logs: files of which one has other rows than the last, once.
 
-    `late`: logs whose drives' law does not say how late it has its targets are left without torque.
+    `torque`: see `read_study_logs`. `late`: logs whose drives' law does not say how late it has its
+    targets are left without torque.
     """
+    needed = torque and study.identify.method not in TORQUE_FREE
     last: tuple[dict[str, Any], Recording] | None = None
 
     def read(section: LogSection) -> Recording:
         nonlocal last
         files = section.model_dump(exclude={*OF_ROWS}) | {"named": section.name is not None}
         if last is None or last[0] != files or last[1].warnings:  # which say the log's name
-            last = files, read_whole_recording(section, robot, torque, late=late)
+            last = files, read_whole_recording(section, robot, needed, late=late)
         elif section.name is not None:
             last = files, replace(last[1], name=section.name)
         return take_rows(section, last[1])
 
-    return read_each_log(study.log, read, progress)
+    logs = read_each_log(study.log, read, progress)
+    if torque:
+        refuse_missing_torque(study, logs)
+    return logs
 
 
 def read_each_log(

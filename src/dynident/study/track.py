@@ -31,7 +31,6 @@ from dynident.live.stream import (
     open_text,
     stream_recording,
 )
-from dynident.methods import TORQUE_FREE
 from dynident.online.recursive import Drift, Forgetting, Weights, convert_to_equation_sigma
 from dynident.online.tracker import Alarm, PriorKnowledge, Tracker, TrackerSettings
 from dynident.readers.table import Table
@@ -51,8 +50,7 @@ from dynident.study.study import (
     Study,
     build_study_idim,
     load_study_robot,
-    read_study_recording,
-    refuse_missing_torque,
+    read_torque_recording,
 )
 
 SCHEMA = "dynident.track/1"
@@ -517,11 +515,7 @@ def read_whole_log(setting: TrackSetting, source: str | None, rate: float | None
         raise InputError("no log is given")
     if rate is not None and section.rate is None:
         section = section.model_copy(update={"rate": rate})
-    recording = read_study_recording(
-        section, setting.robot, setting.study.identify.method not in TORQUE_FREE
-    )
-    refuse_missing_torque(setting.study, [recording])
-    return recording
+    return read_torque_recording(setting.study, section, setting.robot)
 
 
 def make_layout_finder(
