@@ -13,6 +13,7 @@ import lxml.html
 import numpy as np
 import polars as pl
 import pytest
+import slow_log
 import toy
 from clusters import start_threads
 from commands import ask, tell
@@ -171,6 +172,15 @@ def test_bic_is_that_of_gaussian_errors(place):
     assert found.bic(1.0) == pytest.approx(plain)
     likelihood = plain - found.parameters * np.log(n)
     assert found.bic(3.0) == pytest.approx(likelihood / 3 + found.parameters * np.log(n / 3))
+
+
+@pytest.mark.long
+def test_bic_of_a_method_with_motions_of_its_own_is_of_the_same_rows():
+    problem, _ = slow_log.problem(1, seconds=8.0)
+    found = compare(problem, ["wls", "smooth"], ["coulomb-viscous"], 2)
+    wls, smooth = found.candidates
+    assert wls.rows.tolist() == smooth.rows.tolist()
+    assert max(found.bic) < 100.0
 
 
 def test_levels_are_those_of_the_survey(place):

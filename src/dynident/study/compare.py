@@ -40,7 +40,7 @@ from dynident.methods import ESTIMATORS, OWN_SHAPES
 from dynident.methods.options import SIMULATION, list_option_names, switch_bootstrap_off
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
-from dynident.regression.statistics import estimate_long_run_ratio
+from dynident.regression.statistics import compute_residuals, estimate_long_run_ratio
 from dynident.report.fit import Fit
 from dynident.study.constraints import build_constraints
 from dynident.study.elements import build_elements
@@ -321,8 +321,11 @@ def evaluate_candidate(
         ]
     scores = score_folds(models, shared.folds, kinds)
     found = whole.estimate
-    errors = found.residuals.error
-    names = [find_row_kind(group) for group in found.residuals.groups]
+    residuals = found.residuals
+    if residuals.motions:  # BIC are comparable on the same rows alone
+        residuals = compute_residuals(problem.under(whole.base), found.beta)
+    errors = residuals.error
+    names = [find_row_kind(group) for group in residuals.groups]
     sigmas = list(dict.fromkeys(names))
     by_sigma = np.zeros((2, len(sigmas)))
     for name, error in zip(names, errors, strict=True):
