@@ -396,6 +396,15 @@ def test_fits_have_reports_and_files(tmp_path):
     assert "smooth" in fit.summary()
 
 
+def test_torques_that_a_law_makes_of_positions_are_refused():
+    """Their errors are those of the positions."""
+    recording, _ = toy.log(toy.arm(2))
+    problem = Problem(toy.arm(2), prepare(replace(recording, torque="commanded"), 10.0))
+    for method in ("smooth", "ml"):
+        with pytest.raises(InputError, match="torque that a law makes of positions; leave law_kp"):
+            estimate(problem, method)
+
+
 @pytest.mark.parametrize(
     ("prepared", "friction", "message"),
     [

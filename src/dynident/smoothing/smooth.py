@@ -32,6 +32,7 @@ from dynident.estimators.constrained import (
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
 from dynident.plots.overview import find_step
+from dynident.recording.recording import COMMANDED
 from dynident.regression.generalised import GeneralisedSamples, has_only_joint_torques
 from dynident.regression.problem import Problem, Regression, refuse_sensors
 from dynident.regression.rows import Rows
@@ -629,7 +630,7 @@ def smooth(
         linear.system,
         state.sigma,
         compute_literature_std(linear.system),
-        f"settled in {rounds} rounds; noise of the positions {words}, of instants "
+        f"settled in {format_count(rounds, 'round')}; noise of the positions {words}, of instants "
         f"{1e3 * max(each.instant for each in state.spreads):.2g} ms"
         + ("; samples at their own instants" if any(log.stamped for log in logs) else "")
         + (f"; {format_count(outliers, 'torque')} left out as outliers" if outliers else ""),
@@ -675,7 +676,7 @@ def refuse_unsmoothed(problem: Problem) -> None:
     for log in problem.samples:
         cause = None
         if not has_only_joint_torques(problem.robot, log):
-            cause = "floating bases, contacts and joints that are locked in one log"
+            cause = "floating bases, contacts or joints locked in one log; fit these by wls"
         elif log.averaging is not None:
             cause = "logs that are averaged over periods; leave period out"
         elif log.rests is not None:
@@ -684,6 +685,8 @@ def refuse_unsmoothed(problem: Problem) -> None:
             cause = "measured speeds; set derivatives = 'differences'"
         elif log.median is not None:
             cause = "a median filter; leave median out"
+        elif log.torque == COMMANDED:  # whose errors are those of the positions
+            cause = "torque that a law makes of positions; leave law_kp out"
         if cause is not None:
             raise InputError(f"{log.name}: smooth does not take {cause}, or take pc-idim-ls")
 
