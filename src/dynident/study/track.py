@@ -89,7 +89,10 @@ class TrackSetting:
             return None
         std = self.result.estimate.covariance.std
         if not np.all(std > 0.0):
-            raise InputError(f"{self.robot.name}: parameters without error cannot be followed")
+            raise InputError(
+                f"{self.robot.name}: parameters that the result holds, without error, cannot be "
+                "followed; start from one of logs with torque that holds none, as of wls"
+            )
         return PriorKnowledge(self.result.estimate.beta, np.diag(std**2))
 
     def choose_base(self, channels: Channels) -> BaseParameters:
