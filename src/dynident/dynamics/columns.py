@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
+from dynident.core.jit import jit
 from dynident.dynamics.conditions import FREE, Conditions
 from dynident.dynamics.contacts import build_tilt_columns, evaluate_levers
 from dynident.dynamics.equations import EstimatedSensor
@@ -205,7 +206,16 @@ def bend_bodies(
     """
     for to, of, here, there in pairs:
         share = bend @ idim.structure.levers[to, of]
-        if to == of:
-            out[:, here] = rigid[:, there] * (1.0 + share[:, None])
-        else:
-            out[:, here] += rigid[:, there] * share[:, None]
+        scale_columns(rigid, there, share, to == of, here, out)
+
+
+@jit
+def scale_columns(rigid, there, share, own, here, out):  # type: ignore[no-untyped-def]
+    """Columns scaled sample by sample: beside what they are themselves, or added to others.
+
+    With NumPy three quarters of the time would go to copies.
+    """
+    for t in range(len(out)):
+        for i in range(len(here)):
+            more = share[t] * rigid[t, there[i]]
+            out[t, here[i]] = more + (rigid[t, there[i]] if own else out[t, here[i]])

@@ -13,7 +13,7 @@ from dynident.dynamics.parameters import DriveColumn, Packing
 from dynident.dynamics.structure import Structure
 
 Places = Integers | slice
-Bent = tuple[int, int, Places, Places]
+Bent = tuple[int, int, Integers, Integers]
 """See `Packing.bent`."""
 
 
@@ -143,7 +143,7 @@ def pair_bent_rows(
     # first what is bent by its own load alone, to which others are added
     for to, of in sorted(pairs, key=lambda pair: pair[0] != pair[1]):
         here, there = (
-            as_slice(entered.start + np.searchsorted(known, shared[of]))
+            entered.start + np.searchsorted(known, shared[of])
             for entered, known in (joints[to], joints[of])
         )
         found.append((to, of, here, there))
@@ -206,7 +206,7 @@ def pair_slots(
     for (mine, columns), (theirs, known) in zip(own.joints, other.joints, strict=True):
         where = {int(k): place for place, k in enumerate(others[known], theirs.start)}
         found[mine] = [where.get(k, -1) for k in kept[columns].tolist()]
-    bent = [(to, of, here, as_slice(found[there])) for to, of, here, there in own.bent]
+    bent = [(to, of, here, found[there]) for to, of, here, there in own.bent]
     left = found >= 0
     for to, of, here, _ in bent:
         left[here] &= to != of

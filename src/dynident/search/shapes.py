@@ -48,6 +48,8 @@ LEAST = 0.1
 """Size of a shape near zero: a step doubles a shape at most, or halves it."""
 CLOSE = 1e-2
 """Change of an estimate, in standard deviations of white errors, below which it has settled."""
+NEAR = 0.3
+"""The same where only errors on other rows are asked for, which are hardly another then."""
 FAR = 0.1
 """Change of a shape, of itself or `LEAST`, that is no small step, however little it changes."""
 DESCENTS = 60
@@ -59,6 +61,8 @@ DAMPING = 1e-3
 MOST_DAMPING = 1e8
 FLAT = 1e-4
 """Increase of the log-likelihood below which a descent has ended: a hundredth of a sigma."""
+LEVEL = 0.1
+"""The same where only errors on other rows are asked for: a third of a sigma."""
 ALIKE = 0.02
 """Difference of two shapes that need not be told apart."""
 SLOW_ROWS = 10
@@ -86,8 +90,9 @@ def estimate_with_shapes(
     searched : Projected, optional
         What `search_problem_shapes` finds, where that is known.
     start : ndarray, optional
-        A full set, with shapes, that is near what the method will find; it settles sooner from
-        there. Shapes that cannot be estimated are as they were searched even so.
+        A full set, with shapes, that is near what the method will find, of which only errors on
+        other rows are asked: it settles sooner from there, and to `NEAR`. Shapes that cannot be
+        estimated are as they were searched even so.
 
     Returns
     -------
@@ -100,6 +105,7 @@ def estimate_with_shapes(
         return problem, method(problem)
     found = searched or search_problem_shapes(problem, progress)
     held, theta, sigma = find_shapes_to_hold(found), found.theta, found.sigma
+    close = CLOSE if start is None else NEAR
     if start is not None:
         own = [shape.name not in held for shape in found.problem.idim.shape_parameters]
         near = np.flatnonzero([True] * problem.idim.plain + own)
@@ -113,7 +119,7 @@ def estimate_with_shapes(
         new, sigma = expand_to_full_set(here, rough), rough.sigma
         beyond = find_shapes_beyond_bounds(here, walk.theta, new)
         change, left = measure_estimate_change(here, rough)
-        if not beyond and change < CLOSE:
+        if not beyond and change < close:
             # of a column that is almost nothing any step is small: the model would not follow it
             gone = find_shapes_gone_far(here, walk.theta, new)
             if not gone:
@@ -376,13 +382,18 @@ def search_problem_shapes(problem: Problem, progress: Progress = ignore_progress
 
 
 def follow_shapes(near: Projected, other: Problem) -> Projected:
-    """The shapes that fit other logs of the same model best, down from those of some.
+    """The shapes that fit other logs of the same model best, down from those of some, as known.
 
-    Within the bounds that those were found in.
+    Within the bounds that those were found in. Any method then estimates what is linear.
     """
     problem = other.under(near.problem.base).linearised(near.theta)
     found = fit_linear_parameters(problem, near.sigma)
-    return descend_over_shapes(found) if problem.idim.shape else found
+    if not problem.idim.shape:
+        return found
+    found = descend_over_shapes(found, flat=LEVEL)
+    base, plain = found.problem.base, problem.idim.plain
+    known = base.idim.limited([(value, value) for value in found.theta[plain:].tolist()])
+    return replace(found, problem=found.problem.under(replace(base, idim=known)))
 
 
 def search_shapes(problem: Problem, progress: Progress = ignore_progress) -> Projected:
@@ -594,7 +605,7 @@ def sample_shape_ranges(bounds: Sequence[Bounds], few: bool) -> Array:
     return np.column_stack(columns)
 
 
-def descend_over_shapes(start: Projected, learn: bool = True) -> Projected:
+def descend_over_shapes(start: Projected, learn: bool = True, flat: float = FLAT) -> Projected:
     """Down the projected problem by damped Gauss-Newton steps within the bounds.
 
     What Gauss-Newton leaves out of the curvature, large where errors are, is learnt for each shape
@@ -606,7 +617,7 @@ def descend_over_shapes(start: Projected, learn: bool = True) -> Projected:
     bend = np.zeros(int(np.sum(here.free)))
     for _ in range(DESCENTS):
         step = solve_shape_step(here, damping, bend)
-        if predict_gain(here, step, bend) < FLAT:
+        if predict_gain(here, step, bend) < flat:
             break
         shape = here.beta.copy()
         shape[here.free] += step
@@ -618,7 +629,7 @@ def descend_over_shapes(start: Projected, learn: bool = True) -> Projected:
             here, damping = trial, 0.1 * damping
         else:
             damping = max(10.0 * damping, DAMPING)
-        if damping > MOST_DAMPING or 0.0 < gain < FLAT:
+        if damping > MOST_DAMPING or 0.0 < gain < flat:
             break
     return here
 
@@ -673,7 +684,6 @@ def find_shapes_to_hold(found: Projected) -> dict[str, str]:
     idim = found.problem.idim
     if not idim.free:
         return {}
-    J, _ = found.reduced
     shapes, held, room = found.beta[found.free], {}, np.empty(len(idim.shape))
     for k, (each, value) in enumerate(zip(idim.shape_parameters, shapes, strict=True)):
         low, high = each.bounds.lower, each.bounds.upper
@@ -682,6 +692,9 @@ def find_shapes_to_hold(found: Projected) -> dict[str, str]:
             held[each.name] = FACT
         elif find_bound_side(each, value):
             held[each.name] = "rests at its bound"
+    if len(held) == len(idim.shape):
+        return held
+    J, _ = found.reduced
     while True:  # the worst is held first: others may be determined then
         left = [k for k, each in enumerate(idim.shape_parameters) if each.name not in held]
         spread = System(J[:, left], np.zeros(len(J)), 0.0).inverse() if left else np.zeros((0, 0))
