@@ -285,6 +285,10 @@ def test_commands_collect_and_identify(logs, tmp_path, monkeypatch, capfd):
     told = tell(capfd, ["collect", str(ARM), "short.csv", "-o", "g", "--bandwidth", "5"], code=2)
     assert "left out" in told.out
     assert "g: no log can be used" in told.err
+    assert "written" not in told.err
+    told = tell(capfd, ["collect", str(ARM), "-o", "g", "--bandwidth", "5"], code=2)
+    assert "no log is given" in told.err
+    assert not Path("g").exists()
 
 
 def test_errors_of_a_source_left_out_are_those_of_a_fit_to_the_others():

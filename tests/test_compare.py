@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import lxml.html
 import numpy as np
+import polars as pl
 import pytest
+import slow_log
 import toy
 from clusters import start_threads
-from commands import ask
+from commands import ask, tell
 from tables import write_joints
 
 from dynident.cli import run
@@ -169,6 +172,15 @@ def test_bic_is_that_of_gaussian_errors(place):
     assert found.bic(1.0) == pytest.approx(plain)
     likelihood = plain - found.parameters * np.log(n)
     assert found.bic(3.0) == pytest.approx(likelihood / 3 + found.parameters * np.log(n / 3))
+
+
+@pytest.mark.long
+def test_bic_of_a_method_with_motions_of_its_own_is_of_the_same_rows():
+    problem, _ = slow_log.problem(1, seconds=8.0)
+    found = compare(problem, ["wls", "smooth"], ["coulomb-viscous"], 2)
+    wls, smooth = found.candidates
+    assert wls.rows.tolist() == smooth.rows.tolist()
+    assert max(found.bic) < 100.0
 
 
 def test_levels_are_those_of_the_survey(place):
@@ -331,6 +343,51 @@ def test_the_command_writes_a_page_and_an_object(place, monkeypatch, capfd):
     assert printed == expected
     assert run(["compare", "cube-root.toml", "--methods", "wsl"]) == 2
     assert "method 'wsl' is not known; did you mean 'wls'?" in capfd.readouterr().err
+
+
+def test_what_reading_logs_warns_of_is_told(place, capfd):
+    """As `identify` tells it: currents are fitted as torques where no gain is known."""
+    log = (place / "coulomb-viscous-0.csv").read_text()
+    (place / "currents.csv").write_text(log.replace("tau_", "current_"))
+    path = place / "currents.toml"
+    path.write_text(STUDY.format(log="currents.csv"))
+    argv = ["compare", str(path), "--methods", "wls", "--frictions", "viscous", "--blocks", "2"]
+    words = "currents.csv: currents taken as torques, because every drive's gain is 1"
+    assert [each.rpartition("/")[2] for each in ask(capfd, argv)["warnings"]] == [words]
+    said = " ".join(tell(capfd, [*argv, "-o", str(place / "warned")]).out.split())
+    assert re.search(f"warning [^ ]*{words}", said)
+    assert words in lxml.html.parse(place / "warned" / "comparison.html").getroot().text_content()
+
+
+CLOE = """[controller]
+kind = "pd"
+kp = 900.0
+kd = 60.0
+[identify]
+method = "cloe"
+"""
+
+
+@pytest.mark.parametrize("column", [None, "current_"])
+def test_logs_that_cloe_takes_alone_are_refused(place, capfd, column):
+    """Without torques, or with sizes of currents: neither are what errors of torques are of."""
+    log = pl.read_csv(place / "coulomb-viscous-0.csv")
+    tau = [name for name in log.columns if name.startswith("tau_")]
+    kept = log.drop(tau) if column is None else log.with_columns(pl.col(tau).abs())
+    kept.rename(lambda name: name.replace("tau_", str(column))).write_csv(place / "cloe.csv")
+    (place / "cloe.toml").write_text(
+        STUDY.format(log="cloe.csv") + HELD_OUT.format(log="cloe.csv") + CLOE
+    )
+    asked = [[command] for command in ("compare", "select", "track")]
+    asked += [["resonance", "--joint", "1", "--band", "2", "20"]]
+    for command, *flags in asked:
+        said = tell(capfd, [command, str(place / "cloe.toml"), *flags], 2)
+        assert said.out == ""
+        (line,) = said.err.splitlines()
+        assert "cloe.csv: has no torque with a sign, which this command takes" in line
+        assert "dynident identify does without by cloe" in line
+    said = tell(capfd, ["collect", str(place / "cloe.toml"), "-o", str(place / "factors")], 2)
+    assert "cloe.csv: has no torque with a sign" in " ".join(said.out.split())
 
 
 def test_the_page_is_whole_and_draws_every_model(place):

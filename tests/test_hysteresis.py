@@ -272,7 +272,11 @@ def test_a_result_comes_back_with_its_hysteresis(folder):
     assert abs(values["Kha"] - VALUES["Kha"]) < 0.05
     assert abs(values["Khb"] - VALUES["Khb"]) < 0.05
     assert "hysteresis" in (folder / "out" / "report.html").read_text()
-    assert "hysteresis" in fit.summary()
+    table = fit.summary().partition("\nspring ")[2].partition("\n\n")[0]
+    assert "hysteresis" in table.splitlines()[0]
+    explained = " ".join(table.split())
+    for words in ("K: stiffness [Nm/rad]; 1/K: compliance", "width of the loop [urad]"):
+        assert words in explained
 
 
 @pytest.mark.parametrize(

@@ -227,6 +227,8 @@ def test_logs_that_hold_nothing_of_a_load_end_in_words():
     silent = replace(log, tau=np.zeros_like(log.tau))
     with pytest.raises(di.ComputationError, match="toy log: the torque is zero throughout"):
         di.payload(fit, silent)
+    with pytest.raises(InputError, match="toy log: has no torque with a sign"):
+        di.payload(fit, replace(silent, torque="none"))
     still = replace(log, q=np.full_like(log.q, 0.1))
     assert "no load is seen" in str(di.payload(fit, still, anyway=True).load.warnings)
 

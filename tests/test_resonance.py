@@ -92,8 +92,12 @@ def test_a_designed_trajectory_is_shaken_within_its_limits():
 
 def test_a_log_of_no_periods_or_few_lines_is_refused():
     log, _ = twin(IDIM, move=partial(multisine, joint=0, top=20.0))
-    with pytest.raises(InputError, match="does not repeat every"):
+    repeated = "needed.*; a spring is told by the mean of periods: give .* --shake designs it$"
+    with pytest.raises(InputError, match=f"does not repeat every .*{repeated}"):
         di.find_resonance(log, 0, (2.0, 20.0), 1.7)
+    other = replace(log, q=np.cumsum(np.random.default_rng(0).normal(size=log.q.shape), axis=0))
+    with pytest.raises(InputError, match=f"is not periodic .*{repeated}"):
+        di.find_resonance(other, 0, (2.0, 20.0), "found")
     with pytest.raises(InputError, match=r"moves at 4 lines .* 8 at least tell a spring"):
         found(0, 0, top=4.0, band=3.9)
 

@@ -439,6 +439,16 @@ def test_flags_go_before_the_study(study, capsys):
     assert rows[3][2] == 0
 
 
+def test_what_reading_logs_warns_of_is_told(study, capsys):
+    log = study.parent / "work.csv"
+    log.write_text(log.read_text().replace("tau_", "current_"))
+    words = "currents taken as torques, because every drive's gain is 1"
+    told = ask(capsys, ["select", str(study)])["warnings"]
+    assert sum(each.endswith(words) for each in told) == 1
+    lines = " ".join(tell(capsys, ["select", str(study)]).out.split())
+    assert [each for each in told if f"warning {each}" not in lines] == []
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [

@@ -12,10 +12,13 @@ from differences import assert_slope
 
 from dynident.api import identify
 from dynident.consistency.knowledge import Knowledge
-from dynident.core.errors import InputError
+from dynident.core.errors import ComputationError, InputError
+from dynident.core.plain import to_plain
 from dynident.dynamics.following import find_conditions
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.constrained import build_constrained_setting
+from dynident.estimators.estimate import Estimate
+from dynident.fit.state import FORMS
 from dynident.methods.options import estimate
 from dynident.recording.arrays import read_arrays
 from dynident.recording.mend import Mending, mend
@@ -33,6 +36,7 @@ from dynident.smoothing.motion import (
 )
 from dynident.smoothing.smooth import Smoothing, fit_positions, smooth, take_log
 from dynident.smoothing.spline import Knots, evaluate_spline
+from dynident.study.fits import read_result
 
 FREE = {"prior": "none", "consistency": "none"}
 
@@ -88,7 +92,9 @@ def test_errors_that_are_correlated_count_for_less_and_keep_their_units(monkeypa
     literature = [each.covariance.literature for each in found]
     np.testing.assert_allclose(literature[0], literature[1], rtol=0.05)
     # the motion is that of positions rather than of torques that err
-    assert np.mean(found[0].motions[0].std) > 1.005 * np.mean(found[1].motions[0].std)
+    assert np.mean(found[0].residuals.motions[0].std) > 1.005 * np.mean(
+        found[1].residuals.motions[0].std
+    )
 
 
 def test_encoders_without_noise_end_no_search():
@@ -206,6 +212,57 @@ def test_slopes_of_the_torque_are_those_of_differences(friction):
             assert_slope(torque, slopes[:, :, j, a], 1e-4, scale=scale)
 
 
+@pytest.mark.parametrize("friction", ["bompos", "sigmoid", "stribeck-load", "load-square"])
+def test_slopes_of_a_linearised_model_are_those_of_its_rows(friction):
+    """Of shapes and strengths other than those about which it is linearised.
+
+    Rotors are the same: combinations of them with links act through loads, and they do not.
+    """
+    robot, rng = toy.arm(2), np.random.default_rng(2)
+    log = prepare(read_arrays(rng.normal(size=(200, 2)), rng.normal(size=(200, 2)), rate=25.0), 2.0)
+    problem = Problem(robot, log, friction)
+    idim = replace(problem.idim, blur=(1e-3, 1e-3))
+    drives = rng.uniform(0.2, 0.4, idim.plain - idim.inertial)
+    base = replace(problem.base, idim=idim).linearised(idim.join(robot.nominal, drives))
+    idim, shape = base.idim, np.array(base.idim.shape[: len(base.idim.parameters) - idim.plain])
+    drives[[not each.name.startswith("Ia") for each in idim.drives[: len(drives)]]] *= 1.3
+    theta = idim.join(robot.nominal, np.concatenate([drives, 1.2 * shape]))
+    taken = take_log(problem.samples[0], Smoothing()).log
+    along = Problem.of(base, taken)
+    motion, width = rng.normal(size=(3, 200, 2)), np.full(2, 0.3)
+    slopes = differentiate_torque(idim, taken, theta, motion, width)
+    for j in range(2):
+        for a in range(3):
+
+            def torque(t, j=j, a=a):
+                moved = motion.copy()
+                moved[a, :, j] += t
+                found = np.zeros((200, 2))
+                (stretch,) = along.along([tuple(moved)], [width]).passes()
+                for rows in stretch:
+                    for g, columns in enumerate(along.columns):
+                        own = rows.X[g] @ (base.matrix @ theta)[columns] - rows.y[g]
+                        found[rows.sample[g], g] = own
+                return found
+
+            known = slopes[:, :, j, a] * (torque(0.0) != 0.0)
+            assert_slope(torque, known, 1e-4, scale=float(np.abs(slopes[..., a]).max()))
+
+
+def test_what_comes_back_to_an_earlier_round_is_refused_there():
+    problem, _ = slow_log.problem(2, seconds=8.0)
+    with pytest.raises(ComputationError, match=r"smooth did not settle in \d\d? rounds; give"):
+        identify(problem.with_drives("load-gain"), "smooth", bootstrap=0, doctor=False)
+
+
+@pytest.mark.long
+def test_friction_under_loads_settles():
+    problem, _ = slow_log.problem(1, seconds=8.0)
+    fit = identify(problem.with_drives("load-square"), "smooth", bootstrap=0, doctor=False)
+    assert "settled in" in fit.estimate.message
+    assert fit.identification[0].overall_percent < 10.0
+
+
 def test_where_noise_is_small_it_is_maximum_likelihood():
     robot = toy.arm(2)
     clean, _ = toy.log(robot, seconds=8.0, friction="viscous", noise=0.3)
@@ -227,7 +284,7 @@ def slow():
     """A jittered, quantised log with lost samples, its estimate and the truth."""
     problem, truth = slow_log.problem(1, seconds=16.0)
     found = smooth(problem, knowledge=Knowledge(prior="none"))
-    return problem, found, found.motions[0], truth
+    return problem, found, found.residuals.motions[0], truth
 
 
 @pytest.mark.long
@@ -324,14 +381,28 @@ def test_positions_without_noise_are_refused():
 
 
 @pytest.mark.long
-def test_fits_have_reports_and_files():
+def test_fits_have_reports_and_files(tmp_path):
     problem, *_ = slow()
     fit = identify(problem, "smooth")
     assert fit.method == "smooth"
     assert fit.estimate.certificate is not None
-    assert fit.estimate.motions[0].q.shape[1] == 2
+    assert fit.estimate.residuals.motions[0].q.shape[1] == 2
+    fit.save(tmp_path)
+    again = read_result(tmp_path / "result.json").estimate
+    assert type(again) is type(fit.estimate)
+    # all but residuals, which a file has of no method
+    assert to_plain(Estimate, again, FORMS) == to_plain(Estimate, fit.estimate, FORMS)
     assert "noise of the positions" in fit.estimate.message
     assert "smooth" in fit.summary()
+
+
+def test_torques_that_a_law_makes_of_positions_are_refused():
+    """Their errors are those of the positions."""
+    recording, _ = toy.log(toy.arm(2))
+    problem = Problem(toy.arm(2), prepare(replace(recording, torque="commanded"), 10.0))
+    for method in ("smooth", "ml"):
+        with pytest.raises(InputError, match="torque that a law makes of positions; leave law_kp"):
+            estimate(problem, method)
 
 
 @pytest.mark.parametrize(

@@ -593,6 +593,17 @@ def test_what_is_missing_is_said(desk, capsys):
     assert "no.csv: cannot be read" in line
 
 
+def test_what_reading_a_log_warns_of_is_said_before_estimates(desk, capsys):
+    log = Path("run.csv").read_text()
+    Path("currents.csv").write_text(log.replace("tau_", "current_"))
+    said = tell(capsys, ["track", "currents.csv", "--study", "study.toml"])
+    (words,) = said.err.splitlines()
+    assert words == (
+        "warning: currents.csv: currents taken as torques, because every drive's gain is 1"
+    )
+    assert said.out.startswith("time,")
+
+
 def test_a_log_without_study_needs_a_robot_alone(desk, capsys):
     assert run(["track", "run.csv", "--robot", "arm.toml", "--bandwidth", "6", "--every", "5"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 5  # the end of the log is the last

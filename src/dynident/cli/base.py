@@ -118,15 +118,15 @@ def print_told(file: Path, given: StudyFlags, json: bool) -> None:
         raise InputError(f"{given.study}: is of {chosen.robot.file}, not of {file}")
     with show_progress() as progress, name_study_in_errors(given.study):
         problem = read_study_problem(chosen, progress)
-        logs, found = problem.samples, find_told_parameters(problem)
+        found = find_told_parameters(problem)
     if json:
         document = {"schema": "dynident.told/1", "base_count": found.base.count}
         print_json({**document, **serialise_told_parameters(found)})
         return
-    say("warning", list(dict.fromkeys(words for own in logs for words in own.warnings)))
+    say("warning", problem.warnings)
     typer.echo(format_regroupings(found.base, found.base.regroupings))
     typer.echo("")
-    typer.echo(format_told_parameters(found, ", ".join(own.name for own in logs)))
+    typer.echo(format_told_parameters(found, ", ".join(own.name for own in problem.samples)))
 
 
 def print_symmetries(model: Robot, json: bool) -> None:

@@ -70,6 +70,6 @@ def collect(
         )
     print_answer(json, found.to_dict, found.summary)
     say("note", found.notes)
-    say_written(output)
     if len(found.left_out) == len(found.entries) > 0:
         raise InputError(f"{output}: no log can be used; why each is left out stands above")
+    say_written(output)

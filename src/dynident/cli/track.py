@@ -147,6 +147,7 @@ def track(
             state=state,
             signals=outlets.signals,
             stopped=stopped,
+            warn=lambda words: say("warning", words),
         )
         early = stopped()
         write_page(page, lambda: render_messages(source, kept))

@@ -79,9 +79,11 @@ def fill_folder(
     """
     logs, left = key_sections(sections, left)
     refuse_left_out(left, strict)
-    write_files({folder / HEAD: pack_statement(statement, folder)})
+    head = {folder / HEAD: pack_statement(statement, folder)}
     there, _ = read_sources(folder, statement)
     notes = withdraw_sources(folder, there, withdraw)
+    if there:
+        write_files(head)
     # what is withdrawn now is not read again
     held = {source.about.key: source for source in there}
     known = {*held, *(source.about.stamp for source in there)}
@@ -106,6 +108,8 @@ def fill_folder(
             section, later = sorted((section, twin), key=order_sections)
             left.append(tell_of_twin(later, name_section(section)))
         if section is not twin:
+            if not (there or fresh):  # a folder is none before it has a source
+                write_files(head)
             write_files({folder / name_source_file(made.key): made.content})
             fresh[made.key] = section
     notes += remove_changed(folder, there, fresh)

@@ -164,6 +164,8 @@ class Selection:
     chains : tuple of Chain
         The whole robot, which the first joint or a floating base carries, first.
     missing : tuple of Missing
+    warnings : tuple of str
+        What was noticed about the robot's file and the logs.
     """
 
     logs: tuple[str, ...]
@@ -178,6 +180,7 @@ class Selection:
     after: Array
     chains: tuple[Chain, ...]
     missing: tuple[Missing, ...]
+    warnings: tuple[str, ...]
 
     def kept(self, log: int) -> tuple[tuple[int, int], ...]:
         """The chosen samples of a log, in order of time, neighbours joined."""
@@ -268,6 +271,7 @@ def select_blocks(problem: Problem, selecting: Selecting = Selecting()) -> Selec
             for joint, columns in chains.items()
         ),
         find_poor_parameters(problem, blocks, after, beta),
+        problem.warnings,
     )
 
 

@@ -117,6 +117,8 @@ class Comparison:
         study's held-out logs, and one fit was scored on all.
     candidates : tuple of Candidate
         At least one.
+    warnings : tuple of str
+        What was noticed about the robot's file and the logs.
     seconds : float
         In all.
     """
@@ -127,6 +129,7 @@ class Comparison:
     rotating: bool
     candidates: tuple[Candidate, ...]
     failures: tuple[Failure, ...]
+    warnings: tuple[str, ...]
     seconds: float
 
     @cached_property
@@ -295,7 +298,7 @@ def format_joint_columns(
 
 
 def list_comparison_notes(found: Comparison) -> list[tuple[str, str]]:
-    """What was passed over, what failed and what was held."""
+    """What was passed over, what failed, what was held, and what the logs warn of."""
     best = min(found.candidates, key=lambda each: each.held_out.percent()[0])
     barred = [
         (
@@ -310,7 +313,7 @@ def list_comparison_notes(found: Comparison) -> list[tuple[str, str]]:
         for c in found.candidates
         if c.held
     ]
-    return barred + failed + held
+    return barred + failed + held + [("warning", words) for words in found.warnings]
 
 
 def format_notes(found: Comparison) -> list[str]:
@@ -355,6 +358,7 @@ def serialise_comparison(found: Comparison) -> dict[str, Any]:
             for each, bic in zip(found.candidates, found.bic, strict=True)
         ],
         "failures": [asdict(each) for each in found.failures],
+        "warnings": list(found.warnings),
         "recommendations": [asdict(each) for each in found.recommendations],
     }
 

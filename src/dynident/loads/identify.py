@@ -76,7 +76,10 @@ def payload(
     refuse_springs(fit.robot, "a load is found by torques, which know")
     placing, loading = build_all_options("payload", FAMILIES, {"link": link, **options})
     if fit.estimate.fitted is not None:
-        raise InputError(f"{fit.method} fitted positions: a load needs logs with torque")
+        raise InputError(
+            f"{fit.method} fitted positions: a load is found by torques, beside a result of logs "
+            "with torque"
+        )
     samples = fit.prepare(log)
     robot, frame = fit.robot, placing.frame
     carrier = robot.links[-1] if placing.link is None else placing.link

@@ -57,6 +57,14 @@ ROUNDING = 1e-6
 HARMONICS = ("q", "dq", "ddq", "tau", "qref", "dqref")
 
 
+class PeriodError(InputError):
+    """A log that has no mean period; the fact, and what to do where a mean may be left out."""
+
+    def __init__(self, fact: str, advice: str) -> None:
+        super().__init__(f"{fact}; {advice}")
+        self.fact = fact
+
+
 @dataclass(frozen=True)
 class Averaging:
     """What was averaged, and how much it scattered."""
@@ -332,11 +340,11 @@ def average_periods(
     cuts, unused = cut_periods(runs, length, warmup)
     count = sum(cut.count for cut in cuts)
     if count < 2:
-        raise InputError(
+        raise PeriodError(
             f"{name}: has {count or 'no'} whole period{'s' * (count != 1)} of {length / rate:g} s"
             + (f" after {warmup} of warmup" if warmup else "")
-            + "; a mean needs two at least: record more, lower warmup, bridge gaps, or leave "
-            "period out"
+            + "; a mean needs two at least",
+            "record more, lower warmup, bridge gaps, or leave period out",
         )
     orders = [1 + max(1, int(min(hz / rate, HIGHEST) * length + ROUNDING)) for hz in cutoffs]
     every = 1 + max(1, int(HIGHEST * length))
@@ -427,15 +435,15 @@ def _find_period_length(
     start, stop = max(runs, key=lambda run: run[1] - run[0])
     x = motion[start:stop]
     if not standardise_columns(x).size:
-        raise InputError(f"{name}: no joint moves, so that nothing repeats; leave period out")
+        raise PeriodError(f"{name}: no joint moves, so that nothing repeats", "leave period out")
     if isinstance(period, str):
         lag, correlation = find_repetition_lag(x)
         if correlation < REPEATS:
             best = f"the best repetition, every {lag / rate:g} s, correlates {correlation:.2f}"
-            raise InputError(
+            raise PeriodError(
                 f"{name}: is not periodic ({best if lag else 'nothing repeats within half of it'}; "
-                f"{REPEATS:g} is needed, and two periods without a gap); give period in s, cut "
-                "what does not repeat with rows, or leave period out"
+                f"{REPEATS:g} is needed, and two periods without a gap)",
+                "give period in s, cut what does not repeat with rows, or leave period out",
             )
         return refine_period(motion, runs, float(lag), warmup, cutoff), True
     length = period * rate
@@ -444,9 +452,10 @@ def _find_period_length(
     if stop - start >= 2.0 * length - ROUNDING:
         correlation = correlate_at_lag(x, length)
         if correlation < REPEATS:
-            raise InputError(
+            raise PeriodError(
                 f"{name}: does not repeat every {period:g} s (correlation {correlation:.2f}; "
-                f'{REPEATS:g} is needed); try period = "found", or leave it out'
+                f"{REPEATS:g} is needed)",
+                'try period = "found", or leave it out',
             )
     return length, False
 
@@ -475,11 +484,11 @@ def refuse_unlike_period(name: str, c: Complex, warmup: int) -> None:
     if distance[worst] < UNLIKE or noise:
         return
     share, most = (100.0 * np.sqrt(x) for x in (distance[worst], UNLIKE))
-    raise InputError(
+    raise PeriodError(
         f"{name}: period {warmup + worst + 1} is another motion than the others "
-        f"({share:.2g} % from their median; {most:g} % are admitted); "
-        + (f"set warmup = {warmup + 1}" if worst == 0 else "cut it with rows")
-        + ", check period, or leave it out"
+        f"({share:.2g} % from their median; {most:g} % are admitted)",
+        (f"set warmup = {warmup + 1}" if worst == 0 else "cut it with rows")
+        + ", check period, or leave it out",
     )
 
 

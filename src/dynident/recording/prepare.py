@@ -40,7 +40,7 @@ from dynident.filters.filters import (
 from dynident.filters.outliers import filter_by_median, replace_outliers
 from dynident.recording.floating import BaseMotion, filter_base_motion
 from dynident.recording.keywords import PrepareOptions
-from dynident.recording.periods import FINER, Averaging, average_periods
+from dynident.recording.periods import FINER, Averaging, PeriodError, average_periods
 from dynident.recording.recording import Recording, Sampled, Torque
 from dynident.robot.drives import find_moving_joints
 from dynident.robot.model import LAW, Equations
@@ -733,9 +733,10 @@ def _prepare_mean_period(
     )
     rate = mean.samples / mean.period
     if min(cutoffs.torque) * mean.period < 1.0:
-        raise InputError(
+        raise PeriodError(
             f"{recording.name}: a period of {mean.period:g} s is too short for a torque filter at "
-            f"{min(cutoffs.torque):g} Hz; raise bandwidth or torque_hz"
+            f"{min(cutoffs.torque):g} Hz",
+            "raise bandwidth or torque_hz",
         )
     filters = tuple(DecimationFilter.design(hz, rate, FINER * step) for hz in cutoffs.torque)
     half = max(f.half for f in filters)

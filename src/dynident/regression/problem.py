@@ -74,6 +74,12 @@ class Regression:
         return self.base.idim.robot
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What reading the robot's file, reading its logs and filtering them noticed; each once."""
+        told = (*self.robot.warnings, *(words for log in self.samples for words in log.warnings))
+        return tuple(dict.fromkeys(told))
+
+    @property
     def groups(self) -> tuple[RowGroup, ...]:
         """What the groups of rows are."""
         return self.source.groups
@@ -423,6 +429,8 @@ def require_torque(problem: Problem) -> None:
     bent = [row for row, _ in problem.robot.bent]  # torques of springs, by what is expected of them
     if max(np.max(np.delete(log.peaks, bent)) for log in problem.samples) ** 2 < NO_TORQUE:
         called = ", ".join(log.name for log in problem.samples)
+        if all(log.torque == "none" for log in problem.samples):
+            raise InputError(f"{called}: has no torque with a sign, which this takes")
         raise ComputationError(
             f"{called}: the torque is zero throughout, which says nothing of the robot; "
             "check the torque columns"

@@ -48,6 +48,20 @@ class TestResult:
         return self.p_value < SIGNIFICANCE
 
 
+@dataclass(frozen=True, eq=False)
+class EstimatedMotion:
+    """A log's motion, where it was estimated together with the parameters."""
+
+    time: Array
+    """When positions were measured, from the log's first sample [s], shape (samples,)."""
+    q: Array
+    dq: Array
+    ddq: Array
+    """`q`, `dq`, `ddq`: shape (samples, n)."""
+    std: Array
+    """Of these three, shape (3, samples, n)."""
+
+
 @dataclass(frozen=True)
 class Residuals:
     """Decimated residuals of an estimate, per group of rows and in time order."""
@@ -58,6 +72,8 @@ class Residuals:
     """`log`, `sample`: of each row, which log it is of, and the index of its sample there."""
     error: tuple[Array, ...]
     """``y_g - X_g beta``."""
+    motions: tuple[EstimatedMotion, ...] = ()
+    """Of each log, along which they are, by methods that estimate it."""
 
 
 NO_RESIDUALS = Residuals((), (), (), ())

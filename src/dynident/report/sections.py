@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from dynident.core.series import PositionSeries, TorqueSeries
 from dynident.core.text import format_count
-from dynident.core.words import format_entry, format_table
+from dynident.core.words import WIDTH, format_entry, format_table
 from dynident.fit.figures import list_efforts
 from dynident.fit.floor import UNKNOWN
 from dynident.fit.parameters import find_correlations, list_base_parameters
@@ -94,12 +95,12 @@ PRECISION = "Relative standard deviation of each base parameter"
 BESIDE = "Base parameters beside the robot file's"
 SHAPES = "Parameters that the torque is not linear in; a dash where one was held."
 SPRINGS = (
-    "Stiffness [Nm/rad]; compliance by the deflection's regression on the load [urad/Nm], of a "
-    "torque sensor alone that of the fit, with its interval; root mean square errors of held-out "
-    "link positions [mrad] by the spring, of a stiff joint with the same encoder, and of a link "
-    "that is where its motor is; whether the logs tell the spring from a stiff joint. With "
-    "hysteresis, errors of a linear spring, the width of the loop [urad] with its interval, and "
-    "whether the logs tell it."
+    "K: stiffness [Nm/rad]; 1/K: compliance by the deflection's regression on the load [urad/Nm], "
+    "of a torque sensor alone that of the fit, with its interval. Root mean square errors of link "
+    "positions on held-out logs [mrad] by the spring (V1 ...), of a stiff joint with the same "
+    "encoder, and of a link that is where its motor is (plain). Found: whether the logs tell the "
+    "spring from a stiff joint. With hysteresis: errors of a linear spring, the width of the loop "
+    "[urad] with its interval, and whether the logs tell it."
 )
 SENSORS = (
     "What was estimated besides the bodies: fx0 … mz0 is what a sensor reads beyond its stated "
@@ -162,8 +163,9 @@ def make_table_section(
     caption: str = "",
     short: bool = False,
 ) -> Section:
-    """A section of one table, the same on the page and in the summary, a `short` one, too.
+    """A section of one table and what stands beneath, on the page and in the summary alike.
 
+    A `short` one is in the short summary, too.
     `tabulate` gives labels of rows, none where there is nothing to show, and columns of text; over
     the labels stands `stub`.
     """
@@ -175,7 +177,9 @@ def make_table_section(
 
     def format_lines(result: Result, full: bool) -> list[str]:
         labels, columns = tabulate(result) if full or short else ((), ())
-        return format_table(stub, labels, columns) if labels else []
+        if not labels:
+            return []
+        return [*format_table(stub, labels, columns), *textwrap.wrap(caption, WIDTH)]
 
     return Section(title, fill, format_lines, "table")
 

@@ -491,14 +491,14 @@ def tabulate_springs(result: Result) -> tuple[Sequence[str], list[Column]]:
     rows, held = result.springs, [log for own in result.springs for log in own.held_out]
     columns = [
         ("K", [format_number(own.stiffness, 4) for own in rows]),
-        ("1/K [u]", [format_number(1e6 * own.compliance, 3) for own in rows]),
+        ("1/K", [format_number(1e6 * own.compliance, 3) for own in rows]),
         ("95 % from", [format_number(1e6 * own.interval[0], 3) for own in rows]),
         ("to", [format_number(1e6 * own.interval[1], 3) for own in rows]),
     ]
     wide = any(own.width_interval for own in rows)
     for k, log in enumerate(dict.fromkeys(log.log for log in held), 1):
         every = [[each for each in own.held_out if each.log == log] for own in rows]
-        titles = [(f"V{k} [m]", "spring"), ("stiff", "stiff"), ("plain", "plain")]
+        titles = [(f"V{k}", "spring"), ("stiff", "stiff"), ("plain", "plain")]
         for title, error in titles + [("linear", "linear")] * wide:
             errors = [getattr(each[0], error) if each else None for each in every]
             told = ["" if own is None else format_number(1e3 * own, 3) for own in errors]
@@ -507,7 +507,7 @@ def tabulate_springs(result: Result) -> tuple[Sequence[str], list[Column]]:
     if wide:
         ends = [own.width_interval or (None, None) for own in rows]
         for title, numbers in (
-            ("width [u]", [own.width if own.width_interval else None for own in rows]),
+            ("width", [own.width if own.width_interval else None for own in rows]),
             ("from", [low for low, _ in ends]),
             ("to", [high for _, high in ends]),
         ):

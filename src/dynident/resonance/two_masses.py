@@ -24,7 +24,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.words import format_entry, format_number, format_table
 from dynident.filters.harmonics import Complex, differentiate_harmonics, sum_harmonics
-from dynident.recording.periods import HIGHEST
+from dynident.recording.periods import HIGHEST, PeriodError
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.resonance.multisine import refuse_wrong_band
@@ -54,6 +54,11 @@ NEAR = 3.0
 """Standard deviations of a speed from zero within which its sign is left open."""
 ROUNDS = 8
 """In which weights of one mass follow its impedance."""
+
+REPEATING = (
+    "a spring is told by the mean of periods: give the motion's own period [s], cut what does not "
+    "repeat with rows, or log a motion that repeats, as dynident resonance --shake designs it"
+)
 
 
 @dataclass(frozen=True)
@@ -246,7 +251,10 @@ def collect_lines(
     own = [each[:, [joint]] for each in (log.q, log.tau)]
     top = min(WIDER * band[1], HIGHEST * log.rate)
     motor = Recording(log.name, log.rate, own[0], own[1])  # noise of what stands does not repeat
-    samples = prepare(motor, band[1] / 3.0, position_hz=top, period=period)
+    try:
+        samples = prepare(motor, band[1] / 3.0, position_hz=top, period=period)
+    except PeriodError as error:
+        raise InputError(f"{error.fact}; {REPEATING}") from error
     known = samples.averaging
     assert known is not None
     q, tau = known.q[:, :, 0], known.tau[:, :, 0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,8 +10,13 @@ import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.dynamics import differentiate_dynamics
-from dynident.dynamics.conditions import FREE
-from dynident.dynamics.following import apply_load_slopes, find_conditions
+from dynident.dynamics.conditions import FREE, Conditions
+from dynident.dynamics.following import (
+    add_drive_torque,
+    apply_load_slopes,
+    find_conditions,
+    view_friction,
+)
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.torques import evaluate_drive_torques
 from dynident.regression.generalised import GeneralisedSamples
@@ -309,35 +314,32 @@ def differentiate_torque(
 ) -> Array:
     """Slopes of a log's torques by its positions, speeds and accelerations, (m, n, n, 3).
 
-    Those of bodies and rotors are exact; of friction they are differences that are small beside
-    the speed over which its sign changes.
+    Of a linearised model they are those of its rows, whatever the shapes and bodies of the full
+    set: its steps would else lead uphill. Those of bodies and rotors are exact; of friction they
+    are differences that are small beside the speed over which its sign changes.
     """
-    model, plain = idim.settled(theta)
-    phi, _ = model.split(plain)
+    phi, _ = idim.split(theta)
     q, dq, ddq = motion
-    K, D, M = differentiate_dynamics(model.tree, phi, q, dq, ddq)
     met = FREE
-    if model.structure.special_columns:
-        around = collect_conditions(model, log, slice(0, len(q)))
-        met = find_conditions(model, q, dq, ddq, log.rate, width, None, around)
-    total = np.stack([K, D, M], axis=3)
+    if idim.structure.special_columns:
+        around = collect_conditions(idim, log, slice(0, len(q)))
+        met = find_conditions(idim, q, dq, ddq, log.rate, width, None, around)
+
+    def drive(q: Array, dq: Array, met: Conditions = met) -> Array:
+        return evaluate_linearised_drives(idim, theta, (q, dq, ddq), width, met)
+
+    rigid = np.stack(differentiate_dynamics(idim.tree, phi, q, dq, ddq), axis=3)
+    total = rigid.copy()
     if met.load is not None:
-        bend, h = np.empty_like(met.load), 1e-6 * (1e-3 + np.abs(met.load).max(axis=0))
-        for gear in range(met.load.shape[1]):
-            sides = []
-            for sign in (1.0, -1.0):
-                load = met.load.copy()
-                load[:, gear] += sign * h[gear]
-                sides.append(
-                    evaluate_drive_torques(model, plain, q, dq, ddq, width, replace(met, load=load))
-                )
-            turns = model.gears[gear].turns
-            bend[:, gear] = ((sides[0] - sides[1]) @ turns) / (turns @ turns) / (2.0 * h[gear])
-        for j in range(total.shape[2]):
-            for a in range(3):
-                rigid = np.ascontiguousarray(total[:, :, j, a])
-                total[:, :, j, a] += apply_load_slopes(model, rigid, bend)
-    total[..., 2] += model.rotors(plain)
+        known, _ = idim.split(np.array(idim.bearing or idim.about))
+        borne = np.stack(differentiate_dynamics(idim.tree, known, q, dq, ddq), axis=3)
+        bend = differentiate_by_loads(idim, lambda load: drive(q, dq, replace(met, load=load)), met)
+        for j, a in np.ndindex(total.shape[2:]):
+            own, beyond = borne[:, :, j, a], (rigid - borne)[:, :, j, a]
+            total[:, :, j, a] += apply_load_slopes(idim, own, bend)
+            if met.bend is not None:
+                total[:, :, j, a] += apply_load_slopes(idim, beyond, met.bend)
+    total[..., 2] += idim.rotors(theta)
     for j in range(q.shape[1]):
         for a, h in ((0, STEP), (1, SHARE * width[j])):
             sides = []
@@ -345,8 +347,46 @@ def differentiate_torque(
                 moved = [q, dq]
                 moved[a] = moved[a].copy()
                 moved[a][:, j] += sign * h
-                sides.append(
-                    evaluate_drive_torques(model, plain, moved[0], moved[1], ddq, width, met)
-                )
+                sides.append(drive(*moved))
             total[:, :, j, a] += (sides[0] - sides[1]) / (2.0 * h)
     return total
+
+
+def evaluate_linearised_drives(
+    idim: Idim, theta: Array, motion: tuple[Array, Array, Array], width: Array, met: Conditions
+) -> Array:
+    """Torques of the drives as the rows of a model have them, shape (m, n).
+
+    Where it is linearised about shapes, a change of these acts through its columns alone
+    (zhang2018, eq. 14).
+    """
+    model, plain = idim.settled(theta[: idim.plain])
+    torque = evaluate_drive_torques(model, plain, *motion, width, met)
+    if not idim.free:
+        return torque
+    change, see = (
+        theta[idim.plain :] - np.array(idim.shape),
+        view_friction(idim, *motion[:2], width, met),
+    )
+    for k, friction in enumerate(idim.frictions):
+        own = change[friction.shape]
+        if np.any(own != 0.0):
+            by_shape = friction.model.by_shape(see(k), idim.shape_of(k))
+            signal = np.einsum("tks,k,s->t", by_shape, idim.linear_about[k], own)
+            add_drive_torque(signal, idim.gears[friction.gear].turns, torque)
+    return torque
+
+
+def differentiate_by_loads(idim: Idim, drive: Callable[[Array], Array], met: Conditions) -> Array:
+    """Slopes of the drives' torques by their loads, at these, shape (m, drives)."""
+    assert met.load is not None
+    bend, h = np.empty_like(met.load), 1e-6 * (1e-3 + np.abs(met.load).max(axis=0))
+    for gear in range(met.load.shape[1]):
+        sides = []
+        for sign in (1.0, -1.0):
+            load = met.load.copy()
+            load[:, gear] += sign * h[gear]
+            sides.append(drive(load))
+        turns = idim.gears[gear].turns
+        bend[:, gear] = ((sides[0] - sides[1]) @ turns) / (turns @ turns) / (2.0 * h[gear])
+    return bend

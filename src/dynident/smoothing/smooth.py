@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -32,10 +32,11 @@ from dynident.estimators.constrained import (
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
 from dynident.plots.overview import find_step
+from dynident.recording.recording import COMMANDED
 from dynident.regression.generalised import GeneralisedSamples, has_only_joint_torques
 from dynident.regression.problem import Problem, Regression, refuse_sensors
 from dynident.regression.rows import Rows
-from dynident.regression.statistics import OUTLYING
+from dynident.regression.statistics import OUTLYING, EstimatedMotion
 from dynident.regression.weighted import Reweighting, compute_literature_std, find_smallest_sigma
 from dynident.smoothing.ml import JointNoise
 from dynident.smoothing.motion import (
@@ -54,6 +55,8 @@ from dynident.smoothing.spline import Knots
 
 STEP = 1e-2
 """Of beta, in standard deviations, below which it has settled."""
+SAME = 1e-3
+"""Share of what is settled by which a state that comes back differs from an earlier one."""
 HALVINGS = 20
 ROUNDING = 1e-9
 """Of the cost, by which a step may raise it."""
@@ -84,28 +87,6 @@ class Smoothing(Options):
         "knots of the motion's splines in a second; twice position_hz, at most one a sample and "
         f"{MOST_KNOTS:g}, by default [Hz]",
     ] = None
-
-
-@dataclass(frozen=True, eq=False)
-class SmoothedMotion:
-    """A log's motion, estimated together with the parameters."""
-
-    time: Array
-    """When positions were measured, from the log's first sample [s], shape (samples,)."""
-    q: Array
-    dq: Array
-    ddq: Array
-    """`q`, `dq`, `ddq`: shape (samples, n)."""
-    std: Array
-    """Of these three, shape (3, samples, n)."""
-
-
-@dataclass(frozen=True)
-class Smoothed(Estimate):
-    """An estimate with the motions that were found with it."""
-
-    motions: tuple[SmoothedMotion, ...] = ()
-    """Of each log."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,6 +282,14 @@ def measure_change(new: SampleSpreads, old: SampleSpreads, given: Logged) -> flo
     return float(max(changes))
 
 
+class ReachedPoint(NamedTuple):
+    """Where steps led: parameters, and spreads of samples and torques."""
+
+    beta: Array
+    spreads: tuple[SampleSpreads, ...]
+    sigma: Array
+
+
 @dataclass(frozen=True, eq=False)
 class SmoothingState:
     """Motions and parameters, with what they are weighed by."""
@@ -322,6 +311,17 @@ class SmoothingState:
     kappa times its standard deviation."""
     penalty: float
     """What the prior adds to the cost, in units of sigma."""
+
+    @property
+    def reached(self) -> ReachedPoint:
+        """What tells it from other states."""
+        return ReachedPoint(self.beta, self.spreads, self.sigma)
+
+    def measure_changes(self, before: ReachedPoint) -> float:
+        """The largest relative change of a standard deviation."""
+        pairs = zip(self.spreads, before.spreads, self.logs, strict=True)
+        change = max(measure_change(*each) for each in pairs)
+        return max(change, float(np.max(np.abs(np.log(self.sigma / before.sigma)))))
 
     @cached_property
     def motions(self) -> list[Array]:
@@ -528,7 +528,7 @@ class LinearisedState:
             )
         return self.state.problem.given(self.state.problem.groups, logs)
 
-    def motions(self, covariance: Array) -> tuple[SmoothedMotion, ...]:
+    def motions(self, covariance: Array) -> tuple[EstimatedMotion, ...]:
         """What was found of the motions, with a covariance of the parameters."""
         size, axes = np.linalg.eigh(covariance)
         root = axes * np.sqrt(np.maximum(size, 0.0))
@@ -545,7 +545,7 @@ class LinearisedState:
                 time[run.own] = run.stamps + run.late
             inside = ~np.isnan(time)
             found.append(
-                SmoothedMotion(
+                EstimatedMotion(
                     time[inside],
                     motion[0, inside],
                     motion[1, inside],
@@ -574,7 +574,7 @@ def smooth(
     bars: ErrorBars = ErrorBars(),
     reweighting: Reweighting = Reweighting(),
     engine: Engine = HERE,
-) -> Smoothed:
+) -> Estimate:
     """Motion and parameters at once, the equations of motion as soft constraints.
 
     The motion of each run is a spline; positions and torques are noisy samples of it, at their own
@@ -630,7 +630,7 @@ def smooth(
         linear.system,
         state.sigma,
         compute_literature_std(linear.system),
-        f"settled in {rounds} rounds; noise of the positions {words}, of instants "
+        f"settled in {format_count(rounds, 'round')}; noise of the positions {words}, of instants "
         f"{1e3 * max(each.instant for each in state.spreads):.2g} ms"
         + ("; samples at their own instants" if any(log.stamped for log in logs) else "")
         + (f"; {format_count(outliers, 'torque')} left out as outliers" if outliers else ""),
@@ -643,25 +643,30 @@ def smooth(
         for of, at in places
     )
     # on the clock, as those of all methods are
-    estimate = replace(estimate, residuals=replace(estimate.residuals, sample=sample))
-    return Smoothed(**vars(estimate), motions=linear.motions(estimate.covariance.matrix))
+    motions = linear.motions(estimate.covariance.matrix)
+    residuals = replace(estimate.residuals, sample=sample, motions=motions)
+    return replace(estimate, residuals=residuals)
 
 
 def settle(state: SmoothingState, inner: Constrained, limit: int) -> tuple[SmoothingState, int]:
-    """Steps until neither the parameters nor the spreads move, and how many."""
+    """Steps until neither the parameters nor the spreads move, and how many.
+
+    Each state follows from the one before: where an earlier one comes back, so will all between.
+    """
+    past, rounds = [state.reached], 0
     for rounds in range(1, limit + 1):
         linear = state.linearised()
-        beta = inner(linear.system)
-        length = float(np.linalg.norm(linear.system.A @ (beta - state.beta)))
-        new = linear.renewed(linear.advanced(beta, inner.penalty))
-        pairs = zip(new.spreads, state.spreads, new.logs, strict=True)
-        change = max(measure_change(*each) for each in pairs)
-        change = max(change, float(np.max(np.abs(np.log(new.sigma / state.sigma)))))
-        state = new
-        if change < SETTLED and length < STEP:
+        beta, A = inner(linear.system), linear.system.A
+        length = float(np.linalg.norm(A @ (beta - state.beta)))
+        state = linear.renewed(linear.advanced(beta, inner.penalty))
+        if length < STEP and state.measure_changes(past[-1]) < SETTLED:
             return state, rounds
+        near = [own for own in past if np.linalg.norm(A @ (state.beta - own.beta)) < SAME * STEP]
+        if any(state.measure_changes(own) < SAME * SETTLED for own in near):
+            break
+        past.append(state.reached)
     raise ComputationError(
-        f"smooth did not settle in {limit} rounds; give position_std, or take pc-idim-ls"
+        f"smooth did not settle in {rounds} rounds; give position_std, or take pc-idim-ls"
     )
 
 
@@ -671,7 +676,7 @@ def refuse_unsmoothed(problem: Problem) -> None:
     for log in problem.samples:
         cause = None
         if not has_only_joint_torques(problem.robot, log):
-            cause = "floating bases, contacts and joints that are locked in one log"
+            cause = "floating bases, contacts or joints locked in one log; fit these by wls"
         elif log.averaging is not None:
             cause = "logs that are averaged over periods; leave period out"
         elif log.rests is not None:
@@ -680,6 +685,8 @@ def refuse_unsmoothed(problem: Problem) -> None:
             cause = "measured speeds; set derivatives = 'differences'"
         elif log.median is not None:
             cause = "a median filter; leave median out"
+        elif log.torque == COMMANDED:  # whose errors are those of the positions
+            cause = "torque that a law makes of positions; leave law_kp out"
         if cause is not None:
             raise InputError(f"{log.name}: smooth does not take {cause}, or take pc-idim-ls")
 

@@ -61,7 +61,7 @@ from dynident.study.study import (
     pack_study,
     prepare_study_recording,
     read_study,
-    read_study_recording,
+    read_torque_recording,
     tell_logs_apart,
 )
 
@@ -116,7 +116,8 @@ def collect(
     Raises
     ------
     InputError
-        For a model or a preparation that takes rows, and a folder of another one.
+        For a model or a preparation that takes rows, a folder of another one, and where neither
+        sources nor the study name a log.
     """
     told, folder = (
         study if isinstance(study, Study) else read_model_study(Path(study)),
@@ -124,6 +125,8 @@ def collect(
     )
     statement = state_model(told, folder)
     sections, left = find_sections(told, sources, layout or {})
+    if not (sections or left or withdraw):
+        raise InputError("no log is given: name log files, or a study that has some")
     placed = [replace_file_names(section, os.path.abspath) for section in sections]
     plain = [section.model_dump(mode="json", exclude_none=True) for section in placed]
     text = pack_study(told.model_copy(update={"log": ()}))
@@ -217,7 +220,7 @@ def reduce_log(task: ReductionTask) -> Reduced:
         ):
             key = task.key or take_key(files, describe_layout(task.section))
             local = section.model_copy(update={"files": cut, "rows": rows})
-            recording = read_study_recording(local, idim.robot, pieces=True)
+            recording = read_torque_recording(study, local, idim.robot, pieces=True)
             samples = prepare_study_recording(local, recording, study.prepare)
             log = generalise_samples(idim, samples)
             problem = Problem.of(find_base(task.study, log.observed), log)

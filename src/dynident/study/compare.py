@@ -40,7 +40,7 @@ from dynident.methods import ESTIMATORS, OWN_SHAPES
 from dynident.methods.options import SIMULATION, list_option_names, switch_bootstrap_off
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
-from dynident.regression.statistics import estimate_long_run_ratio
+from dynident.regression.statistics import compute_residuals, estimate_long_run_ratio
 from dynident.report.fit import Fit
 from dynident.study.constraints import build_constraints
 from dynident.study.elements import build_elements
@@ -51,9 +51,7 @@ from dynident.study.study import (
     build_study_simulation,
     load_study_robot,
     pack_study,
-    prepare_study_recording,
     read_study_logs,
-    read_study_recording,
 )
 
 METHODS = ("wls", "pc-idim-ls")
@@ -149,13 +147,14 @@ def compare(
     every = [(name, method) for name in frictions for method in methods]
     found: dict[tuple[str, str], Candidate | Failure] = {}
     kinds: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     try:
         for k, own in run_side_by_side(compare_methods, tasks, chosen, progress, "comparing"):
             name = frictions[k]
             if isinstance(own, Lost):
                 found |= {(name, method): Failure(method, name, own.reason) for method in methods}
                 continue
-            kinds = own.kinds or kinds
+            kinds, warnings = own.kinds or kinds, own.warnings or warnings
             found |= {(name, each.method): each for each in own.found}
     finally:
         open_logs.cache_clear()
@@ -171,6 +170,7 @@ def compare(
         not held_out,
         candidates,
         failures,
+        warnings,
         watch.total()["total"],
     )
 
@@ -195,9 +195,10 @@ class ComparisonTask(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """What became of a friction model, method by method, and its kinds of rows."""
+    """What became of a friction model, method by method; its kinds of rows, what logs warn of."""
 
     kinds: tuple[str, ...]
+    warnings: tuple[str, ...]
     found: tuple[Candidate | Failure, ...]
 
 
@@ -208,18 +209,19 @@ def compare_methods(task: ComparisonTask) -> Compared:
     study, first, held_out, folds = (
         open_logs(given, task.first, task.blocks) if isinstance(given, str) else given
     )
-    name, shared, kinds = task.friction, None, tuple[str, ...]()
+    name, shared, kinds, warnings = task.friction, None, tuple[str, ...](), tuple[str, ...]()
     found: list[Candidate | Failure] = []
     for method in task.methods:
         try:
             if shared is None:
                 problem = first.with_drives(name, study.robot.rotor, first.idim.elements)
-                kinds = list_row_kinds(problem.on((*problem.samples, *held_out)))
+                every = problem.on((*problem.samples, *held_out))
+                kinds, warnings = list_row_kinds(every), every.warnings
                 shared = Shared(problem, folds, held_out)
             found.append(evaluate_candidate(study, shared, method, kinds))
         except DynidentError as error:
             found.append(Failure(method, name, format_one_line(error)))
-    return Compared(kinds, tuple(found))
+    return Compared(kinds, warnings, tuple(found))
 
 
 def open_problem(
@@ -319,8 +321,11 @@ def evaluate_candidate(
         ]
     scores = score_folds(models, shared.folds, kinds)
     found = whole.estimate
-    errors = found.residuals.error
-    names = [find_row_kind(group) for group in found.residuals.groups]
+    residuals = found.residuals
+    if residuals.motions:  # BIC are comparable on the same rows alone
+        residuals = compute_residuals(problem.under(whole.base), found.beta)
+    errors = residuals.error
+    names = [find_row_kind(group) for group in residuals.groups]
     sigmas = list(dict.fromkeys(names))
     by_sigma = np.zeros((2, len(sigmas)))
     for name, error in zip(names, errors, strict=True):
@@ -371,12 +376,8 @@ def score_folds(
 def score_held_out(fit: Fit, plain: Study, blocks: int) -> tuple[tuple[str, ...], BlockScores]:
     """Errors on the held-out logs as the study prepares them that varies nothing."""
     assert isinstance(fit.study, Study)
-    plain = take_found_delay(plain, fit.study)
-    held_out = [
-        prepare_study_recording(log, read_study_recording(log, fit.robot), plain.prepare)
-        for log in plain.log
-        if log.use == "validate"
-    ]
+    plain = take_found_delay(plain, fit.study).model_copy(update={"identify": fit.study.identify})
+    held_out = read_study_logs(plain, fit.robot, "validate")
     problem = Problem.of(fit.base, *held_out)
     kinds = list_row_kinds(problem)
     folds = build_folds(problem, (), held_out, blocks)

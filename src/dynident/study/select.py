@@ -91,6 +91,8 @@ def format_selection(found: Selection) -> str:
         lines += format_entry(
             "missing", "nothing: all base parameters are known well by what was chosen"
         )
+    for words in found.warnings:
+        lines += format_entry("warning", words)
     return "\n".join(lines)
 
 
@@ -144,4 +146,5 @@ def serialise_selection(found: Selection) -> dict[str, Any]:
         "missing": [
             {"name": each.name, "joint": each.joint, "words": each.words} for each in found.missing
         ],
+        "warnings": list(found.warnings),
     }

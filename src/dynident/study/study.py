@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -37,7 +37,7 @@ from dynident.estimators.closed_loop import Simulation
 from dynident.friction import DEFAULT_FRICTION
 from dynident.friction.models import FRICTIONS
 from dynident.friction.names import build_friction, split_friction_names
-from dynident.methods import DEFAULT_METHOD, ESTIMATORS
+from dynident.methods import DEFAULT_METHOD, ESTIMATORS, TORQUE_FREE
 from dynident.methods.options import (
     list_all_options,
     list_option_names,
@@ -478,11 +478,39 @@ def read_study_logs(
     torque: bool = True,
     progress: Progress = ignore_progress,
 ) -> list[Samples]:
-    """Read and prepare a study's logs: all, or those of one use."""
+    """Read and prepare a study's logs: all, or those of one use.
+
+    `torque`: they have to have it, even where the study's method does without.
+    """
+    needed = torque and study.identify.method not in TORQUE_FREE
     sections = [section for section in study.log if use in (None, section.use)]
-    return read_each_log(
-        sections, lambda own: read_study_samples(own, robot, study.prepare, torque), progress
+    logs = read_each_log(
+        sections, lambda own: read_study_samples(own, robot, study.prepare, needed), progress
     )
+    if torque:
+        refuse_missing_torque(study, logs)
+    return logs
+
+
+def read_torque_recording(
+    study: Study, section: LogSection, robot: Robot, pieces: bool = False
+) -> Recording:
+    """Read and repair one log, laid out as a study says, that has to have torque likewise."""
+    needed = study.identify.method not in TORQUE_FREE
+    recording = read_study_recording(section, robot, needed, pieces)
+    refuse_missing_torque(study, [recording])
+    return recording
+
+
+def refuse_missing_torque(study: Study, logs: Iterable[Samples | Recording]) -> None:
+    """Refuse logs that the study's method alone can take: without torque, or with its size."""
+    method = study.identify.method
+    for log in logs:
+        if log.torque == "none" and method in TORQUE_FREE:
+            raise InputError(
+                f"{log.name}: has no torque with a sign, which this command takes; dynident "
+                f"identify does without by {method}, and has errors of held-out logs, too"
+            )
 
 
 OF_ROWS = ("rows", "use", "name", "keep", "period", "warmup")
@@ -498,20 +526,25 @@ def read_study_recordings(
 ) -> list[Recording]:
     """Read all of a study's logs: files of which one has other rows than the last, once.
 
-    `late`: logs whose drives' law does not say how late it has its targets are left without torque.
+    `torque`: see `read_study_logs`. `late`: logs whose drives' law does not say how late it has its
+    targets are left without torque.
     """
+    needed = torque and study.identify.method not in TORQUE_FREE
     last: tuple[dict[str, Any], Recording] | None = None
 
     def read(section: LogSection) -> Recording:
         nonlocal last
         files = section.model_dump(exclude={*OF_ROWS}) | {"named": section.name is not None}
         if last is None or last[0] != files or last[1].warnings:  # which say the log's name
-            last = files, read_whole_recording(section, robot, torque, late=late)
+            last = files, read_whole_recording(section, robot, needed, late=late)
         elif section.name is not None:
             last = files, replace(last[1], name=section.name)
         return take_rows(section, last[1])
 
-    return read_each_log(study.log, read, progress)
+    logs = read_each_log(study.log, read, progress)
+    if torque:
+        refuse_missing_torque(study, logs)
+    return logs
 
 
 def read_each_log(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -50,7 +50,7 @@ from dynident.study.study import (
     Study,
     build_study_idim,
     load_study_robot,
-    read_study_recording,
+    read_torque_recording,
 )
 
 SCHEMA = "dynident.track/1"
@@ -89,7 +89,10 @@ class TrackSetting:
             return None
         std = self.result.estimate.covariance.std
         if not np.all(std > 0.0):
-            raise InputError(f"{self.robot.name}: parameters without error cannot be followed")
+            raise InputError(
+                f"{self.robot.name}: parameters that the result holds, without error, cannot be "
+                "followed; start from one of logs with torque that holds none, as of wls"
+            )
         return PriorKnowledge(self.result.estimate.beta, np.diag(std**2))
 
     def choose_base(self, channels: Channels) -> BaseParameters:
@@ -371,6 +374,7 @@ def track_log(
     state: Path | None = None,
     signals: bool = False,
     stopped: Stopped = lambda: False,
+    warn: Callable[[Sequence[str]], None] = lambda words: None,
 ) -> LogFollower:
     """Follow a log or a stream from where its state says to its end.
 
@@ -392,7 +396,10 @@ def track_log(
         Whether there is a message of every sample that the tracker takes in.
     stopped : callable
         Asked between samples.
+    warn : callable
+        Given, before the first message, what was noticed about the robot's file and the log.
     """
+    warn(setting.robot.warnings)
     earlier = None if state is None else read_state(state)
     past, rate = (0, rate) if earlier is None else (earlier.taken, earlier.rate)
     follower: LogFollower | None = None
@@ -408,6 +415,7 @@ def track_log(
             samples = text.samples()
         else:
             whole = read_whole_log(setting, source, rate)
+            warn(whole.warnings)
             rate = whole.rate
             channels = find_channels(
                 setting.robot, whole, setting.measured, True, setting.instruments
@@ -510,7 +518,7 @@ def read_whole_log(setting: TrackSetting, source: str | None, rate: float | None
         raise InputError("no log is given")
     if rate is not None and section.rate is None:
         section = section.model_copy(update={"rate": rate})
-    return read_study_recording(section, setting.robot)
+    return read_torque_recording(setting.study, section, setting.robot)
 
 
 def make_layout_finder(
