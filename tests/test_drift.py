@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import logsumexp
-from statsmodels.tsa.statespace.structural import UnobservedComponents
 
 from dynident.collection import drift
 from dynident.collection.drift import (
@@ -78,6 +77,8 @@ def test_ratios_are_those_of_the_restricted_likelihood():
 
 def test_the_line_is_the_smoother_of_the_local_level_model():
     """Kalman filter and smoother of statsmodels, with the size that the weights are put on."""
+    from statsmodels.tsa.statespace.structural import UnobservedComponents
+
     rng = np.random.default_rng(2)
     count, scatter, step = 15, 0.7, 0.9
     y = 3.0 + np.cumsum(step * rng.normal(size=count)) + scatter * rng.normal(size=count)

@@ -145,7 +145,7 @@ def test_contacts_bear_by_their_column_or_by_their_speed(tmp_path, signal):
     ("name", "motion", "frame", "floating"),
     [
         pytest.param("talos", "sway", "wrist_left_ft_link", True, marks=pytest.mark.long),
-        ("talos", "sway", "arm_right_3_link", True),
+        pytest.param("talos", "sway", "arm_right_3_link", True, marks=pytest.mark.long),
         ("ur5", "swing", "forearm_link", False),
         ("ur5", "carried", "forearm_link", True),
     ],

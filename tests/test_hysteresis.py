@@ -188,6 +188,7 @@ def test_a_spring_without_hysteresis_has_none_and_it_is_said():
     assert 0.0 < values["Khb2"] < 0.02
 
 
+@pytest.mark.long
 def test_bristles_that_are_alike_are_named():
     robot = elastic_arm((2,), spring=HYSTERESIS)
     log, _ = twin(build_idim(robot))

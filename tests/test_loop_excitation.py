@@ -186,6 +186,7 @@ def test_limits_of_passive_joints_are_kept(five_bar, plan):
         assert np.abs(bound.trajectory.at(times, 1)[:, k]).max() <= speed[k]
 
 
+@pytest.mark.long
 def test_a_search_has_the_slopes_of_its_rows(tmp_path):
     """With torques, shapes over a floor, passive joints, and how far from singular the chain is."""
     text = write_leg()

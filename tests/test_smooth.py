@@ -69,6 +69,7 @@ def test_torques_that_are_far_off_are_left_out_and_counted():
     assert moved.max() < 0.5
 
 
+@pytest.mark.long
 def test_errors_that_are_correlated_count_for_less_and_keep_their_units(monkeypatch):
     problem, _ = slow_log.problem(4, seconds=8.0, lacking=3.0)
     kappa: list[float] = []

@@ -74,9 +74,15 @@ def error_percent(follower: LogFollower) -> float:
     ("left_out", "keys", "prepare", "most"),
     [
         ((), "", 'bandwidth = 10.0\nderivatives = "measured"', 0.5),
-        (("base_a", "base_dw"), "", 'bandwidth = 10.0\nderivatives = "measured"', 1.0),
+        pytest.param(
+            *(("base_a", "base_dw"), "", 'bandwidth = 10.0\nderivatives = "measured"', 1.0),
+            marks=pytest.mark.long,
+        ),
         (DERIVATIVES, "", "bandwidth = 10.0", 2.0),
-        ((), 'equations = "joints"', 'bandwidth = 10.0\nderivatives = "measured"', 0.5),
+        pytest.param(
+            *((), 'equations = "joints"', 'bandwidth = 10.0\nderivatives = "measured"', 0.5),
+            marks=pytest.mark.long,
+        ),
         (("tau_",), "", 'bandwidth = 10.0\nderivatives = "measured"', 0.5),
     ],
 )
