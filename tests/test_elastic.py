@@ -425,6 +425,7 @@ def test_the_other_commands_take_them(folder, name):
     assert run(place(folder, name, TAKEN[name])) == 0
 
 
+@pytest.mark.long
 def test_a_comparison_is_of_torques():
     """Links are of other units, and each friction model expects them elsewhere."""
     idim = build_idim(elastic_arm((1, 2)))

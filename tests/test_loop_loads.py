@@ -90,7 +90,7 @@ def test_a_log_tells_friction_under_load(name, tmp_path):
     """By the default method, whose prior parts rotors, which are no load, from cranks."""
     robot = load_linkage(name, tmp_path)
     idim = di.build_idim(robot, "load")
-    _, motion = plan_motion(robot, 12.0, RATE, 2)
+    _, motion = plan_motion(robot, 8.0, RATE, 2)
     truth = fill(idim)
     log = make_log(robot, motion[0], idim.torque(truth, *motion), RATE, 0.005, 1, "made")
     samples = di.prepare(log, bandwidth=8.0)

@@ -11,7 +11,7 @@ import pinocchio as pin
 import pytest
 from robots import EXAMPLES, fall
 from scipy.io import loadmat
-from thin import first
+from thin import first, long
 
 from dynident.api import Fit, identify
 from dynident.consistency.prior import METRICS
@@ -253,7 +253,8 @@ def held_out(fit: Fit) -> float:
 
 
 @pytest.mark.parametrize(
-    ("train", "test", "bound"), [((1,), 3, 5.64), ((1, 2), 3, 4.99), ((2, 3), 1, 2.99)]
+    ("train", "test", "bound"),
+    [((1,), 3, 5.64), long((1, 2), 3, 4.99), long((2, 3), 1, 2.99)],
 )
 def test_lwr4_default_beats_the_best_known_on_held_out_logs(measured, train, test, bound, tmp_path):
     fit = lwr4(measured, train, test, "pc-idim-ls")
