@@ -826,6 +826,7 @@ def test_wanted_parameters_become_better_known():
     assert own.prediction.std[0] < plain().prediction.std[0]
 
 
+@pytest.mark.long
 def test_a_task_is_predicted_best_by_its_own_criterion():
     reference = random_trajectory(("quintic", {"points": 4}), n=2, seed=11, size=0.5).reference(
         50.0

@@ -174,6 +174,7 @@ def test_the_verdict_tells_hysteresis_on_held_out_links(fitted):
     assert linear.springs[1].width_interval is None
 
 
+@pytest.mark.long
 def test_a_spring_without_hysteresis_has_none_and_it_is_said():
     idim = build_idim(elastic_arm((2,), spring=HYSTERESIS))
     (log, _), (other, _) = (twin(idim, seed, Kha=0.0, Khb=0.0) for seed in (0, 1))

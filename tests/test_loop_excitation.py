@@ -133,6 +133,7 @@ def test_no_instant_exceeds_the_bounds_of_passive_joints(robot):
         assert np.all(bound[closure.passive] < 3.0 * most[closure.passive].max())
 
 
+@pytest.mark.long
 def test_torques_between_samples_are_within_what_is_proved(five_bar, plan):
     task, trajectory = plan.design.task, plan.trajectory
     proof = certify_trajectory(trajectory, task.limits, task.nominal, None, task.names, task.step)

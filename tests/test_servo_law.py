@@ -163,6 +163,7 @@ def test_a_limit_is_found_where_it_is_reached(tmp_path):
         fit_servo(tmp_path, "limit", {})
 
 
+@pytest.mark.long
 def test_servos_of_one_model_have_one_gain(tmp_path):
     """The arm's joints have the same limits; a joint that a constraint speaks of goes alone."""
     robot, there, theta = twin(tmp_path, 4.0)
