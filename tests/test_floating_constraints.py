@@ -120,6 +120,7 @@ def test_sides_that_are_not_alike_are_noticed():
     assert not right.rejected
 
 
+@pytest.mark.long
 def test_a_scale_takes_the_error_of_the_total_mass_away():
     phi, _ = made().idim.split(made().theta)
     weighed = float(phi[:, 0].sum())

@@ -264,6 +264,7 @@ def test_lwr4_default_beats_the_best_known_on_held_out_logs(measured, train, tes
     assert rigid_body_torques_of_the_urdf(fit, tmp_path / "lwr4.urdf") < 1e-9
 
 
+@pytest.mark.long
 def test_lwr4_plain_least_squares_overfits(measured):
     assert held_out(lwr4(measured, (1,), 3, "ols")) > 11.0
     assert held_out(lwr4(measured, (1,), 3, "pc-idim-ls", prior="none")) < 6.1
