@@ -92,6 +92,7 @@ def test_errors_that_are_correlated_count_for_less_and_keep_their_units(monkeypa
     assert np.mean(found[0].motions[0].std) > 1.005 * np.mean(found[1].motions[0].std)
 
 
+@pytest.mark.long
 def test_encoders_without_noise_end_no_search():
     """What their positions scatter by would be hardly more than their last digits."""
     problem, _ = slow_log.problem(5, seconds=10.0, jitter=0.0, lost=0.0, step=0.0, lacking=2.0)
