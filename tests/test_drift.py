@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import logsumexp
+from thin import long
 
 from dynident.collection import drift
 from dynident.collection.drift import (
@@ -158,7 +159,7 @@ def test_a_line_is_at_one_temperature_even_where_one_session_alone_tells_it():
     np.testing.assert_allclose(line, np.mean(y), atol=0.15)
 
 
-@pytest.mark.parametrize(("kind", "sessions"), [("grows", 6), ("grows", 12), ("outlier", 6)])
+@pytest.mark.parametrize(("kind", "sessions"), [("grows", 6), long("grows", 12), ("outlier", 6)])
 def test_intervals_of_the_line_cover(kind, sessions):
     """Walks of any size and slopes, or one session apart; benchmarks/drift.py has more of them."""
     rng = np.random.default_rng(sessions)

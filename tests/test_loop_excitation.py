@@ -174,6 +174,7 @@ def test_a_designed_motion_tells_what_it_says(five_bar, plan):
     assert plan.design.value < min(wandering)
 
 
+@pytest.mark.long
 def test_limits_of_passive_joints_are_kept(five_bar, plan):
     """Their speeds, which were free in the plan, are half as large: there and in the proof."""
     free = np.abs(plan.trajectory.at(plan.trajectory.family.grid(0.01), 1)).max(axis=0)
