@@ -118,7 +118,7 @@ def test_closed_chains_are_our_own_inverse_dynamics(name, tmp_path):
 @compiled
 @pytest.mark.parametrize("width", first([None, 0.1]))
 @pytest.mark.parametrize(
-    "friction", first((name for name, model in FRICTIONS.items() if not model.needs), 8)
+    "friction", first((name for name, model in FRICTIONS.items() if not model.needs), 5)
 )
 def test_all_friction_of_the_motion_is_in(friction, width, tmp_path):
     idim = build_idim(toy.arm(3, coupled=True), friction)  # of its drives the first is not

@@ -1427,7 +1427,7 @@ KINDS = {
 """Every kind of constraint: what a study says, and what the result then has."""
 
 
-@pytest.mark.parametrize("name", first(KINDS, 8))
+@pytest.mark.parametrize("name", first(KINDS, 6))
 def test_every_constraint_holds_in_the_result_which_is_read_again(place, capfd, name):
     body, holds = KINDS[name]
     kind = name.split()[0]

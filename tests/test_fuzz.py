@@ -297,7 +297,7 @@ def tried(kind: str, group: int) -> None:
 
 
 @pytest.mark.parametrize("group", first(range(SHORT)))
-@pytest.mark.parametrize("kind", first(KINDS, 9))
+@pytest.mark.parametrize("kind", first(KINDS, 6))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_some_spoiled_files(stocked, monkeypatch, kind, group):
     monkeypatch.chdir(stocked)

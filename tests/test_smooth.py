@@ -208,6 +208,7 @@ def test_slopes_of_the_torque_are_those_of_differences(friction):
             assert_slope(torque, slopes[:, :, j, a], 1e-4, scale=scale)
 
 
+@pytest.mark.long
 def test_where_noise_is_small_it_is_maximum_likelihood():
     robot = toy.arm(2)
     clean, _ = toy.log(robot, seconds=8.0, friction="viscous", noise=0.3)

@@ -99,6 +99,7 @@ def test_tx40_with_slow_rows_underestimates_coulomb_friction():
     assert 0.10 < low < 0.20
 
 
+@pytest.mark.long
 def test_tx40_essential_parameters():
     study = read_study(TX40 / "study.toml")
     chosen = study.identify.model_copy(update={"method": "wls", "essential": "ratio"})
