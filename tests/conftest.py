@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
@@ -70,11 +70,16 @@ LONGEST = (
 """Modules that take the longest, by day or with the long ones, in that order."""
 
 
-def pytest_collection_finish() -> None:
-    """What has been loaded by now stays, and need not be searched for garbage again and again."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is loaded for the tests stays, and need not be searched for garbage again and again."""
+    gc.disable()
+    done = yield
+    gc.enable()
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+    return done
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -10,6 +10,7 @@ import pytest
 import toy
 from differences import assert_slope
 from loops import RATE, WIDTH, closed_loop, controller, off, reference
+from thin import first
 
 from dynident.api import identify
 from dynident.control.controller import Controller, pd
@@ -58,7 +59,7 @@ METHODS = ("idim-iv", "2sls", "didim", "clie", "cloe")
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("start", ["least-squares", "nominal"])
+@pytest.mark.parametrize("start", first(["least-squares", "nominal"], 1))
 def test_clean_logs_give_the_true_parameters(method, start):
     problem, truth, control = closed_loop(2, friction="viscous", rate=None)
     estimate = ESTIMATORS[method](problem, Simulation(control, width=WIDTH, start=start))
@@ -74,7 +75,7 @@ def test_output_errors_recover_coupled_drives_and_coulomb_friction(method):
     assert off(estimate.beta, truth) < 5e-4
 
 
-@pytest.mark.parametrize("method", ["clie", "cloe"])
+@pytest.mark.parametrize("method", first(["clie", "cloe"]))
 def test_differences_of_simulations_are_the_sensitivities(method):
     problem, _, control = closed_loop(2, noise=1e-5, torque_noise=0.5, seconds=4.0)
     options = {"simulation": Simulation(control, width=WIDTH)}
@@ -93,7 +94,7 @@ def test_drives_are_not_fitted_by_differences():
         estimate(problem, "cloe", **options)
 
 
-@pytest.mark.parametrize("method", ["clie", "cloe", "didim", "idim-iv"])
+@pytest.mark.parametrize("method", first(["cloe", "idim-iv", "clie", "didim"], 2))
 def test_rotors_alone_are_a_start(method):
     problem, truth, control = closed_loop(2, friction="viscous", rate=None)
     estimate = ESTIMATORS[method](problem, Simulation(control, width=WIDTH, start="rotors"))
@@ -510,7 +511,7 @@ def test_identification_reports_its_simulation():
     assert "simulation  of loop: position error" in fit.summary()
 
 
-@pytest.mark.parametrize("weights", ["sigma", "none"])
+@pytest.mark.parametrize("weights", first(["sigma", "none"], 1))
 def test_an_error_of_rounding_alone_is_settled(weights):
     """Exact positions of a motion from rest, held by its targets: some steps leave rounding."""
     robot, control, t = toy.arm(2), controller(2, RATE), np.arange(4000) / RATE

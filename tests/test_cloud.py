@@ -8,14 +8,12 @@ from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_collect import ARM, write_log
 
 import dynident as di
-
-s3fs = pytest.importorskip("s3fs")
-moto_server = pytest.importorskip("moto.server")
 
 STUDY = '[robot]\nfile = "arm.urdf"\n[prepare]\nbandwidth = 5.0\n'
 
@@ -32,8 +30,9 @@ def place(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def bucket(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[s3fs.S3FileSystem]:
+def bucket(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A store of S3 with the logs in ``robots/arm``, found by the environment alone."""
+    s3fs, moto_server = map(pytest.importorskip, ("s3fs", "moto.server"))
     server = moto_server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()

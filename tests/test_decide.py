@@ -370,6 +370,7 @@ def test_a_spring_that_the_file_lacks_is_added(sprung):
     np.testing.assert_array_equal(again.theta, fit.theta)
 
 
+@pytest.mark.long
 def test_a_measured_arm_gets_the_spring_that_balances_it(measured, tmp_path):
     """Held out on B: 8 % by the best of a search without it (docs/figures/decide.md)."""
     robot, a, b = (

@@ -206,6 +206,7 @@ def test_the_command_takes_results_and_measures_both_on_a_log(inside, capfd):
     assert "B L1" in text
 
 
+@pytest.mark.long
 def test_more_results_are_compared_with_the_first(inside, capfd):
     document = ask(capfd, ["diff", *RESULTS, RESULTS[0]])
     assert document["schema"] == "dynident.differences/1"

@@ -564,6 +564,7 @@ def test_the_conda_recipe_needs_what_the_package_needs() -> None:
     assert f"- dynident = {project['scripts']['dynident']}\n" in text
 
 
+@pytest.mark.long
 def test_result_page_names_every_key(desk: Path) -> None:
     import json
 

@@ -38,7 +38,7 @@ bandwidth = 5.0
 LONG = (
     *("excite", "Excitation", "compare", "identify_fleet", "identify_robot", "identify_factors"),
     *("doctor", "payload", "simulate_floating", "track", "run_study", "Simulation"),
-    *("Fit.plot", "Fit.report", "Fit.to_mujoco", "collect", "replay", "Loop", "sweep"),
+    *("Fit.plot", "Fit.report", "Fit.to_mujoco", "collect", "replay", "Loop", "sweep", "shake"),
 )
 """What takes a while, and has shorter tests elsewhere."""
 NEEDS = {"Fit.to_mujoco": "mujoco", **dict.fromkeys(("Fit.links", "Fit.drives"), "pandas")}

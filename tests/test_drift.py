@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import logsumexp
-from statsmodels.tsa.statespace.structural import UnobservedComponents
+from thin import long
 
 from dynident.collection import drift
 from dynident.collection.drift import (
@@ -78,6 +78,8 @@ def test_ratios_are_those_of_the_restricted_likelihood():
 
 def test_the_line_is_the_smoother_of_the_local_level_model():
     """Kalman filter and smoother of statsmodels, with the size that the weights are put on."""
+    from statsmodels.tsa.statespace.structural import UnobservedComponents
+
     rng = np.random.default_rng(2)
     count, scatter, step = 15, 0.7, 0.9
     y = 3.0 + np.cumsum(step * rng.normal(size=count)) + scatter * rng.normal(size=count)
@@ -157,7 +159,7 @@ def test_a_line_is_at_one_temperature_even_where_one_session_alone_tells_it():
     np.testing.assert_allclose(line, np.mean(y), atol=0.15)
 
 
-@pytest.mark.parametrize(("kind", "sessions"), [("grows", 6), ("grows", 12), ("outlier", 6)])
+@pytest.mark.parametrize(("kind", "sessions"), [("grows", 6), long("grows", 12), ("outlier", 6)])
 def test_intervals_of_the_line_cover(kind, sessions):
     """Walks of any size and slopes, or one session apart; benchmarks/drift.py has more of them."""
     rng = np.random.default_rng(sessions)

@@ -218,6 +218,7 @@ def test_a_log_without_the_encoder_is_of_a_stiff_joint():
     assert fit.springs[0].supported
 
 
+@pytest.mark.long
 @pytest.mark.measured
 def test_the_springs_of_a_kr300_are_told(measured):
     """Held-out links of axes 2 and 3 are nearer than those of stiff joints; axis 1 bears none."""
@@ -424,6 +425,7 @@ def test_the_other_commands_take_them(folder, name):
     assert run(place(folder, name, TAKEN[name])) == 0
 
 
+@pytest.mark.long
 def test_a_comparison_is_of_torques():
     """Links are of other units, and each friction model expects them elsewhere."""
     idim = build_idim(elastic_arm((1, 2)))

@@ -278,6 +278,7 @@ def test_a_result_is_refuted_by_what_is_found(tmp_path, sound):
     assert found.findings[0].found in found.verdict.words
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["z1", "go2"])
 def test_undamaged_measured_logs_have_no_finding(measured, name):
     folder = measured("unitree")

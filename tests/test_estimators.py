@@ -70,7 +70,8 @@ RECOVERED = [
 
 @pytest.mark.parametrize(("method", "name"), RECOVERED)
 def test_every_estimator_recovers_the_truth_from_clean_torque(method, name):
-    problem, theta = exact_problem(ROBOTS[name])
+    length = {"smooth": 4.0}.get(method, 12.0)  # it has unknowns for every sample
+    problem, theta = exact_problem(ROBOTS[name], seconds=length)
     estimate = ESTIMATORS[method](problem)
     truth = problem.base.matrix @ theta
     # work is integrated by the trapezoidal rule
@@ -179,7 +180,7 @@ def test_irls_shrugs_off_outliers():
     assert error["irls"] < 0.1 * error["wls"]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", first(range(6), 3))
 def test_consistent_whatever_the_noise(seed):
     """Noise so large that least squares is inconsistent; checked by eigenvalues here."""
     problem, _ = exact_problem(toy.arm(4), noise=60.0, seed=seed)
@@ -293,6 +294,7 @@ def test_condition_and_rank_are_those_of_the_rows_that_were_fitted(kind):
     assert all(abs(o.condition()[0] / found.condition_number - 1.0) > 1e-6 for o in others)
 
 
+@pytest.mark.long
 def test_the_bare_rigid_body_is_identified_from_a_measured_log():
     study = read_study(Path(__file__).parents[1] / "examples" / "tx40" / "study.toml")
     bare = study.model_copy(update={"robot": study.robot.model_copy(update={"friction": "none"})})
@@ -301,7 +303,7 @@ def test_the_bare_rigid_body_is_identified_from_a_measured_log():
     assert found.identification[0].overall_percent > 50.0  # most of its torque is friction
 
 
-@pytest.mark.parametrize("method", ["ols", "wls", "irls", "pc-idim-ls"])
+@pytest.mark.parametrize("method", first(["irls", "pc-idim-ls", "ols", "wls"], 2))
 # that of the scatter is in test_periods
 @pytest.mark.parametrize("name", sorted({*COVARIANCES} - {"scatter"}))
 def test_every_covariance_can_be_chosen(method, name):

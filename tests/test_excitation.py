@@ -17,6 +17,7 @@ from robots import states, urdf
 from scipy.interpolate import make_interp_spline
 from scipy.optimize import minimize
 from tables import write_joints
+from thin import first
 from toy import arm
 
 import dynident as di
@@ -746,7 +747,7 @@ def plain(seed=0):
     return excite(ROBOT, **{**QUICK, "seed": seed})
 
 
-@pytest.mark.parametrize("kind", TRAJECTORIES)
+@pytest.mark.parametrize("kind", first(TRAJECTORIES, 3))
 def test_every_family_leads_to_a_trajectory_that_is_proved_to_keep_its_limits(kind):
     found = excite(ROBOT, trajectory=kind, **QUICK)
     design = found.design
@@ -825,6 +826,7 @@ def test_wanted_parameters_become_better_known():
     assert own.prediction.std[0] < plain().prediction.std[0]
 
 
+@pytest.mark.long
 def test_a_task_is_predicted_best_by_its_own_criterion():
     reference = random_trajectory(("quintic", {"points": 4}), n=2, seed=11, size=0.5).reference(
         50.0

@@ -260,6 +260,7 @@ def test_the_type_is_a_result_as_any_other(made: Path):
     assert model.names[: fit.base.idim.inertial] == fit.base.idim.names[: fit.base.idim.inertial]
 
 
+@pytest.mark.long
 def test_a_tool_of_a_site_is_shared_by_its_robots(made: Path):
     site = '[[site]]\nname = "hall 2"\nrobots = ["arm1"]\ntool = "fore"\n'
     (made / "fleet.toml").write_text('robots = ["out/factors/arm[0-7]"]\n' + site)

@@ -13,7 +13,7 @@ import pinocchio as pin
 import pytest
 from floating import solo
 from robots import pin_model, urdf
-from thin import first
+from thin import first, long
 
 import dynident as di
 from dynident.consistency.constraints import CONSISTENCY
@@ -144,8 +144,8 @@ def test_contacts_bear_by_their_column_or_by_their_speed(tmp_path, signal):
 @pytest.mark.parametrize(
     ("name", "motion", "frame", "floating"),
     [
-        pytest.param("talos", "sway", "wrist_left_ft_link", True, marks=pytest.mark.long),
-        ("talos", "sway", "arm_right_3_link", True),
+        long("talos", "sway", "wrist_left_ft_link", True),
+        long("talos", "sway", "arm_right_3_link", True),
         ("ur5", "swing", "forearm_link", False),
         ("ur5", "carried", "forearm_link", True),
     ],

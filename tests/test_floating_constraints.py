@@ -110,6 +110,7 @@ def test_sides_that_are_alike_come_out_alike_with_smaller_error_bars():
     assert np.mean(np.abs(misses(alike)) < 1.96) > 0.85
 
 
+@pytest.mark.long
 def test_sides_that_are_not_alike_are_noticed():
     wrong = fitted(Symmetric("FL_UPPER_LEG", "FL_LOWER_LEG", drives=False)).estimate.restriction
     right = fitted(*SIDES).estimate.restriction
@@ -120,6 +121,7 @@ def test_sides_that_are_not_alike_are_noticed():
     assert not right.rejected
 
 
+@pytest.mark.long
 def test_a_scale_takes_the_error_of_the_total_mass_away():
     phi, _ = made().idim.split(made().theta)
     weighed = float(phi[:, 0].sum())

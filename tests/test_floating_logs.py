@@ -22,6 +22,7 @@ from legged_files import (
     written,
 )
 from robots import EXAMPLES, urdf
+from thin import first, long
 
 from dynident.cli import run
 from dynident.core.arrays import Array
@@ -146,13 +147,13 @@ ORDER = 'quaternion = "wxyz"\ncolumns = { base_orientation = ["Qw", "Qx", "Qy", 
         (lambda c: c, "", None, EXACT),
         (pose, "", DIFFERENCES, NEAR),
         (lambda c: flipped(pose(c)), "", DIFFERENCES, NEAR),
-        (lambda c: reordered(pose(c)), ORDER, DIFFERENCES, NEAR),
+        long(lambda c: reordered(pose(c)), ORDER, DIFFERENCES, NEAR),
         (lambda c: lost(pose(c), np.nan), 'bad_rows = "cut"', DIFFERENCES, NEAR),
-        (lambda c: lost(pose(c), 0.0), 'bad_rows = "cut"', DIFFERENCES, NEAR),
+        long(lambda c: lost(pose(c), 0.0), 'bad_rows = "cut"', DIFFERENCES, NEAR),
         (in_world, 'base_axes = "world"', None, EXACT),
-        (lambda c: without(c, "base_a", "base_d", "base_p"), "", None, NEAR),
+        long(lambda c: without(c, "base_a", "base_d", "base_p"), "", None, NEAR),
         (lambda c: without(with_imu(c), "base_"), MOUNTED, None, NEAR),
-        (lambda c: pose(with_imu(c)), MOUNTED, DIFFERENCES, NEAR),
+        long(lambda c: pose(with_imu(c)), MOUNTED, DIFFERENCES, NEAR),
         (lambda c: without(pose(with_imu(c)), "base_p"), MOUNTED, DIFFERENCES, NEAR),
     ],
     ids=[
@@ -201,7 +202,7 @@ def angles(columns: Columns, unit: float = 1.0) -> Columns:
 DEGREES = {"units": {"base_rpy": "deg"}}
 
 
-@pytest.mark.parametrize("order", ["xyzw", "wxyz"])
+@pytest.mark.parametrize("order", first(["wxyz", "xyzw"]))
 @pytest.mark.parametrize(
     ("change", "given"),
     [(matrices, {}), (angles, {}), (lambda c: angles(c, np.pi / 180.0), DEGREES)],
@@ -281,7 +282,9 @@ def world_forces(made: Made) -> Callable[[str, Array], Array]:
     return lambda name, force: np.einsum("tij,tj->ti", turn[name], force)
 
 
-@pytest.mark.parametrize("way", ["world", "sign", "bias", "six for a point", "six for a surface"])
+@pytest.mark.parametrize(
+    "way", first(["world", "bias", "six for a surface", "sign", "six for a point"], 3)
+)
 def test_a_contact_may_be_logged_in_many_ways(
     tmp_path: Path, made: Made, whole: Columns, way: str
 ) -> None:
@@ -813,6 +816,7 @@ def test_errors_of_a_set_are_those_of_its_combinations() -> None:
     assert found[2].relative_percent == pytest.approx(5.0)
 
 
+@pytest.mark.long
 def test_a_report_draws_what_a_log_states(
     stepping: tuple[Path, Fit],
 ) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import toy
 from test_truth import lwr4
+from thin import long
 
 import dynident as di
 from dynident.api import identify
@@ -162,10 +163,10 @@ def test_the_mean_of_periods_has_that_of_the_mean():
 @pytest.mark.parametrize(
     ("extra", "named"),
     [
-        (lambda q, dq, load: 6.0 * (q - q.mean()) ** 3, "the position"),
+        long(lambda q, dq, load: 6.0 * (q - q.mean()) ** 3, "the position"),
         (lambda q, dq, load: np.linspace(0.0, 8.0, len(q)), "the time since the start"),
         (lambda q, dq, load: 0.3 * np.abs(load) * np.sign(dq), "the load"),
-        (lambda q, dq, load: -2.0 * np.sign(dq) * np.abs(dq) ** 1.5, "the speed"),
+        long(lambda q, dq, load: -2.0 * np.sign(dq) * np.abs(dq) ** 1.5, "the speed"),
     ],
 )
 def test_a_model_that_lacks_something_is_told_what(extra, named):

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hostile import LOOP, STUDY, signals, sound, stock
+from thin import long
 
 from dynident.cli import complain
 from dynident.core import files
@@ -505,16 +506,11 @@ def test_a_set_is_that_of_one_run(tmp_path):
     ("error", "after"),
     [
         (Killed(), False),
-        (OSError(errno.ENOSPC, "full"), True),
-        *(
-            pytest.param(*case, marks=pytest.mark.long)
-            for case in (
-                (Killed(), True),
-                (OSError(errno.ENOSPC, "full"), False),
-                (KeyboardInterrupt(), False),
-                (KeyboardInterrupt(), True),
-            )
-        ),
+        long(OSError(errno.ENOSPC, "full"), True),
+        long(Killed(), True),
+        long(OSError(errno.ENOSPC, "full"), False),
+        long(KeyboardInterrupt(), False),
+        long(KeyboardInterrupt(), True),
     ],
 )
 def test_whatever_ends_a_run_the_earlier_result_stands_or_the_new_one(

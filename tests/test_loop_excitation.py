@@ -133,6 +133,7 @@ def test_no_instant_exceeds_the_bounds_of_passive_joints(robot):
         assert np.all(bound[closure.passive] < 3.0 * most[closure.passive].max())
 
 
+@pytest.mark.long
 def test_torques_between_samples_are_within_what_is_proved(five_bar, plan):
     task, trajectory = plan.design.task, plan.trajectory
     proof = certify_trajectory(trajectory, task.limits, task.nominal, None, task.names, task.step)
@@ -173,6 +174,7 @@ def test_a_designed_motion_tells_what_it_says(five_bar, plan):
     assert plan.design.value < min(wandering)
 
 
+@pytest.mark.long
 def test_limits_of_passive_joints_are_kept(five_bar, plan):
     """Their speeds, which were free in the plan, are half as large: there and in the proof."""
     free = np.abs(plan.trajectory.at(plan.trajectory.family.grid(0.01), 1)).max(axis=0)
@@ -186,6 +188,7 @@ def test_limits_of_passive_joints_are_kept(five_bar, plan):
         assert np.abs(bound.trajectory.at(times, 1)[:, k]).max() <= speed[k]
 
 
+@pytest.mark.long
 def test_a_search_has_the_slopes_of_its_rows(tmp_path):
     """With torques, shapes over a floor, passive joints, and how far from singular the chain is."""
     text = write_leg()

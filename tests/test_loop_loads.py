@@ -9,6 +9,7 @@ import pytest
 from differences import assert_slope
 from linkage_logs import make_log, plan_motion
 from linkages import EACH, load_linkage
+from thin import first
 
 import dynident as di
 from dynident.control.controller import pd
@@ -84,12 +85,12 @@ def test_rollouts_have_the_torques_of_the_columns(robot):
     assert np.abs(free.q - moved.q).max() > 1e-6
 
 
-@pytest.mark.parametrize("name", ["palletiser.xml", "five_bar.xml"])
+@pytest.mark.parametrize("name", first(["five_bar.xml", "palletiser.xml"]))
 def test_a_log_tells_friction_under_load(name, tmp_path):
     """By the default method, whose prior parts rotors, which are no load, from cranks."""
     robot = load_linkage(name, tmp_path)
     idim = di.build_idim(robot, "load")
-    _, motion = plan_motion(robot, 12.0, RATE, 2)
+    _, motion = plan_motion(robot, 8.0, RATE, 2)
     truth = fill(idim)
     log = make_log(robot, motion[0], idim.torque(truth, *motion), RATE, 0.005, 1, "made")
     samples = di.prepare(log, bandwidth=8.0)

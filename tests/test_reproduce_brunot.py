@@ -555,6 +555,7 @@ def test_differences_take_as_many_simulations_as_the_paper(found):
     assert "CLIE by differences, as there: settled in" in " ".join(text.split())
 
 
+@pytest.mark.long
 def test_progress_reaches_the_end(monkeypatch):
     monkeypatch.setattr(
         estimated,

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,15 +21,25 @@ from dynident.core.errors import InputError
 from dynident.live.messages import tell_event
 from dynident.live.rerun import RerunFile
 
-pytest.importorskip("rerun")
-chunks = pytest.importorskip("rerun.chunk")
 desk = test_track.desk
+
+
+@pytest.fixture(scope="module", autouse=True)
+def installed():
+    """Loaded here, and not by whoever collects the tests: it takes long."""
+    pytest.importorskip("rerun.chunk")
+
+
+def open_recording(path: Path) -> Any:
+    from rerun.chunk import RrdReader
+
+    return RrdReader(path)
 
 
 def read_recording(path: Path) -> dict[str, list[tuple[float, object]]]:
     """What stands at each entity: times of the log [s] and values, in their order."""
     found: dict[str, list[tuple[float, object]]] = {}
-    for chunk in chunks.RrdReader(path).stream():
+    for chunk in open_recording(path).stream():
         if chunk.is_static or "time" not in chunk.timeline_names:
             continue
         batch = chunk.to_record_batch()
@@ -69,7 +80,7 @@ def test_events_are_text_and_names_are_escaped(tmp_path):
             file.write(signals(0.1 * k, mass=2.0))
         file.write(noticed(1.5))
         file.write(row(3.0))
-    reader = chunks.RrdReader(tmp_path / "a.rrd")
+    reader = open_recording(tmp_path / "a.rrd")
     assert [each.application_id for each in reader.recordings()] == ["dynident"]
     assert len(reader.blueprints()) == 1
     found = read_recording(tmp_path / "a.rrd")

@@ -429,6 +429,7 @@ def test_a_study_is_written_that_fits_the_chosen_rows(study, capsys):
     assert run(["validate", str(out / "result.json"), str(study.parent / "other.csv")]) == 0
 
 
+@pytest.mark.long
 def test_flags_go_before_the_study(study, capsys):
     rows = []
     for flags in ([], ["--gain", "0.2"], ["--block", "0.5"], ["--repeat", "0"]):

@@ -95,6 +95,7 @@ def loop_of_pendulum(tmp_path, seconds, drives, width, **law):
     return loop, theta
 
 
+@pytest.mark.long
 def test_servos_with_a_backlash_move_links_as_ours_do(tmp_path):
     """Of what the lost motion changes a tenth is left; the file alone changes more than it does."""
     drives = {"Ia": lost_motion.ROTOR, "fv": lost_motion.VISCOUS, "fc": 0.052}

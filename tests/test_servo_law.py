@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from differences import assert_slope
 from test_encoder import BIAS, DELAY, KP, RATE, log_of, twin
+from thin import first
 
 import dynident as di
 from dynident.consistency.constraints import Bounds
@@ -162,6 +163,7 @@ def test_a_limit_is_found_where_it_is_reached(tmp_path):
         fit_servo(tmp_path, "limit", {})
 
 
+@pytest.mark.long
 def test_servos_of_one_model_have_one_gain(tmp_path):
     """The arm's joints have the same limits; a joint that a constraint speaks of goes alone."""
     robot, there, theta = twin(tmp_path, 4.0)
@@ -181,7 +183,7 @@ def test_servos_of_one_model_have_one_gain(tmp_path):
     assert apart[0] > 1.05
 
 
-@pytest.mark.parametrize("gain_error", [0.0, 0.7])
+@pytest.mark.parametrize("gain_error", first([0.7, 0.0]))
 def test_a_count_of_unsigned_current_is_told_as_far_as_the_gain_is(tmp_path, gain_error):
     """``|i| k = |tau| - t0``; errors of the gain are those of the count, too."""
     robot, loop, theta = twin(tmp_path)

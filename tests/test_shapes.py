@@ -180,7 +180,7 @@ def test_loads_settle_in_a_few_rounds_within_error_bars(monkeypatch, name, rotor
 @pytest.mark.parametrize(
     "name", ["load", "load-square", "load-gain", "stribeck-load", "directional-load"]
 )
-@pytest.mark.parametrize("which", ["coupled", "crossed"])
+@pytest.mark.parametrize("which", first(["crossed", "coupled"]))
 def test_columns_of_bodies_are_slopes_of_the_torque_under_loads(name, which):
     """Rows of the linearised model against differences of the torque, couplings included."""
     robot = toy.arm(3, coupled=True)

@@ -104,6 +104,7 @@ def test_a_task_that_needs_more_memory_than_it_may_is_named():
     assert other == Lost("needs more memory than 1 GB")
 
 
+@pytest.mark.long
 def test_a_client_of_a_cluster_does_the_same(monkeypatch):
     tasks = [(k, "") for k in range(200)]
     with start_threads() as here:

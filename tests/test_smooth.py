@@ -73,6 +73,7 @@ def test_torques_that_are_far_off_are_left_out_and_counted():
     assert moved.max() < 0.5
 
 
+@pytest.mark.long
 def test_errors_that_are_correlated_count_for_less_and_keep_their_units(monkeypatch):
     problem, _ = slow_log.problem(4, seconds=8.0, lacking=3.0)
     kappa: list[float] = []
@@ -97,6 +98,7 @@ def test_errors_that_are_correlated_count_for_less_and_keep_their_units(monkeypa
     )
 
 
+@pytest.mark.long
 def test_encoders_without_noise_end_no_search():
     """What their positions scatter by would be hardly more than their last digits."""
     problem, _ = slow_log.problem(5, seconds=10.0, jitter=0.0, lost=0.0, step=0.0, lacking=2.0)
@@ -263,6 +265,7 @@ def test_friction_under_loads_settles():
     assert fit.identification[0].overall_percent < 10.0
 
 
+@pytest.mark.long
 def test_where_noise_is_small_it_is_maximum_likelihood():
     robot = toy.arm(2)
     clean, _ = toy.log(robot, seconds=8.0, friction="viscous", noise=0.3)

@@ -45,7 +45,7 @@ def test_whiteness_rejects_what_is_not_white():
 
 
 def test_f_test_is_that_of_statsmodels():
-    from statsmodels.api import OLS
+    from statsmodels.regression.linear_model import OLS
 
     rng = np.random.default_rng(1)
     X = rng.normal(size=(80, 5))
@@ -85,7 +85,7 @@ def test_of_nothing_that_is_known_nothing_is_rejected():
 
 def test_hac_score_is_newey_west_of_statsmodels():
     """One joint: the sandwich from our score must be statsmodels' HAC covariance."""
-    from statsmodels.api import OLS
+    from statsmodels.regression.linear_model import OLS
 
     robot = toy.arm(1)
     recording, _ = toy.log(robot, noise=0.0)

@@ -12,6 +12,7 @@ import pytest
 from commands import tell
 from floating import Made, solo
 from legged_files import FOOT, columns_of, contacts, study, without, written
+from thin import long
 
 from dynident.cli import run
 from dynident.core.inertia import from_com
@@ -74,9 +75,9 @@ def error_percent(follower: LogFollower) -> float:
     ("left_out", "keys", "prepare", "most"),
     [
         ((), "", 'bandwidth = 10.0\nderivatives = "measured"', 0.5),
-        (("base_a", "base_dw"), "", 'bandwidth = 10.0\nderivatives = "measured"', 1.0),
+        long(("base_a", "base_dw"), "", 'bandwidth = 10.0\nderivatives = "measured"', 1.0),
         (DERIVATIVES, "", "bandwidth = 10.0", 2.0),
-        ((), 'equations = "joints"', 'bandwidth = 10.0\nderivatives = "measured"', 0.5),
+        long((), 'equations = "joints"', 'bandwidth = 10.0\nderivatives = "measured"', 0.5),
         (("tau_",), "", 'bandwidth = 10.0\nderivatives = "measured"', 0.5),
     ],
 )
@@ -92,7 +93,7 @@ def test_a_log_of_any_equations_is_followed_to_the_truth(tmp_path, left_out, key
     assert follower.base.names == expected.names
 
 
-@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("told", [True, long(False)])
 def test_what_feet_do_unmeasured_is_projected_out(tmp_path, told):
     """With flags all feet but one bear half of the time; of feet without any all bear always."""
     columns = without(columns_of(made()), *FORCES)

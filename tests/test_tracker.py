@@ -116,6 +116,7 @@ def test_with_instruments_it_is_iv_sample_by_sample():
     np.testing.assert_allclose(tracker.std, std, rtol=1e-5)
 
 
+@pytest.mark.long
 def test_instruments_remove_the_bias_by_noise_of_the_motion():
     errors = {False: [], True: []}
     for seed in range(4):

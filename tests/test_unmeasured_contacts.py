@@ -140,9 +140,15 @@ def test_what_a_log_says_of_its_contacts_outlives_the_mean(repeated):
         di.prepare(replace(told, touching={"tip": late}), 5.0, position_hz=4.0, period=period)
 
 
+@pytest.fixture(scope="module")
+def quiet():
+    """Rows with hardly any noise, whose factors all methods share."""
+    return problem(TIP, noise=1e-4)
+
+
 @pytest.mark.parametrize("method", ["ols", "wls", "irls", "rls", "kf"])
-def test_methods_of_rows_find_the_same(method):
-    rows, theta = problem(TIP, noise=1e-4)
+def test_methods_of_rows_find_the_same(quiet, method):
+    rows, theta = quiet
     found = estimate(rows, method)
     assert off(rows, found.beta, theta) < 0.01
     assert np.all(np.isfinite(found.covariance.std))

@@ -1,4 +1,4 @@
-"""Parameters of which the first run always, and the others with the longer tests."""
+"""Parameters of which some run always, and the others with the longer tests."""
 
 from __future__ import annotations
 
@@ -11,4 +11,9 @@ import pytest
 def first(values: Iterable[Any], count: int = 1) -> list[Any]:
     """The first few as they are, the others marked as long."""
     values = list(values)
-    return [*values[:count], *(pytest.param(v, marks=pytest.mark.long) for v in values[count:])]
+    return [*values[:count], *(long(value) for value in values[count:])]
+
+
+def long(*values: Any) -> Any:
+    """One case that runs with the longer tests."""
+    return pytest.param(*values, marks=pytest.mark.long)

@@ -59,8 +59,11 @@ class Sums:
         """
         found = np.zeros(3)
         for u, Z in zip(self.scores, self.information, strict=True):
-            score, M = u @ self.L, self.L.T @ (np.tril(Z) + np.tril(Z, -1).T) @ self.L
-            rest = (1.0 + SOLE) * np.eye(len(M)) - M
+            whole = Z + Z.T  # of what is below the diagonal, which is there twice
+            whole.flat[:: len(Z) + 1] *= 0.5
+            score, M = u @ self.L, self.L.T @ whole @ self.L
+            rest = -M
+            rest.flat[:: len(M) + 1] += 1.0 + SOLE
             square = float(score @ np.linalg.solve(rest, score))
             found += square, float(np.trace(M)), 2.0 * float(np.sum(M**2))
         return found
