@@ -108,6 +108,7 @@ def drive_along(target: np.ndarray, late: int, kp: float, kd: float) -> np.ndarr
     return np.array(found)
 
 
+@pytest.mark.long
 def test_a_drive_that_stands_says_nothing_of_its_delay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -59,6 +59,7 @@ def test_splines_are_polynomials_where_their_coefficients_are_and_know_their_der
         assert_slope(signal, evaluate_spline(c, place, weights)[order + 1], 1e-4)
 
 
+@pytest.mark.long
 def test_torques_that_are_far_off_are_left_out_and_counted():
     evenly = {"seconds": 8.0, "jitter": 0.0, "lost": 0.0, "friction": "viscous"}
     found = {
@@ -251,6 +252,7 @@ def test_slopes_of_a_linearised_model_are_those_of_its_rows(friction):
             assert_slope(torque, known, 1e-4, scale=float(np.abs(slopes[..., a]).max()))
 
 
+@pytest.mark.long
 def test_what_comes_back_to_an_earlier_round_is_refused_there():
     problem, _ = slow_log.problem(2, seconds=8.0)
     with pytest.raises(ComputationError, match=r"smooth did not settle in \d\d? rounds; give"):
