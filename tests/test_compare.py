@@ -27,7 +27,7 @@ from dynident.dynamics.idim import build_idim
 from dynident.export.urdf import render_urdf
 from dynident.filters.filters import count_filter_edge
 from dynident.fit.comparison import Comparison, serialise_comparison
-from dynident.fit.scores import BlockScores, jackknife_statistic, select_best_verdicts
+from dynident.fit.scores import BlockScores, jackknife_statistic, select_by_verdict
 from dynident.fit.verdict import STATES
 from dynident.plots.friction import average_friction_by_speed, chart_friction
 from dynident.plots.page import render_chart
@@ -235,23 +235,27 @@ def test_held_out_errors_are_no_smaller_than_fitted_ones(place):
         assert std > 0.0
 
 
-def test_doubtful_results_come_last(place):
+def test_doubtful_results_come_last_unless_they_are_clearly_better(place):
     plain, root = compared(place / "cube-root.toml").candidates
     for k, state in enumerate(STATES[:-1]):
-        worse = replace(root, verdict=STATES[k + 1])
-        better = replace(plain, verdict=state)
-        assert select_best_verdicts([better, worse]) == [better]
+        worse = replace(plain, verdict=STATES[k + 1])
+        better = replace(root, verdict=state)
+        assert select_by_verdict([better, worse]) == [better]
+    excess, std = root.held_out.beyond(plain.held_out)
+    assert excess < -2.0 * std
+    doubted = replace(root, verdict="doubtful")
+    assert select_by_verdict([plain, doubted]) == [plain, doubted]
+    found = replace(compared(place / "cube-root.toml"), candidates=(plain, doubted))
+    assert found.choice is doubted
+    assert found.recommendations[0].reason.endswith("; its verdict is doubtful")
+    refuted = replace(root, verdict=STATES[-1])
+    found = replace(found, candidates=(plain, refuted))
+    assert found.choice is plain
+    assert "cube-root has the smaller error, but its result is refuted" in found.summary()
     both = [replace(c, verdict=STATES[-1]) for c in (plain, root)]
-    assert select_best_verdicts(both) == both
+    assert select_by_verdict(both) == both
     poor = replace(compared(place / "cube-root.toml"), candidates=tuple(both))
     assert poor.recommendations[0].reason.endswith("; like the others, it is refuted")
-    found = replace(
-        compared(place / "cube-root.toml"), candidates=(plain, replace(root, verdict="doubtful"))
-    )
-    assert found.choice is plain
-    assert (
-        "beside      cube-root has the smaller error, but its result is doubtful" in found.summary()
-    )
 
 
 def test_held_out_logs_are_scored_on_one_fit(place):

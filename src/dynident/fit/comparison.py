@@ -20,7 +20,7 @@ from dynident.core.words import (
     format_percent,
     format_table,
 )
-from dynident.fit.scores import BlockScores, choose_simplest, select_best_verdicts
+from dynident.fit.scores import BlockScores, choose_simplest, select_by_verdict
 from dynident.fit.verdict import STATES
 from dynident.robot.model import Robot
 
@@ -146,14 +146,14 @@ class Comparison:
     @cached_property
     def choice(self) -> Candidate:
         """What is recommended for all joints."""
-        return choose_simplest(select_best_verdicts(self.candidates), None)[0]
+        return choose_simplest(select_by_verdict(self.candidates), None)[0]
 
     @cached_property
     def recommendations(self) -> tuple[Recommendation, ...]:
         """For all joints, then for each among the friction models of that choice's method."""
         own = [self.candidates[k] for k in self.members(self.choice.method)]
         own = [each for each in own if each.verdict != STATES[-1]] or own
-        found = [recommend_candidate(select_best_verdicts(self.candidates), None, None)]
+        found = [recommend_candidate(select_by_verdict(self.candidates), None, None)]
         shown = {name: self.kinds.index(name) for name in self.robot.joint_names}
         found += [
             recommend_candidate(own, kind, name)
@@ -212,7 +212,12 @@ def recommend_candidate(
     else:
         reason = "no other result is as trustworthy"
     if name is None and found.verdict != STATES[0]:
-        reason += f"; like the others, it is {found.verdict}"
+        alone = any(each.verdict == STATES[0] for each in candidates)
+        reason += (
+            f"; its verdict is {found.verdict}"
+            if alone
+            else f"; like the others, it is {found.verdict}"
+        )
     return Recommendation(name, found.method, found.friction, reason)
 
 
@@ -306,7 +311,7 @@ def list_comparison_notes(found: Comparison) -> list[tuple[str, str]]:
             f"{name_candidate(best, found.choice)} has the smaller error, but its result is "
             f"{best.verdict}",
         )
-    ] * (best not in select_best_verdicts(found.candidates))
+    ] * (best not in select_by_verdict(found.candidates))
     failed = [("failed", f"{f.friction} by {f.method}: {f.reason}") for f in found.failures]
     held = [
         ("fixed", f"{c.friction} by {c.method}: {', '.join(c.held)} (not determined by the log)")

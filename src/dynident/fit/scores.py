@@ -14,6 +14,8 @@ from dynident.fit.verdict import STATES
 
 SLIGHT = 0.01
 """Share of an error that nobody takes more parameters for."""
+SURE = 2.0
+"""Standard errors by which a doubtful result has to be better than trusted ones."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +87,20 @@ class Scored(Protocol):
 M = TypeVar("M", bound=Scored)
 
 
-def select_best_verdicts(candidates: Sequence[M]) -> list[M]:
-    """Those with the best verdict that any has: what is doubtful only where all are."""
+def select_by_verdict(candidates: Sequence[M]) -> list[M]:
+    """Those with the best verdict that any has, and doubtful ones that are clearly better.
+
+    What is refuted comes into question only where all are.
+    """
     best = min(STATES.index(each.verdict) for each in candidates)
-    return [each for each in candidates if STATES.index(each.verdict) == best]
+    own = [each for each in candidates if STATES.index(each.verdict) == best]
+    leading = min(own, key=lambda each: each.held_out.percent()[0])
+
+    def counts(each: M) -> bool:
+        excess, std = each.held_out.beyond(leading.held_out)
+        return each.verdict != STATES[-1] and excess < -SURE * std
+
+    return [each for each in candidates if STATES.index(each.verdict) == best or counts(each)]
 
 
 def choose_simplest(candidates: Sequence[M], kind: int | None) -> tuple[M, M]:

@@ -12,7 +12,7 @@ from dynident.core.plain import replace_nonfinite, to_json
 from dynident.core.text import format_count
 from dynident.core.words import format_entry, format_percent, format_table
 from dynident.fit.comparison import format_percent_with_std, serialise_score
-from dynident.fit.scores import choose_simplest, select_best_verdicts
+from dynident.fit.scores import choose_simplest, select_by_verdict
 from dynident.plots.document import (
     PagePart,
     PageRow,
@@ -75,10 +75,10 @@ class Sweep:
     def best(self) -> SweepRun:
         """The simplest run within one standard error of the smallest held-out error.
 
-        Among those with the best verdict that any has; of equally simple ones that with the
-        smallest error.
+        Among those with the best verdict that any has, and doubtful ones that are clearly better;
+        of equally simple ones that with the smallest error.
         """
-        return choose_simplest(select_best_verdicts(self.runs), None)[0]
+        return choose_simplest(select_by_verdict(self.runs), None)[0]
 
     @cached_property
     def reason(self) -> str:
