@@ -142,7 +142,8 @@ class Regression:
             return self.source.left.factors
         found = self.compress(rows.blocks for rows in self.rows())
         if not found.rows:
-            raise InputError("no rows are left to fit; lower drop_below or use a longer log")
+            called = ", ".join(log.name for log in self.samples)
+            raise InputError(f"{called}: no rows are left; lower drop_below or use a longer log")
         return found
 
     def compress(self, blocks: Iterable[tuple[Array, ...]]) -> Factors:
