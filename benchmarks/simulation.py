@@ -98,7 +98,7 @@ def pin_rollout(loop: Loop, twin: Twin, sampled: bool, samples: int) -> np.ndarr
 
 
 @entry
-def turn_joints(q, out):  # type: ignore[no-untyped-def]
+def turn_joints(q, out):
     """Sines and cosines alone."""
     for t in range(len(q)):
         for j in range(q.shape[1]):
@@ -106,14 +106,14 @@ def turn_joints(q, out):  # type: ignore[no-untyped-def]
 
 
 @entry
-def place_only(tree, q, w):  # type: ignore[no-untyped-def]
+def place_only(tree, q, w):
     """Placements and screws."""
     for t in range(len(q)):
         place_bodies(tree, q[t], q[t], w)
 
 
 @entry
-def load_only(phi, q, w):  # type: ignore[no-untyped-def]
+def load_only(phi, q, w):
     """Inertias in world axes, and what the bodies' motions take."""
     for _ in range(len(q)):
         for b in range(len(w.p)):
@@ -122,21 +122,21 @@ def load_only(phi, q, w):  # type: ignore[no-untyped-def]
 
 
 @entry
-def move_only(tree, phi, q, dq, w):  # type: ignore[no-untyped-def]
+def move_only(tree, phi, q, dq, w):
     """All of this, and velocities and accelerations."""
     for t in range(len(q)):
         move_bodies(tree, phi, q[t], dq[t], w)
 
 
 @entry
-def gather_only(tree, q, w, M, bias):  # type: ignore[no-untyped-def]
+def gather_only(tree, q, w, M, bias):
     """The mass matrix by composite bodies, and the bias torques."""
     for _ in range(len(q)):
         gather_subtrees(tree, w, M, bias)
 
 
 @entry
-def solve_only(q, A, M, x):  # type: ignore[no-untyped-def]
+def solve_only(q, A, M, x):
     """A mass matrix factorised and solved with."""
     for _ in range(len(q)):
         for i in range(len(A)):

@@ -62,7 +62,7 @@ MOST_DAMPING = 1e8
 FLAT = 1e-4
 """Increase of the log-likelihood below which a descent has ended: a hundredth of a sigma."""
 LEVEL = 0.1
-"""The same where only errors on other rows are asked for: a third of a sigma."""
+"""The same where only errors on other rows are asked for: less than half a sigma."""
 ALIKE = 0.02
 """Difference of two shapes that need not be told apart."""
 SLOW_ROWS = 10
@@ -90,9 +90,8 @@ def estimate_with_shapes(
     searched : Projected, optional
         What `search_problem_shapes` finds, where that is known.
     start : ndarray, optional
-        A full set, with shapes, that is near what the method will find, of which only errors on
-        other rows are asked: it settles sooner from there, and to `NEAR`. Shapes that cannot be
-        estimated are as they were searched even so.
+        Linear parameters near those that the method will find, of which only errors on other rows
+        are asked: it settles sooner from there, and to `NEAR`.
 
     Returns
     -------
@@ -107,9 +106,7 @@ def estimate_with_shapes(
     held, theta, sigma = find_shapes_to_hold(found), found.theta, found.sigma
     close = CLOSE if start is None else NEAR
     if start is not None:
-        own = [shape.name not in held for shape in found.problem.idim.shape_parameters]
-        near = np.flatnonzero([True] * problem.idim.plain + own)
-        theta[near] = start[near]
+        theta[: problem.idim.plain] = start
     walk = Walk(theta, np.zeros(len(theta)), np.ones(len(theta)))
     for turn in range(ROUNDS):
         progress("shapes", turn / ROUNDS)

@@ -290,7 +290,7 @@ class Shared:
 
     @cached_property
     def followed(self) -> tuple[Projected, ...]:
-        """Shapes that fit each of these best, down from those that fit all rows best."""
+        """Shapes that fit each of these best, down from those that fit all rows, as known."""
         found, _ = self.searched
         return tuple(follow_shapes(found, fold) for fold in self.rest)
 
@@ -313,7 +313,7 @@ def evaluate_candidate(
     if held_out:
         models = [(whole.base, whole.theta)] * len(shared.folds)
     else:
-        end = np.concatenate([whole.theta, whole.idim.shape]) if searches else None
+        end = whole.theta if searches else None
         near = shared.followed if searches else (None,) * len(shared.rest)
         models = [
             fit_fold(study, fold, method, own, end)
