@@ -212,12 +212,9 @@ def recommend_candidate(
     else:
         reason = "no other result is as trustworthy"
     if name is None and found.verdict != STATES[0]:
-        alone = any(each.verdict == STATES[0] for each in candidates)
-        reason += (
-            f"; its verdict is {found.verdict}"
-            if alone
-            else f"; like the others, it is {found.verdict}"
-        )
+        beside_trusted = any(each.verdict == STATES[0] for each in candidates)
+        words = "its verdict is" if beside_trusted else "like the others, it is"
+        reason += f"; {words} {found.verdict}"
     return Recommendation(name, found.method, found.friction, reason)
 
 
