@@ -23,6 +23,7 @@ from dynident.methods.options import (
 )
 from dynident.recording.prepare import describe_assumed_bandwidth
 from dynident.regression.problem import Problem
+from dynident.regression.rehearsal import prepare_rows
 from dynident.report.fit import Fit
 from dynident.simulation.rollout import prepare_rollouts
 from dynident.study.constraints import build_constraints
@@ -71,6 +72,8 @@ def run_study(study: Study, progress: Progress = ignore_progress, *, engine: Run
         prepare_rollouts()
     progress("reading", 0.0)
     robot = load_study_robot(study)
+    if not simulates:
+        prepare_rows(robot)
     watch.lap("robot")
     torque = chosen.method not in TORQUE_FREE
     recordings = read_study_recordings(study, robot, torque, progress, late=True)
