@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 import toy
 from commands import tell
+from robots import EXAMPLES
 
 import dynident as di
 from dynident.cli import run
 from dynident.dynamics.idim import build_idim
+from dynident.study.bases import recognise_base
 from dynident.study.begin import KEYS, LOOP
+from dynident.study.doctor import render_mended_study
 from dynident.study.study import Study, read_study
 
 RATE = 200.0
@@ -101,3 +104,71 @@ def test_its_comments_are_keys_of_a_study():
     study = Study.model_validate({**told, "log": [{"files": ["run.csv"]}]})
     assert study.controller is not None
     assert study.identify.method == "pc-idim-ls"
+
+
+QUADRUPED = EXAMPLES / "quadruped"
+FEET = {"FL": "FL_foot", "FR": "FR_foot", "HL": "HL_foot", "HR": "HR_foot"}
+
+
+def study_of(robot: Path, *logs: Path | str, **own: object) -> Study:
+    section = {"file": str(robot), **own}
+    return Study.model_validate({"robot": section, "log": [{"files": [str(p)]} for p in logs]})
+
+
+def test_a_base_that_moves_and_its_contacts_are_recognised(tmp_path, monkeypatch):
+    study, said = recognise_base(study_of(QUADRUPED / "quadruped.urdf", QUADRUPED / "steps.csv"))
+    assert study.robot.floating
+    assert {each.name: each.frame for each in study.contact} == FEET
+    assert {each.kind for each in study.contact} == {"point"}
+    assert [key for key, _ in said] == ["base", "contacts"]
+    assert "FL at FL_foot (point)" in said[1][1]
+    # one log without a base, a base that is stated, a robot of which a part is identified
+    names, first = (QUADRUPED / "steps.csv").read_text().splitlines()[:2]
+    bare = tmp_path / "bare.csv"
+    bare.write_text(f"{names.replace('imu_', 'unit_')}\n{first}\n")
+    for other in (
+        study_of(QUADRUPED / "quadruped.urdf", QUADRUPED / "steps.csv", bare),
+        study_of(QUADRUPED / "quadruped.urdf", QUADRUPED / "steps.csv", floating=True),
+        study_of(QUADRUPED / "quadruped.urdf", QUADRUPED / "steps.csv", beyond="FL_hip"),
+    ):
+        assert recognise_base(other) == (other, ())
+    # a pose tells a base, too; contacts of moments are surfaces, and one that is at no link none
+    posed = "base_px,base_py,base_pz,base_roll,base_pitch,base_yaw"
+    table = tmp_path / "posed.csv"
+    for contact, kinds in (("FL_foot", ["surface"]), ("foot", []), ("tail", [])):
+        wrench = ",".join(f"{part}_{contact}" for part in ("fx", "fy", "fz", "mx", "my", "mz"))
+        table.write_text(f"time,{posed},{wrench}\n" + ",".join(["0"] * 13) + "\n")
+        study, said = recognise_base(study_of(QUADRUPED / "quadruped.urdf", table))
+        assert study.robot.floating
+        assert [each.kind for each in study.contact] == kinds
+        assert len(said) == 1 + len(kinds)
+
+
+def test_how_an_inertial_unit_is_mounted_is_repaired(tmp_path):
+    text = f'[robot]\nfile = "{QUADRUPED / "quadruped.urdf"}"\nfloating = true\n' + "".join(
+        f'[[contact]]\nname = "{name}"\nframe = "{frame}"\nkind = "point"\n'
+        for name, frame in FEET.items()
+    )
+    text += f'[[log]]\nfiles = "{QUADRUPED / "sway.csv"}"\nimu_position = [0.08, 0.0, 0.03]\n'
+    path = tmp_path / "study.toml"
+    path.write_text(text)
+    (report,) = di.doctor(read_study(path))
+    (found,) = report.findings
+    assert "angular velocity is not that of its orientation" in found.what
+    assert re.fullmatch(r"add imu_rpy = \[.*, 1\.57\d*\] to \[\[log\]\]", found.mend)
+    assert report.mendable
+    path.write_text(render_mended_study(text, [report]))
+    np.testing.assert_allclose(read_study(path).log[0].imu_rpy, [0.0, 0.0, np.pi / 2], atol=1e-3)
+
+
+@pytest.mark.long
+def test_a_first_study_of_a_quadruped_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    logs = [str(QUADRUPED / f"{name}.csv") for name in ("steps", "sway")]
+    out, err = tell(capsys, ["init", str(QUADRUPED / "quadruped.urdf"), *logs])
+    assert out.startswith("base        floating = true")
+    assert "next: dynident identify study.toml" in err
+    assert "# contacts    FL at FL_foot (point)" in Path("study.toml").read_text()
+    fit = di.run_study(read_study(Path("study.toml")))
+    assert fit.verdict.state == "trusted"
+    assert fit.validation[0].entries[-1].overall_percent < 5.0

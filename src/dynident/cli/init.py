@@ -38,6 +38,7 @@ def init(
     from dynident.cli.progress import show_progress
     from dynident.core.files import refuse_outputs, write_files
     from dynident.core.words import format_entry
+    from dynident.study.bases import recognise_base
     from dynident.study.begin import (
         hold_some_out,
         read_bare_logs,
@@ -59,8 +60,10 @@ def init(
         raise InputError(f"{output}: is there already; choose another name with -o")
     with name_study_in_errors(None):
         chosen, layouts = recognise_layouts(chosen)
+        chosen, of_base = recognise_base(chosen)
         robot, logs = read_bare_logs(chosen)
-    for key, words in (line for layout in layouts for line in layout.words):
+    said = [*(line for layout in layouts for line in layout.words), *of_base]
+    for key, words in said:
         typer.echo("\n".join(format_entry(key, words)))
     for log in logs:
         typer.echo(f"{log.overview(robot)}\n")
@@ -71,7 +74,7 @@ def init(
             reports = doctor(chosen, progress)
         typer.echo(format_reports(reports))
     study = hold_some_out(chosen, logs)
-    write_files({output: render_first_study(study, output.parent, reports, layouts).encode()})
+    write_files({output: render_first_study(study, output.parent, reports, said).encode()})
     say_written(output)
     if not (measured or robot.floating):
         typer.echo(f"next: fill in [controller] in {output}, because a log has no torque", err=True)

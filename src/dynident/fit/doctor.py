@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -19,11 +19,11 @@ from dynident.diagnosis.thresholds import WORTH
 from dynident.dynamics.base import BaseParameters, base_parameters, find_observed_base
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators.closed_loop import Simulation
-from dynident.recording.mend import Mending
+from dynident.recording.mend import Mending, format_toml
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import generalise_samples, has_only_joint_torques
 from dynident.regression.problem import Problem
-from dynident.regression.standing import check_bearing
+from dynident.regression.standing import MountError, check_bearing
 from dynident.regression.weighted import solve_wls
 from dynident.robot.model import Robot
 
@@ -54,8 +54,9 @@ class Report:
         All that repairs it, with what the study repairs already.
     unit : str, tuple of str, or None
         Of its positions, where that is to be changed.
-    rate : float or None
-        Of the log, where that is to be changed and is in the study [Hz].
+    keys : dict of str to value
+        Of the log's table beside these, what is to be changed: how the base's sensors are mounted,
+        and its rate where the study states one.
     gravity : tuple of float, or None
         Of the robot, where that is to be changed [m/s^2].
     mendable : bool
@@ -67,7 +68,7 @@ class Report:
     signs: tuple[Sign, ...]
     mending: Mending
     unit: str | tuple[str, ...] | None
-    rate: float | None
+    keys: Mapping[str, Any]
     gravity: tuple[float, ...] | None
     mendable: bool
 
@@ -106,18 +107,20 @@ def report_log(
     blind : bool
         Whether some log has no torque.
     """
-    mending, unit, other_rate, gravity = given, None, None, None
+    mending, unit, gravity = given, None, None
+    keys: dict[str, Any] = {}
     for found in findings:
         if found.mending is not None:
             mending = mending.then(found.mending, robot.n)
         unit, gravity = found.unit or unit, found.gravity or gravity
-        if rate is not None:
-            other_rate = found.rate or other_rate
-    mendable = mending != given or any((unit, other_rate, gravity))
+        keys |= dict(found.keys)
+        if rate is not None and found.rate is not None:
+            keys["rate"] = found.rate
+    mendable = mending != given or any((unit, keys, gravity))
     told = {found.what for found in findings}
     shown = () if blind else find_signs(robot, log)
     beside = (*(sign for sign in shown if sign.what not in told), *beside)
-    return Report(log.name, findings, beside, mending, unit, other_rate, gravity, mendable)
+    return Report(log.name, findings, beside, mending, unit, keys, gravity, mendable)
 
 
 def look_at_encoders(idim: Idim, loop: Simulation, logs: Sequence[Samples]) -> Examined:
@@ -162,7 +165,11 @@ def examine_generalised_logs(problem: Problem) -> Examined:
             said = check_bearing(problem.idim, log)
         except InputError as error:
             what, _, mend = str(error).removeprefix(f"{log.name}: ").partition("; ")
-            every[k] = (Finding(log.name, "gravity", what, mend, 0.0, 0.0), *every[k])
+            keys = error.keys if isinstance(error, MountError) else ()
+            if keys:
+                lines = ", ".join(f"{key} = {format_toml(value)}" for key, value in keys)
+                mend = f"add {lines} to [[log]]"
+            every[k] = (Finding(log.name, "gravity", what, mend, 0.0, 0.0, keys=keys), *every[k])
         # what follows from what was found is no sign of its own
         said = () if every[k] else said
         notes.append(tuple(Sign("gravity", note.removeprefix(f"{log.name}: ")) for note in said))

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from dynident.core.words import format_entry
 from dynident.fit.doctor import Report
-from dynident.readers.presets import PresetLayout
 from dynident.recording.recording import Recording
 from dynident.robot.model import Robot
+from dynident.study.bases import Words
 from dynident.study.doctor import render_mended_study
 from dynident.study.study import (
     LogSection,
@@ -92,32 +92,32 @@ def render_first_study(
     study: Study,
     folder: Path,
     reports: Sequence[Report] | None,
-    layouts: Sequence[PresetLayout] = (),
+    said: Sequence[Words] = (),
 ) -> str:
     """Its text, with what repairs its logs, what was found in them, and what else it may state.
 
     Parameters
     ----------
-    layouts : sequence of PresetLayout
-        Which were recognised.
+    said : sequence of (str, str)
+        What was recognised: layouts of logs, a base that floats.
     reports : sequence of Report, or None
         One a log, and one alone of a log that was cut; None of logs that were not examined.
     """
     head, text, more = ["# Made by dynident init.", "#"], render_study(study, folder), KEYS
-    for key, words in (line for layout in layouts for line in layout.words):
+    for key, words in said:
         head += [f"# {line}" for line in format_entry(key, words)]
-    head += ["#"] if layouts else []
+    head += ["#"] if said else []
     if reports is None:
         head += ["# Its logs have no torques: state the [controller] that drove the robot, and ask"]
         head += ["# dynident doctor what is wrong with them."]
     else:
-        said = [
-            f"#   {report.log}: {found.found}; {found.mend}"
+        found = [
+            f"#   {report.log}: {each.found}; {each.mend}"
             for report in reports
-            for found in report.findings
+            for each in report.findings
         ]
-        said += [f"#   {report.log}: {sign.what}" for report in reports for sign in report.signs]
-        head += ["# The doctor's findings:", *said] if said else ["# The doctor found nothing."]
+        found += [f"#   {report.log}: {sign.what}" for report in reports for sign in report.signs]
+        head += ["# The doctor's findings:", *found] if found else ["# The doctor found nothing."]
         parts = [*reports] if len(reports) == len(study.log) else [*reports, *reports]
         text = render_mended_study(text, parts)
     if study.controller is None:

@@ -131,8 +131,8 @@ def render_mended_study(text: str, reports: Sequence[Report]) -> str:
         if report.unit is not None:
             units = table.setdefault("units", tomlkit.inline_table())
             units["q"] = convert_to_toml(report.unit)
-        if report.rate is not None:
-            table["rate"] = report.rate
+        for key, value in report.keys.items():
+            table[key] = convert_to_toml(value)
         if report.gravity is not None:
             document["robot"]["gravity"] = convert_to_toml(report.gravity)
     return tomlkit.dumps(document)
