@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import toy
 from commands import tell
-from robots import EXAMPLES
+from robots import EXAMPLES, urdf
 
 import dynident as di
 from dynident.cli import run
 from dynident.dynamics.idim import build_idim
-from dynident.study.bases import recognise_base
 from dynident.study.begin import KEYS, LOOP
 from dynident.study.doctor import render_mended_study
+from dynident.study.recognise import recognise_base, recognise_columns
 from dynident.study.study import Study, read_study
 
 RATE = 200.0
@@ -172,3 +172,48 @@ def test_a_first_study_of_a_quadruped_runs(tmp_path, monkeypatch, capsys):
     fit = di.run_study(read_study(Path("study.toml")))
     assert fit.verdict.state == "trusted"
     assert fit.validation[0].entries[-1].overall_percent < 5.0
+
+
+def test_columns_are_recognised_and_joints_without_them_locked(desk, capsys):
+    path = urdf("panda")
+    joints = [f"joint{k}" for k in range(1, 8)]
+    row = ",".join(["0.1"] * 15)
+    head = ",".join(["stamp", *(f"{signal}_{j}" for signal in ("q", "tau") for j in joints)])
+    Path("panda.csv").write_text(f"{head}\n{row}\n")
+    study, said = recognise_columns(study_of(path, "panda.csv"))
+    fingers = {"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0}
+    assert study.robot.locked == fingers
+    assert study.log[0].columns == {"q": "q_joint*", "tau": "tau_joint*", "time": "stamp"}
+    assert said == (
+        ("columns", "q = q_joint*, tau = tau_joint*, time = stamp, by what they are called"),
+        ("locked", "panda_finger_joint1, panda_finger_joint2 at 0, as the logs do not have them"),
+    )
+    # logs with other joints, and columns that are stated
+    Path("other.csv").write_text(f"{head.replace('q_joint7', 'state')}\n{row}\n")
+    for other in (
+        study_of(path, "panda.csv", "other.csv"),
+        study_of("arm.toml", "run.csv"),
+    ):
+        assert recognise_columns(other) == (other, ())
+    stated = {"files": "panda.csv", "columns": {"q": "q_joint*"}}
+    given = Study.model_validate({"robot": {"file": str(path), "locked": fingers}, "log": [stated]})
+    assert recognise_columns(given) == (given, ())
+    # a table of joints has no file to lock them in
+    Path("half.csv").write_text("time,q_one,tau_one\n0,0,0\n")
+    assert run(["init", "arm.toml", "half.csv"]) == 2
+    capsys.readouterr()
+    # what a command without a study says of such a log
+    assert run(["identify", "--robot", str(path), "--log", "panda.csv"]) == 2
+    assert "; dynident init writes a study that reads them" in capsys.readouterr().err
+
+
+@pytest.mark.long
+def test_a_first_study_of_other_names_runs(desk, capsys):
+    text = Path("run.csv").read_text()
+    text = text.replace("q_one,q_two", "pos_0,pos_1").replace("tau_one,tau_two", "torque0,torque1")
+    Path("other.csv").write_text(text)
+    out, _ = tell(capsys, ["init", "arm.toml", "other.csv"])
+    assert out.startswith("columns     q = pos_*, tau = torque*, by what they are called\n")
+    tell(capsys, ["init", "arm.toml", "run.csv", "-o", "usual.toml"])
+    one, two = (di.run_study(read_study(Path(name))) for name in ("study.toml", "usual.toml"))
+    np.testing.assert_array_equal(one.theta, two.theta)

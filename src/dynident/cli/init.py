@@ -38,13 +38,13 @@ def init(
     from dynident.cli.progress import show_progress
     from dynident.core.files import refuse_outputs, write_files
     from dynident.core.words import format_entry
-    from dynident.study.bases import recognise_base
     from dynident.study.begin import (
         hold_some_out,
         read_bare_logs,
         render_first_study,
     )
     from dynident.study.doctor import doctor
+    from dynident.study.recognise import recognise_base, recognise_columns
     from dynident.study.study import recognise_layouts
 
     if files:
@@ -60,9 +60,10 @@ def init(
         raise InputError(f"{output}: is there already; choose another name with -o")
     with name_study_in_errors(None):
         chosen, layouts = recognise_layouts(chosen)
+        chosen, of_columns = recognise_columns(chosen)
         chosen, of_base = recognise_base(chosen)
         robot, logs = read_bare_logs(chosen)
-    said = [*(line for layout in layouts for line in layout.words), *of_base]
+    said = [*(line for layout in layouts for line in layout.words), *of_columns, *of_base]
     for key, words in said:
         typer.echo("\n".join(format_entry(key, words)))
     for log in logs:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
@@ -14,7 +13,8 @@ from dynident.core.arrays import Array, Booleans, Integers, find_column_extremes
 from dynident.core.errors import InputError
 from dynident.core.text import format_count, quote_key
 from dynident.filters.clock import MOST_CUT
-from dynident.readers import Table
+from dynident.readers import Table, called
+from dynident.readers.called import find_joint_series, find_likely_columns
 from dynident.readers.presets import find_layout
 from dynident.robot.model import Joint, Robot
 
@@ -59,13 +59,6 @@ FAR = 5.0
 TURNS = 1.5
 """A revolute joint that goes further than so many turns may be logged in degrees."""
 
-CALLED_TIME = re.compile(r"time|zeit|stamp|\bsecs?\b|\bt\b", re.IGNORECASE)
-"""What a column may be called that has the time."""
-CALLED = {
-    "q": re.compile(r"(?<![a-z])q(?![a-z])|pos|angle|winkel|theta", re.IGNORECASE),
-    "tau": re.compile(r"tau|torque|effort|moment", re.IGNORECASE),
-}
-"""What columns of a signal may be called."""
 MOST_NAMED = 8
 """Kinds of columns that a message names."""
 
@@ -131,7 +124,7 @@ def refuse_bad_values(values: Array, bad: Booleans, origin: Sequence[Spot]) -> N
     table, index = origin[column]
     more = f", nor are values in {rows.size - 1} more rows" if rows.size > 1 else ""
     advice = "set bad_rows = 'cut', or split the log there"
-    if rows.size == len(values) and table.names and CALLED_TIME.search(table.names[index]):
+    if rows.size == len(values) and table.names and called.TIME.search(table.names[index]):
         advice = "is it in nanoseconds? then set units = { time = 'ns' }"
     raise InputError(
         f"{table.place(sample, index)}: {values[sample, column]} is not a finite number of "
@@ -201,39 +194,25 @@ def refuse_missing_column(
     near = get_close_matches(column, names, n=3, cutoff=0.5) or names[:6]
     shown = f"the nearest are {', '.join(map(repr, near))}"
     series = {} if missing else find_joint_series(names, joints)
-    likely = [each for each in series if signal in CALLED and CALLED[signal].search(each)]
+    likely = None if missing else find_likely_columns(names, joints, signal)
     wanted = "[...]"
     if series:
         shown = f"it has {', '.join(map(repr, [*series][:MOST_NAMED]))}, one a joint"
-    if len(likely) == 1:
-        own = series[likely[0]]
-        before, _, after = likely[0].partition("*")
-        alone = sum(name.startswith(before) and name.endswith(after) for name in names) == len(own)
-        wanted = repr(likely[0]) if alone else f"[{own[0]!r}, ..., {own[-1]!r}]"
+    if likely is not None:
+        wanted = (
+            repr(likely) if isinstance(likely, str) else f"[{likely[0]!r}, ..., {likely[-1]!r}]"
+        )
     blind = signal == "tau" and any(name.startswith("qref_") for name in names)
     hint = "; without torques cloe fits positions, and clie the law's torque" if blind else ""
     layout = find_layout(names, joints, tables[0].topic is not None)
     if layout is not None and layout.columns:
         hint += f"; they look like {layout.preset.called}: preset = {layout.name!r} reads them"
+    elif called.find_columns(names, joints)[0]:
+        hint += "; dynident init writes a study that reads them"
     raise InputError(
         f"{join_file_names(tables)}: no column {column!r} for {signal}; {shown}; "
         f"columns = {{ {signal} = {wanted} }} maps other names{hint}{suggest_locking(missing)}"
     )
-
-
-def find_joint_series(names: Sequence[str], joints: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Columns of which there are as many as joints, by their name with a star for what differs.
-
-    What tells them apart is the joints' names or a number: ``position.*``, ``q* [deg]``.
-    """
-    found: dict[str, list[str]] = {}
-    for name in names:
-        whole = (re.search(rf"(?<![^\W_]){re.escape(joint)}(?![^\W_])", name) for joint in joints)
-        inside = max(filter(None, whole), key=lambda part: len(part[0]), default=None)
-        parts = re.finditer(r"\d+", name) if inside is None else [inside]
-        for part in parts:
-            found.setdefault(f"{name[: part.start()]}*{name[part.end() :]}", []).append(name)
-    return {stem: tuple(own) for stem, own in found.items() if len(own) == len(joints) > 1}
 
 
 def refuse_no_time(tables: Sequence[Table], names: Sequence[str]) -> NoReturn:
@@ -244,7 +223,7 @@ def refuse_no_time(tables: Sequence[Table], names: Sequence[str]) -> NoReturn:
                 raise InputError(said)
     reasons = (entry for table in tables for entry in table.skipped if entry[0] in names)
     reason = "".join(f" ({name!r} {reason})" for name, reason in reasons)
-    near = [name for name in list_column_names(tables) if CALLED_TIME.search(name)]
+    near = [name for name in list_column_names(tables) if called.TIME.search(name)]
     hint = f", like columns = {{ time = {near[0]!r} }}" if near else ""
     raise InputError(
         f"{join_file_names(tables)}: has no time column{reason}; name it in columns{hint}, or set "

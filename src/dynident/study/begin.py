@@ -9,8 +9,8 @@ from dynident.core.words import format_entry
 from dynident.fit.doctor import Report
 from dynident.recording.recording import Recording
 from dynident.robot.model import Robot
-from dynident.study.bases import Words
 from dynident.study.doctor import render_mended_study
+from dynident.study.recognise import Words
 from dynident.study.study import (
     LogSection,
     Study,
