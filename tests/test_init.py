@@ -72,11 +72,12 @@ def test_a_first_study_is_repaired_and_runs(desk, capsys):
 def test_of_several_logs_the_last_is_held_out_and_encoders_ask_for_a_controller(desk, capsys):
     given = ["init", "--robot", "arm.toml", "--log", "blind.csv"]
     assert (
-        "next: fill in [controller] in study.toml"
+        "next: fill in [controller] in study.toml, because a log has no torque, and log its targets"
         in tell(capsys, [*given, "--log", "blind.csv"]).err
     )
     study = read_study(Path("study.toml"))
     assert [(log.rows, log.use) for log in study.log] == [(None, "identify"), (None, "validate")]
+    assert study.identify.method == "cloe"
     assert "state the [controller]" in Path("study.toml").read_text()
     assert run([*given, "--validate", "run.csv", "-o", "other.toml"]) == 0
     assert [log.use for log in read_study(Path("other.toml")).log] == ["identify", "validate"]
@@ -204,7 +205,7 @@ def test_columns_are_recognised_and_joints_without_them_locked(desk, capsys):
     capsys.readouterr()
     # what a command without a study says of such a log
     assert run(["identify", "--robot", str(path), "--log", "panda.csv"]) == 2
-    assert "; dynident init writes a study that reads them" in capsys.readouterr().err
+    assert "; dynident init writes a study that reads it" in capsys.readouterr().err
 
 
 @pytest.mark.long

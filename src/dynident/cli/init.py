@@ -39,6 +39,7 @@ def init(
     from dynident.core.files import refuse_outputs, write_files
     from dynident.core.words import format_entry
     from dynident.study.begin import (
+        fit_positions,
         hold_some_out,
         read_bare_logs,
         render_first_study,
@@ -74,9 +75,14 @@ def init(
         with show_progress() as progress, name_study_in_errors(None):
             reports = doctor(chosen, progress)
         typer.echo(format_reports(reports))
-    study = hold_some_out(chosen, logs)
+    blind = not (measured or robot.floating)
+    study = hold_some_out(fit_positions(chosen) if blind else chosen, logs)
     write_files({output: render_first_study(study, output.parent, reports, said).encode()})
     say_written(output)
-    if not (measured or robot.floating):
-        typer.echo(f"next: fill in [controller] in {output}, because a log has no torque", err=True)
+    if blind:
+        without = (
+            "" if all(log.qref is not None for log in logs) else ", and log its targets (qref)"
+        )
+        words = f"next: fill in [controller] in {output}, because a log has no torque{without}"
+        typer.echo(words, err=True)
     typer.echo(f"next: dynident identify {shlex.quote(str(output))} -o out", err=True)

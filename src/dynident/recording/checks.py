@@ -207,8 +207,10 @@ def refuse_missing_column(
     layout = find_layout(names, joints, tables[0].topic is not None)
     if layout is not None and layout.columns:
         hint += f"; they look like {layout.preset.called}: preset = {layout.name!r} reads them"
-    elif called.find_columns(names, joints)[0]:
-        hint += "; dynident init writes a study that reads them"
+    else:
+        moved, columns = called.find_columns(names, joints)
+        if signal in columns or (moved and missing):
+            hint += "; dynident init writes a study that reads it"
     raise InputError(
         f"{join_file_names(tables)}: no column {column!r} for {signal}; {shown}; "
         f"columns = {{ {signal} = {wanted} }} maps other names{hint}{suggest_locking(missing)}"

@@ -61,6 +61,12 @@ def read_bare_logs(study: Study) -> tuple[Robot, tuple[Recording, ...]]:
     return robot, tuple(read_study_recording(log, robot, torque=False) for log in study.log)
 
 
+def fit_positions(study: Study) -> Study:
+    """A study of logs without torques, which are fitted to their positions."""
+    identify = study.identify.model_copy(update={"method": "cloe"})
+    return study.model_copy(update={"identify": identify})
+
+
 def hold_some_out(study: Study, recordings: Sequence[Recording]) -> Study:
     """A study with a part of its logs held out.
 
@@ -108,8 +114,11 @@ def render_first_study(
         head += [f"# {line}" for line in format_entry(key, words)]
     head += ["#"] if said else []
     if reports is None:
-        head += ["# Its logs have no torques: state the [controller] that drove the robot, and ask"]
-        head += ["# dynident doctor what is wrong with them."]
+        head += [
+            "# Its logs have no torques: state the [controller] that drove the robot, by whose law"
+        ]
+        head += ["# cloe fits the positions (docs/sim-to-real.md), and ask dynident doctor what is"]
+        head += ["# wrong with them."]
     else:
         found = [
             f"#   {report.log}: {each.found}; {each.mend}"
