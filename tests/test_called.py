@@ -52,6 +52,8 @@ def many(*signals: str) -> list[str]:
             {"q": ("q_joint1", "q_joint2")},
         ),
         (["time", "q_joint1", "q_joint2"], BOTH, [], {}),
+        # a joint that the file calls otherwise is not one that stands still
+        (["time", "q_a", "q_bee", "tau_a", "tau_bee"], ["a", "b"], [], {}),
         (["time", "a", "b"], ["one", "two"], [], {}),
     ],
 )  # fmt: skip

@@ -199,12 +199,13 @@ def test_columns_are_recognised_and_joints_without_them_locked(desk, capsys):
     stated = {"files": "panda.csv", "columns": {"q": "q_joint*"}}
     given = Study.model_validate({"robot": {"file": str(path), "locked": fingers}, "log": [stated]})
     assert recognise_columns(given) == (given, ())
-    # a table of joints has no file to lock them in
-    Path("half.csv").write_text("time,q_one,tau_one\n0,0,0\n")
-    assert run(["init", "arm.toml", "half.csv"]) == 2
-    capsys.readouterr()
-    # what a command without a study says of such a log
+    # flags mean the same; a study states it
     assert run(["identify", "--robot", str(path), "--log", "panda.csv"]) == 2
+    said = capsys.readouterr().err
+    assert "note: columns: q = q_joint*, tau = tau_joint*, time = stamp" in said
+    assert "error: panda.csv: a time column needs two time stamps, found 1\n" in said
+    Path("study.toml").write_text(f'[robot]\nfile = "{path}"\n[[log]]\nfiles = "panda.csv"\n')
+    assert run(["identify", "study.toml"]) == 2
     assert "; dynident init writes a study that reads it" in capsys.readouterr().err
 
 

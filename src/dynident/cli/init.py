@@ -45,7 +45,7 @@ def init(
         render_first_study,
     )
     from dynident.study.doctor import doctor
-    from dynident.study.recognise import recognise_base, recognise_columns
+    from dynident.study.recognise import recognise
     from dynident.study.study import recognise_layouts
 
     if files:
@@ -61,10 +61,9 @@ def init(
         raise InputError(f"{output}: is there already; choose another name with -o")
     with name_study_in_errors(None):
         chosen, layouts = recognise_layouts(chosen)
-        chosen, of_columns = recognise_columns(chosen)
-        chosen, of_base = recognise_base(chosen)
+        chosen, recognised = recognise(chosen)
         robot, logs = read_bare_logs(chosen)
-    said = [*(line for layout in layouts for line in layout.words), *of_columns, *of_base]
+    said = [*(line for layout in layouts for line in layout.words), *recognised]
     for key, words in said:
         typer.echo("\n".join(format_entry(key, words)))
     for log in logs:

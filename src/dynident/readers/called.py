@@ -63,7 +63,8 @@ def match_joints(names: Sequence[str], joints: Sequence[str], signal: str) -> di
     """Columns of a signal by the joints whose names, or the ends of whose names, they end with.
 
     ``q_joint1`` is of ``panda_joint1`` where another is ``panda_finger_joint1``; of neither where
-    that is ``other_joint1``. Those of one beginning belong together; of several there are none.
+    that is ``other_joint1``. Those of one beginning belong together; of several there are none, and
+    none where one of that beginning is of no joint.
     """
     begun: dict[str, dict[str, str]] = {}
     for name in names:
@@ -79,7 +80,10 @@ def match_joints(names: Sequence[str], joints: Sequence[str], signal: str) -> di
             if not told or own[0] in begun.setdefault(begin, {}):
                 return {}
             begun[begin][own[0]] = name
-    return next(iter(begun.values())) if len(begun) == 1 else {}
+    if len(begun) != 1:
+        return {}
+    begin, own = next(iter(begun.items()))
+    return own if len(own) == sum(name.startswith(begin) for name in names) else {}
 
 
 def find_columns(names: Sequence[str], joints: Sequence[str]) -> tuple[list[str], Columns]:

@@ -95,6 +95,16 @@ def read_text(path: Path) -> Table:
     return Table(path, layout.names, columns, row=row, words=layout.words)
 
 
+def read_header(path: Path) -> tuple[str, ...]:
+    """Names of a file's columns, without its numbers; none where it does not name them."""
+    if _is_packed(path):
+        _refuse_bad_archive(path)
+    try:
+        return _detect_layout(path).names or ()
+    except csv.Error:
+        return ()
+
+
 def _find_line(path: Path, first_line: int, sample: int) -> int:
     """1-based line of a sample, comments counted."""
     lines = (line for line, _ in _read_rows(path, first_line))

@@ -5,14 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 from dynident.core.errors import InputError
-from dynident.readers import called, read_tables
-from dynident.recording.checks import list_column_names
+from dynident.readers import called, list_titles
+from dynident.readers.presets import find_layout
 from dynident.recording.floating import BASE, tells_base
 from dynident.robot.contacts import find_contacts
 from dynident.study.study import LogSection, Study, load_study_robot
 
 Words = tuple[str, str]
 """A keyword, and what is said of it."""
+
+
+def recognise(study: Study) -> tuple[Study, tuple[Words, ...]]:
+    """A study whose logs have the columns, joints and bases that their columns' names tell."""
+    study, of_columns = recognise_columns(study)
+    study, of_base = recognise_base(study)
+    return study, (*of_columns, *of_base)
 
 
 def recognise_columns(study: Study) -> tuple[Study, tuple[Words, ...]]:
@@ -46,16 +53,21 @@ def recognise_columns(study: Study) -> tuple[Study, tuple[Words, ...]]:
 def name_columns(log: LogSection, joints: list[str]) -> tuple[list[str], called.Columns]:
     """The joints that a log has, none where that is not clear, and the columns of its signals.
 
-    Those that are called as they are by default are left out.
+    Those that are called as they are by default are left out; what a recorder wrote is for its
+    preset.
     """
-    tables = [table for file in log.files for table in read_tables(Path(file))]
-    names = list_column_names(tables)
-    if log.columns or not names or tables[0].topic is not None:
+    names = list_names(log)
+    if log.columns or not names or find_layout(names, joints) is not None:
         return joints, {}
     moved, columns = called.find_columns(names, joints)
     if log.rate is not None:
         columns.pop("time", None)
     return moved, columns
+
+
+def list_names(log: LogSection) -> list[str]:
+    """Of all columns of a log's files."""
+    return [name for file in log.files for name in list_titles(Path(file))]
 
 
 def recognise_base(study: Study) -> tuple[Study, tuple[Words, ...]]:
@@ -69,10 +81,7 @@ def recognise_base(study: Study) -> tuple[Study, tuple[Words, ...]]:
         return study, ()
     if load_study_robot(study).floating:
         return study, ()
-    logs = [
-        {name for file in log.files for name in list_column_names(read_tables(Path(file)))}
-        for log in study.log
-    ]
+    logs = [{*list_names(log)} for log in study.log]
     if not all(map(tells_base, logs)):
         return study, ()
     study = study.model_copy(update={"robot": section.model_copy(update={"floating": True})})
