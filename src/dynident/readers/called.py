@@ -82,8 +82,8 @@ def match_joints(names: Sequence[str], joints: Sequence[str], signal: str) -> di
             begun[begin][own[0]] = name
     if len(begun) != 1:
         return {}
-    begin, own = next(iter(begun.items()))
-    return own if len(own) == sum(name.startswith(begin) for name in names) else {}
+    begin, found = next(iter(begun.items()))
+    return found if len(found) == sum(name.startswith(begin) for name in names) else {}
 
 
 def find_columns(names: Sequence[str], joints: Sequence[str]) -> tuple[list[str], Columns]:
