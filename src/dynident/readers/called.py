@@ -45,7 +45,7 @@ def find_likely_columns(
 ) -> str | tuple[str, ...] | None:
     """The one series of columns, a joint each, that is called as those of a signal are.
 
-    With a star where that means no others, and else all of them.
+    With a star where that means no others in their order, and else all of them.
     """
     if signal not in SIGNALS:
         return None
@@ -55,6 +55,11 @@ def find_likely_columns(
         return None
     own = series[likely[0]]
     before, _, after = likely[0].partition("*")
+    parts = [name[len(before) : len(name) - len(after)] for name in own]
+    if all(map(str.isdecimal, parts)):  # a star would take 10 before 2 where the file does
+        ordered = tuple(name for _, name in sorted(zip(map(int, parts), own, strict=True)))
+        if ordered != own:
+            return ordered
     alone = sum(name.startswith(before) and name.endswith(after) for name in names) == len(own)
     return likely[0] if alone else own
 
@@ -101,7 +106,8 @@ def find_columns(names: Sequence[str], joints: Sequence[str]) -> tuple[list[str]
         tau = find_likely_columns(names, joints, "tau")
         found |= {} if tau is None else {"tau": tau}
     else:
-        moved = [joint for joint in joints if joint in match_joints(names, joints, "q")]
+        told = match_joints(names, joints, "q")
+        moved = [joint for joint in joints if joint in told]
         for signal in ("q", "tau"):
             own = match_joints(names, joints, signal)
             listed = tuple(own[joint] for joint in moved if joint in own)
