@@ -39,7 +39,12 @@ def many(*signals: str) -> list[str]:
             {"q": ("q_0", "q_1")},
         ),
         # numbers are in their own order
-        (["t", "pos_2", "pos_10", "pos_1"], ["a", "b", "c"], ["a", "b", "c"], {"q": ("pos_1", "pos_2", "pos_10")}),
+        (
+            ["t", "pos_2", "pos_10", "pos_1"],
+            ["a", "b", "c"],
+            ["a", "b", "c"],
+            {"q": ("pos_1", "pos_2", "pos_10")},
+        ),
         # ends of joints' names: fingers are longer, arms are two
         (
             ["time", "q_joint1", "q_joint2", "tau_joint1", "tau_joint2"],
