@@ -219,3 +219,11 @@ def test_a_first_study_of_other_names_runs(desk, capsys):
     tell(capsys, ["init", "arm.toml", "run.csv", "-o", "usual.toml"])
     one, two = (di.run_study(read_study(Path(name))) for name in ("study.toml", "usual.toml"))
     np.testing.assert_array_equal(one.theta, two.theta)
+
+
+def test_a_log_is_followed_by_other_names(desk, capsys):
+    text = Path("run.csv").read_text().replace("q_one,q_two", "pos_0,pos_1")
+    Path("other.csv").write_text(text.replace("tau_one,tau_two", "torque0,torque1"))
+    out, err = tell(capsys, ["track", "other.csv", "--robot", "arm.toml"])
+    assert err.startswith("note: columns: q = pos_*, tau = torque*, by what they are called\n")
+    assert out == tell(capsys, ["track", "run.csv", "--robot", "arm.toml"]).out

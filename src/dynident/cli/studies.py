@@ -98,7 +98,7 @@ class StudyFlags:
         study = fill_presets(self.parse(told, identify))
         if self.study is None:
             study, said = recognise(study)
-            say("note", (f"{key}: {words}" for key, words in said))
+            say("note", map(": ".join, said))
         return study
 
     def parse(self, told: LogFlags, identify: Mapping[str, object] | None = None) -> Study:
