@@ -227,3 +227,21 @@ def test_a_log_is_followed_by_other_names(desk, capsys):
     out, err = tell(capsys, ["track", "other.csv", "--robot", "arm.toml"])
     assert err.startswith("note: columns: q = pos_*, tau = torque*, by what they are called\n")
     assert out == tell(capsys, ["track", "run.csv", "--robot", "arm.toml"]).out
+
+
+def test_the_law_of_position_servos_is_that_of_the_file(desk, capsys):
+    Path("arm.xml").write_text(
+        '<mujoco><compiler autolimits="true"/><worldbody><body><joint name="one"/>'
+        '<inertial pos="0 0 0.1" mass="1" diaginertia="1 1 1"/></body></worldbody>'
+        '<actuator><position joint="one" kp="40" kv="3"/></actuator></mujoco>'
+    )
+    time = np.arange(200) / RATE
+    table = np.column_stack([time, np.sin(time), np.sin(time)])
+    head = "time,q_one,qref_one"
+    np.savetxt("blind.csv", table, delimiter=",", header=head, comments="")
+    assert "[controller]" not in tell(capsys, ["init", "arm.xml", "blind.csv"]).err
+    study = read_study(Path("study.toml"))
+    assert study.identify.method == "cloe"
+    assert study.controller is not None
+    assert (study.controller.kind, study.controller.gains) == ("pd", "file")
+    assert "its file has the law" in Path("study.toml").read_text()

@@ -75,10 +75,10 @@ def init(
             reports = doctor(chosen, progress)
         typer.echo(format_reports(reports))
     blind = not (measured or robot.floating)
-    study = hold_some_out(fit_positions(chosen) if blind else chosen, logs)
+    study = hold_some_out(fit_positions(chosen, robot) if blind else chosen, logs)
     write_files({output: render_first_study(study, output.parent, reports, said).encode()})
     say_written(output)
-    if blind:
+    if blind and study.controller is None:
         without = (
             "" if all(log.qref is not None for log in logs) else ", and log its targets (qref)"
         )

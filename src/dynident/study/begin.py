@@ -10,6 +10,7 @@ from dynident.fit.doctor import Report
 from dynident.recording.recording import Recording
 from dynident.robot.model import Robot
 from dynident.study.doctor import render_mended_study
+from dynident.study.loop import ControllerSection
 from dynident.study.recognise import Words
 from dynident.study.study import (
     LogSection,
@@ -61,10 +62,15 @@ def read_bare_logs(study: Study) -> tuple[Robot, tuple[Recording, ...]]:
     return robot, tuple(read_study_recording(log, robot, torque=False) for log in study.log)
 
 
-def fit_positions(study: Study) -> Study:
-    """A study of logs without torques, which are fitted to their positions."""
-    identify = study.identify.model_copy(update={"method": "cloe"})
-    return study.model_copy(update={"identify": identify})
+def fit_positions(study: Study, robot: Robot) -> Study:
+    """A study of logs without torques, which are fitted to their positions.
+
+    The law is that of the robot's file, where it has one of all joints.
+    """
+    told: dict[str, object] = {"identify": study.identify.model_copy(update={"method": "cloe"})}
+    if study.controller is None and all(joint.kp > 0.0 for joint in robot.joints):
+        told["controller"] = ControllerSection(kind="pd", gains="file")
+    return study.model_copy(update=told)
 
 
 def hold_some_out(study: Study, recordings: Sequence[Recording]) -> Study:
@@ -114,11 +120,12 @@ def render_first_study(
         head += [f"# {line}" for line in format_entry(key, words)]
     head += ["#"] if said else []
     if reports is None:
+        law = "state the [controller]" if study.controller is None else "its file has the law"
+        head += [f"# Its logs have no torques: {law} that drove the robot, by which cloe"]
         head += [
-            "# Its logs have no torques: state the [controller] that drove the robot, by whose law"
+            "# fits the positions (docs/sim-to-real.md), and ask dynident doctor what is wrong"
         ]
-        head += ["# cloe fits the positions (docs/sim-to-real.md), and ask dynident doctor what is"]
-        head += ["# wrong with them."]
+        head += ["# with them."]
     else:
         found = [
             f"#   {report.log}: {each.found}; {each.mend}"
