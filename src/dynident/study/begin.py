@@ -121,11 +121,10 @@ def render_first_study(
     head += ["#"] if said else []
     if reports is None:
         law = "state the [controller]" if study.controller is None else "its file has the law"
-        head += [f"# Its logs have no torques: {law} that drove the robot, by which cloe"]
+        head += [f"# Its logs have no torques: {law} that drove the robot, by which cloe fits"]
         head += [
-            "# fits the positions (docs/sim-to-real.md), and ask dynident doctor what is wrong"
+            "# the positions (docs/sim-to-real.md), and ask dynident doctor what is wrong there."
         ]
-        head += ["# with them."]
     else:
         found = [
             f"#   {report.log}: {each.found}; {each.mend}"
