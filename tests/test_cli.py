@@ -1966,7 +1966,7 @@ def test_the_doctor_names_and_mends(place, capfd):
 def test_numbers_that_are_none_are_null_in_json(place, capfd, monkeypatch):
     def examine_study(study, progress):
         found = Finding("a.csv", "sign", "has no size", "look", np.nan, np.inf)
-        return (Report("a.csv", (found,), (), Mending(), None, {}, None, False),)
+        return (Report("a.csv", (found,), (), Mending(), {}, {}, None, False),)
 
     def refuse(constant):
         raise AssertionError(f"{constant} is no JSON")

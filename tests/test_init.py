@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import toy
 from commands import tell
@@ -92,7 +93,7 @@ def test_what_it_refuses_it_says_in_flags(desk, capsys):
     head, *rows = Path("run.csv").read_text().splitlines()
     of_epoch = [f"{1.7e18 + 5e6 * k:.17g},{row.split(',', 1)[1]}" for k, row in enumerate(rows)]
     Path("ns.csv").write_text("\n".join([head, *of_epoch]))
-    assert run([*given, "ns.csv"]) == 2
+    assert run(["identify", *given[1:], "ns.csv"]) == 2
     assert "; is it in nanoseconds? then set --units time=ns\n" in capsys.readouterr().err
 
 
@@ -245,3 +246,26 @@ def test_the_law_of_position_servos_is_that_of_the_file(desk, capsys):
     assert study.controller is not None
     assert (study.controller.kind, study.controller.gains) == ("pd", "file")
     assert "its file has the law" in Path("study.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("column", "factor", "units", "said"),
+    [
+        ("q_one", 180.0 / np.pi, {"q": "deg"}, "units       q = deg, because odd.csv: q of one"),
+        ("time", 1e9, {"time": "ns"}, "units       time = ns, because odd.csv, row 2, column 1"),
+        ("time", 1e6, {"time": "us"}, "units       time = us, because odd.csv: the time column"),
+        ("time", 1e3, {"time": "ms"}, "finding     time runs 1000 times as fast"),
+    ],
+)
+def test_units_are_recognised(desk, capsys, column, factor, units, said):
+    table = pd.read_csv("run.csv")
+    both = ["q_one", "q_two"] if column == "q_one" else ["time"]
+    table[both] = (table[both] + 1e3 * (factor == 1e9)) * factor
+    table.to_csv("odd.csv", index=False)
+    Path("arm.toml").write_text(
+        toy.ARM.replace("[[joint]]", "[[joint]]\nlower = -170.0\nupper = 170.0")
+    )
+    out, _ = tell(capsys, ["init", "arm.toml", "odd.csv"])
+    assert said in out
+    assert [log.units for log in read_study(Path("study.toml")).log] == [units, units]
+    assert di.doctor(read_study(Path("study.toml")))[0].units == {}

@@ -41,12 +41,12 @@ def init(
     from dynident.study.begin import (
         fit_positions,
         hold_some_out,
-        read_bare_logs,
+        read_recognised_logs,
         render_first_study,
     )
     from dynident.study.doctor import doctor
     from dynident.study.recognise import recognise
-    from dynident.study.study import recognise_layouts
+    from dynident.study.study import load_study_robot, recognise_layouts
 
     if files:
         if given.robot is not None or given.log:
@@ -62,8 +62,9 @@ def init(
     with name_study_in_errors(None):
         chosen, layouts = recognise_layouts(chosen)
         chosen, recognised = recognise(chosen)
-        robot, logs = read_bare_logs(chosen)
-    said = [*(line for layout in layouts for line in layout.words), *recognised]
+        robot = load_study_robot(chosen)
+        chosen, logs, of_units = read_recognised_logs(chosen, robot)
+    said = [*(line for layout in layouts for line in layout.words), *recognised, *of_units]
     for key, words in said:
         typer.echo("\n".join(format_entry(key, words)))
     for log in logs:

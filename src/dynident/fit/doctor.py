@@ -19,6 +19,7 @@ from dynident.diagnosis.thresholds import WORTH
 from dynident.dynamics.base import BaseParameters, base_parameters, find_observed_base
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators.closed_loop import Simulation
+from dynident.recording.checks import PARTS
 from dynident.recording.mend import Mending, format_toml
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import generalise_samples, has_only_joint_torques
@@ -52,8 +53,8 @@ class Report:
         Each of the log after those before it were repaired.
     mending : Mending
         All that repairs it, with what the study repairs already.
-    unit : str, tuple of str, or None
-        Of its positions, where that is to be changed.
+    units : dict of str to str or tuple of str
+        Of its positions, and of its time, where these are to be changed.
     keys : dict of str to value
         Of the log's table beside these, what is to be changed: how the base's sensors are mounted,
         and its rate where the study states one.
@@ -67,7 +68,7 @@ class Report:
     findings: tuple[Finding, ...]
     signs: tuple[Sign, ...]
     mending: Mending
-    unit: str | tuple[str, ...] | None
+    units: Mapping[str, str | tuple[str, ...]]
     keys: Mapping[str, Any]
     gravity: tuple[float, ...] | None
     mendable: bool
@@ -103,24 +104,29 @@ def report_log(
     beside : tuple of Sign
         Beside those of logs with torque.
     rate : float or None
-        Of the log, where its study states it [Hz].
+        Of the log, where its study states it [Hz]; else it has a column of times.
     blind : bool
         Whether some log has no torque.
     """
-    mending, unit, gravity = given, None, None
-    keys: dict[str, Any] = {}
+    mending, gravity = given, None
+    units, keys = dict[str, str | tuple[str, ...]](), dict[str, Any]()
     for found in findings:
         if found.mending is not None:
             mending = mending.then(found.mending, robot.n)
-        unit, gravity = found.unit or unit, found.gravity or gravity
+        units |= {} if found.unit is None else {"q": found.unit}
         keys |= dict(found.keys)
-        if rate is not None and found.rate is not None:
+        gravity = found.gravity or gravity
+        if found.rate is not None and rate is not None:
             keys["rate"] = found.rate
-    mendable = mending != given or any((unit, keys, gravity))
+        elif found.rate is not None:  # of a column of times, in another unit if in any
+            quicker = found.rate / log.rate
+            unit = next((u for u, x in PARTS.items() if abs(quicker / x - 1.0) < 1e-6), None)
+            units |= {} if unit is None else {"time": unit}
+    mendable = mending != given or any((units, keys, gravity))
     told = {found.what for found in findings}
     shown = () if blind else find_signs(robot, log)
     beside = (*(sign for sign in shown if sign.what not in told), *beside)
-    return Report(log.name, findings, beside, mending, unit, keys, gravity, mendable)
+    return Report(log.name, findings, beside, mending, units, keys, gravity, mendable)
 
 
 def look_at_encoders(idim: Idim, loop: Simulation, logs: Sequence[Samples]) -> Examined:

@@ -63,6 +63,14 @@ MOST_NAMED = 8
 """Kinds of columns that a message names."""
 
 
+class UnitError(InputError):
+    """A signal is not in the unit that it is taken to be in; in another it may be right."""
+
+    def __init__(self, words: str, signal: str, unit: str) -> None:
+        super().__init__(words)
+        self.signal, self.unit = signal, unit
+
+
 def join_file_names(tables: Sequence[Table]) -> str:
     """What a message calls files side by side."""
     return "+".join(dict.fromkeys(str(table.path) for table in tables))
@@ -123,13 +131,14 @@ def refuse_bad_values(values: Array, bad: Booleans, origin: Sequence[Spot]) -> N
     column = int(np.argmax(bad[sample]))
     table, index = origin[column]
     more = f", nor are values in {rows.size - 1} more rows" if rows.size > 1 else ""
-    advice = "set bad_rows = 'cut', or split the log there"
+    words = (
+        f"{table.place(sample, index)}: {values[sample, column]} is not a finite number of "
+        f"sensible size{more}"
+    )
     if rows.size == len(values) and table.names and called.TIME.search(table.names[index]):
         advice = "is it in nanoseconds? then set units = { time = 'ns' }"
-    raise InputError(
-        f"{table.place(sample, index)}: {values[sample, column]} is not a finite number of "
-        f"sensible size{more}; {advice}"
-    )
+        raise UnitError(f"{words}; {advice}", "time", "ns")
+    raise InputError(f"{words}; set bad_rows = 'cut', or split the log there")
 
 
 def describe_cut_rows(
@@ -272,10 +281,12 @@ def check_rate(name: str, found: float, stated: float | None) -> tuple[str, ...]
     """Compare a stated rate with the time column's [Hz]; return warnings."""
     if found < SLOWEST:
         units = (unit for unit, parts in PARTS.items() if found * parts >= USUAL)
-        raise InputError(
+        unit = next(units, "ns")
+        words = (
             f"{name}: the time column says one sample in {1.0 / found:.3g} s; if it is not in "
-            f"seconds, set units = {{ time = {next(units, 'ns')!r} }}"
+            f"seconds, set units = {{ time = {unit!r} }}"
         )
+        raise UnitError(words, "time", unit)
     if stated is None or abs(found / stated - 1.0) <= SAME_RATE:
         return ()
     return (f"{name}: rate = {stated:g} Hz, but the time column says {found:.6g} Hz; time is used",)
@@ -386,7 +397,11 @@ def _check_range(
         yield f"{what}; check the unit and the zero"
     elif limited and angle and (peak > 4.0 * np.pi or (peak > FAR * limit and fits)):
         looks = "looks like degrees" if fits else "is no angle of this joint"
-        raise InputError(f"{what}: {looks}; {try_this} (or 'rad' if it really is)")
+        words = f"{what}: {looks}; {try_this} (or 'rad' if it really is)"
+        # a smaller one might be in radians, and the file's limits wrong
+        raise (
+            UnitError(words, "q", small_unit) if fits and peak > 4.0 * np.pi else InputError(words)
+        )
     elif fits and (not limited or beyond > (MARGIN - 1.0) * limit):
         looks = "degrees" if angle else "millimetres"
         yield f"{what}: looks like {looks}; if so, {try_this}"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dynident.core.words import format_entry
 from dynident.fit.doctor import Report
+from dynident.recording.checks import UnitError
 from dynident.recording.recording import Recording
 from dynident.robot.model import Robot
 from dynident.study.doctor import render_mended_study
@@ -15,7 +16,6 @@ from dynident.study.recognise import Words
 from dynident.study.study import (
     LogSection,
     Study,
-    load_study_robot,
     read_study_recording,
 )
 from dynident.study.written import render_study
@@ -50,18 +50,6 @@ LOOP = """\
 """
 
 
-def read_bare_logs(study: Study) -> tuple[Robot, tuple[Recording, ...]]:
-    """The robot of a study and its logs, with or without torques.
-
-    Raises
-    ------
-    InputError
-        For files that cannot be read, and logs that are not the robot's.
-    """
-    robot = load_study_robot(study)
-    return robot, tuple(read_study_recording(log, robot, torque=False) for log in study.log)
-
-
 def fit_positions(study: Study, robot: Robot) -> Study:
     """A study of logs without torques, which are fitted to their positions.
 
@@ -71,6 +59,33 @@ def fit_positions(study: Study, robot: Robot) -> Study:
     if study.controller is None and all(joint.kp > 0.0 for joint in robot.joints):
         told["controller"] = ControllerSection(kind="pd", gains="file")
     return study.model_copy(update=told)
+
+
+def read_recognised_logs(
+    study: Study, robot: Robot
+) -> tuple[Study, tuple[Recording, ...], tuple[Words, ...]]:
+    """A study whose logs have the units that their refusals ask for, its logs, what is said of it.
+
+    Raises
+    ------
+    InputError
+        For files that cannot be read, and logs that are not the robot's in any unit.
+    """
+    sections, logs, said = list[LogSection](), list[Recording](), dict[Words, None]()
+    for section in study.log:
+        own, units = section, dict(section.units or {})
+        while len(logs) == len(sections):
+            try:
+                logs.append(read_study_recording(own, robot, torque=False))
+            except UnitError as error:
+                if error.signal in units:
+                    raise
+                units[error.signal] = error.unit
+                own = section.model_copy(update={"units": units})
+                why = str(error).partition("; ")[0]
+                said["units", f"{error.signal} = {error.unit}, because {why}"] = None
+        sections.append(own)
+    return study.model_copy(update={"log": tuple(sections)}), tuple(logs), tuple(said)
 
 
 def hold_some_out(study: Study, recordings: Sequence[Recording]) -> Study:
