@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from dynident.api import EVERY_METHOD, identify
+from dynident.consistency.constraints.sections import build_constraints
 from dynident.core.compiled import tells_compilations
 from dynident.core.errors import check_type
 from dynident.core.options import collect_options, read_options
@@ -26,7 +27,6 @@ from dynident.regression.problem import Problem
 from dynident.regression.rehearsal import prepare_rows
 from dynident.report.fit import Fit
 from dynident.simulation.rollout import prepare_rollouts
-from dynident.study.constraints import build_constraints
 from dynident.study.decide import decide_study, list_open_decisions, prepare_fitted
 from dynident.study.late import find_law_delay, tell_law_delay
 from dynident.study.study import (
