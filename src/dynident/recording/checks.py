@@ -398,10 +398,9 @@ def _check_range(
     elif limited and angle and (peak > 4.0 * np.pi or (peak > FAR * limit and fits)):
         looks = "looks like degrees" if fits else "is no angle of this joint"
         words = f"{what}: {looks}; {try_this} (or 'rad' if it really is)"
-        # a smaller one might be in radians, and the file's limits wrong
-        raise (
-            UnitError(words, "q", small_unit) if fits and peak > 4.0 * np.pi else InputError(words)
-        )
+        if fits and peak > 4.0 * np.pi:  # less might be radians, and the file's limits wrong
+            raise UnitError(words, "q", small_unit)
+        raise InputError(words)
     elif fits and (not limited or beyond > (MARGIN - 1.0) * limit):
         looks = "degrees" if angle else "millimetres"
         yield f"{what}: looks like {looks}; if so, {try_this}"
