@@ -38,6 +38,7 @@ def many(*signals: str) -> list[str]:
             ARM,
             {"q": ("q_0", "q_1")},
         ),
+        (["t", "position", "target", "effort"], ["a"], ["a"], {"q": "position", "tau": "effort"}),
         # numbers are in their own order
         (
             ["t", "pos_2", "pos_10", "pos_1"],

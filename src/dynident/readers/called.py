@@ -49,7 +49,8 @@ def find_likely_columns(
     """
     if signal not in SIGNALS:
         return None
-    series = find_joint_series(names, joints)
+    alone = {name: (name,) for name in names} if len(joints) == 1 else {}
+    series = alone or find_joint_series(names, joints)
     likely = [s for s in series if SIGNALS[signal].search(s) and not OTHERS.search(s)]
     if len(likely) != 1:
         return None
@@ -60,8 +61,8 @@ def find_likely_columns(
         ordered = tuple(name for _, name in sorted(zip(map(int, parts), own, strict=True)))
         if ordered != own:
             return ordered
-    alone = sum(name.startswith(before) and name.endswith(after) for name in names) == len(own)
-    return likely[0] if alone else own
+    meant = sum(name.startswith(before) and name.endswith(after) for name in names)
+    return likely[0] if alone or meant == len(own) else own
 
 
 def match_joints(names: Sequence[str], joints: Sequence[str], signal: str) -> dict[str, str]:
