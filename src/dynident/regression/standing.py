@@ -68,7 +68,7 @@ class MountError(InputError):
     """
 
     def __init__(self, words: str, *keys: tuple[str, Any]) -> None:
-        super().__init__(words)
+        super().__init__(f"{words} (dynident doctor --fix writes that)" if keys else words)
         self.keys = keys
 
 
