@@ -121,17 +121,7 @@ def nearest_consistent(
     else:
         belief = replace(belief, centre=centre)
     empty = [k for k in range(len(given)) if k not in belief.bodies]
-    if np.any(given[empty] != 0.0):
-        link = next(robot.links[k] for k in empty if np.any(given[k] != 0.0))
-        raise InputError(
-            f"{robot.name}: {link} has moments but no positive mass, so that no metric defines "
-            "what is near it; give it a mass first"
-        )
-    if empty and (constraints or not belief.bodies):
-        raise InputError(
-            f"{robot.name}: {robot.links[empty[0]]} has no inertials at all, so that there is "
-            "nothing to be near to; give it a mass first"
-        )
+    _refuse_massless(robot, given, empty, bool(constraints) or not belief.bodies)
     # what is consistent stays as it is, however concentrated
     asked = zip(before > 0.0, gyrations, strict=True) if gyrations else ()
     radii = tuple(0.0 if found else each.radius for found, each in asked)
@@ -166,6 +156,21 @@ def nearest_consistent(
         found, distance, before, find_smallest_eigenvalue(found),
         point.solution.certificate,
     )  # fmt: skip
+
+
+def _refuse_massless(robot: Robot, given: Array, empty: Sequence[int], needed: bool) -> None:
+    """Refuse bodies without mass that have moments, or are `needed` as something to be near to."""
+    for k in empty:
+        if np.any(given[k] != 0.0):
+            raise InputError(
+                f"{robot.name}: {robot.links[k]} has moments but no positive mass, so that no "
+                "metric defines what is near it; give it a mass first"
+            )
+    if empty and needed:
+        raise InputError(
+            f"{robot.name}: {robot.links[empty[0]]} has no inertials at all, so that there is "
+            "nothing to be near to; give it a mass first"
+        )
 
 
 @limit_to_one_thread

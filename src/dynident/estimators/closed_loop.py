@@ -507,23 +507,7 @@ def build_auxiliary_model(
     for k, log in enumerate(problem.samples):
         if log.rests is not None:
             raise InputError(f"{log.name}: rests are not simulated; leave rests out, or take wls")
-        reference = extract_logged_reference(log, held)
-        if simulation.references is not None:
-            reference = simulation.references[k]
-        if reference is None:
-            raise InputError(
-                f"{log.name}: the log has no reference (qref) to simulate; give it the column, or "
-                "a [reference] section"
-            )
-        if len(reference.q) < len(log.q):
-            raise InputError(
-                f"{log.name}: the reference has {len(reference.q)} samples, the log has "
-                f"{len(log.q)}; give a reference that is as long"
-            )
-        if abs(reference.rate - log.rate) > 1e-6 * log.rate:
-            raise InputError(
-                f"{log.name}: the reference has {reference.rate:g} Hz, the log {log.rate:g} Hz"
-            )
+        reference = choose_reference(simulation, log, k)
         refuse_sensors(problem.robot, "a simulated loop predicts")
         refuse_unknown_forces(log)
         external, base = log.external, log.base_motion
@@ -562,6 +546,29 @@ def build_auxiliary_model(
             own.append((start, stop, loop))
         loops.append(tuple(own))
     return Auxiliary(problem, simulation, tuple(loops), frozenset(balanced))
+
+
+def choose_reference(simulation: Simulation, log: Samples, number: int) -> Reference:
+    """The reference that is given for a log, or else its own, as long and as fast as the log."""
+    if simulation.references is not None:
+        reference: Reference | None = simulation.references[number]
+    else:
+        reference = extract_logged_reference(log, simulation.targets == HELD)
+    if reference is None:
+        raise InputError(
+            f"{log.name}: the log has no reference (qref) to simulate; give it the column, or a "
+            "[reference] section"
+        )
+    if len(reference.q) < len(log.q):
+        raise InputError(
+            f"{log.name}: the reference has {len(reference.q)} samples, the log has "
+            f"{len(log.q)}; give a reference that is as long"
+        )
+    if abs(reference.rate - log.rate) > 1e-6 * log.rate:
+        raise InputError(
+            f"{log.name}: the reference has {reference.rate:g} Hz, the log {log.rate:g} Hz"
+        )
+    return reference
 
 
 def is_on_reference(log: Samples, reference: Reference, start: int, stop: int) -> tuple[bool, bool]:

@@ -170,13 +170,8 @@ def excite(
     around = choose_surroundings(robot, bounds, obstacles, warnings)
     if aim.sensor is not None:
         experiment = add_wanted_sensor(experiment, bare, bounds, aim)
-    for name in aim.wanted or ():
-        if name not in (names := experiment.names):
-            raise InputError(f"no base parameter is called {name!r}{suggest_nearest(name, names)}")
-    for earlier in after:
-        moved = replace(earlier, closure=idim.structure.closure)
-        seen = replace(experiment, width=None).information(sample_fine_motion(moved))
-        experiment = replace(experiment, known=seen)
+    refuse_unknown_names(aim.wanted or (), experiment.names)
+    experiment = know_earlier(experiment, idim, after)
     nominal = choose_nominal(idim, limits, bounds, warnings)
     # the search sees all rows: which of them are slow is no smooth question
     smooth = replace(experiment, drop_below=None)
@@ -223,6 +218,22 @@ def excite(
         if around.drawing is None
         else find_lowest_point(robot, around.drawing, found.trajectory, found.certificate.step),
     )
+
+
+def refuse_unknown_names(wanted: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse to tell of what is no base parameter."""
+    for name in wanted:
+        if name not in names:
+            raise InputError(f"no base parameter is called {name!r}{suggest_nearest(name, names)}")
+
+
+def know_earlier(experiment: Experiment, idim: Idim, after: Sequence[Trajectory]) -> Experiment:
+    """An experiment that knows what trajectories designed before will tell."""
+    for earlier in after:
+        moved = replace(earlier, closure=idim.structure.closure)
+        seen = replace(experiment, width=None).information(sample_fine_motion(moved))
+        experiment = replace(experiment, known=seen)
+    return experiment
 
 
 def spread_joints(value: Any, robot: Robot, name: str) -> Array:

@@ -259,7 +259,7 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
     """A log as all equations of motion of a robot; as it is where it is that already."""
     if isinstance(log, GeneralisedSamples):
         return log
-    robot, tree = idim.robot, idim.tree
+    robot = idim.robot
     prepared, of_base = log.preparation, log.filters[0]
     log = cut_log_to_limb(idim, log).of_joints(robot.joint_names)
     if log.rests is not None:
@@ -294,9 +294,7 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
         segments, sets = split_by_contacts(idim, log, q, dq)
         log = replace(log, warnings=(*log.warnings, *warn_of_brief_contacts(log, segments)))
         observed = replace(observed, free=tuple(dict.fromkeys(sets)))
-        stated = np.zeros((len(q), len(rows)), dtype=bool)
-        for (start, stop), names in zip(segments, sets, strict=True):
-            stated[start:stop] = rows & ~mark_touched_equations(tree, robot, names)
+        stated = mark_untouched_equations(idim, rows, segments, sets, len(q))
         scale = estimate_equation_noise(idim, log, (q, dq, ddq))
     moving, left_out = mark_moving_rows(idim, log, deflection)
     before, behind = robot.dof - robot.n, robot.equations - robot.dof
@@ -321,6 +319,20 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
     if deflection is None:
         return found
     return found.expecting(idim, idim.nominal, begin=True)
+
+
+def mark_untouched_equations(
+    idim: Idim,
+    rows: Booleans,
+    segments: Sequence[tuple[int, int]],
+    sets: Sequence[tuple[str, ...]],
+    samples: int,
+) -> Booleans:
+    """Which equations the contacts of a segment do not act on, shape (samples, equations)."""
+    stated = np.zeros((samples, len(rows)), dtype=bool)
+    for (start, stop), names in zip(segments, sets, strict=True):
+        stated[start:stop] = rows & ~mark_touched_equations(idim.tree, idim.robot, names)
+    return stated
 
 
 def put_base_motion_before(robot: Robot, log: Samples) -> tuple[Array, Array, Array]:

@@ -24,6 +24,7 @@ from dynident.methods.options import (
 from dynident.recording.prepare import describe_assumed_bandwidth
 from dynident.regression.problem import Problem
 from dynident.report.fit import Fit
+from dynident.robot.model import Robot
 from dynident.simulation.rollout import prepare_rollouts
 from dynident.study.constraints import build_constraints
 from dynident.study.decide import decide_study, list_open_decisions, prepare_fitted
@@ -106,20 +107,25 @@ def run_study(study: Study, progress: Progress = ignore_progress, *, engine: Run
     timings = {**watch.laps, **stages, "total": watch.total()["total"]}
     uneven = () if result.estimate.fitted is None else result.estimate.fitted.uneven
     if uneven and "friction" not in study.robot.model_fields_set:
-        kinds = ["uneven" if name in uneven else study.robot.friction for name in robot.joint_names]
-        own = study.robot.model_copy(update={"friction": ",".join(kinds)})
-        again = run_study(study.model_copy(update={"robot": own}), progress, engine=engine)
-        words = (
-            f"friction of {', '.join(uneven)} is 'uneven', as the errors of "
-            f"{study.robot.friction!r} were those of friction that changes along a turn; give "
-            "[robot] friction for another"
-        )
-        return replace(again, warnings=(words, *again.warnings))
+        again, words = make_uneven(study, robot, uneven)
+        fit = run_study(again, progress, engine=engine)
+        return replace(fit, warnings=(words, *fit.warnings))
     settings = {**result.settings, "decided": [asdict(decision) for decision in decisions]}
     settled = list_settled_notes(problem, decisions)
     told = (words for words in result.warnings if words not in settled)
     warnings = (*tell_law_delay(study, result), *warnings, *told)
     return replace(result, timings=timings, study=study, settings=settings, warnings=warnings)
+
+
+def make_uneven(study: Study, robot: Robot, uneven: Sequence[str]) -> tuple[Study, str]:
+    """A study with friction that changes along a turn of these joints, and what is said of it."""
+    kinds = ["uneven" if name in uneven else study.robot.friction for name in robot.joint_names]
+    own = study.robot.model_copy(update={"friction": ",".join(kinds)})
+    words = (
+        f"friction of {', '.join(uneven)} is 'uneven', as the errors of {study.robot.friction!r} "
+        "were those of friction that changes along a turn; give [robot] friction for another"
+    )
+    return study.model_copy(update={"robot": own}), words
 
 
 def list_settled_notes(problem: Problem, decisions: Sequence[Decision]) -> list[str]:
