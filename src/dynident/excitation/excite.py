@@ -177,6 +177,7 @@ def excite(
     smooth = replace(experiment, drop_below=None)
     typical = estimate_typical_scale(smooth, family, limits, budget.seed)
     asked, smooth = prepare_criterion(smooth, typical, aim, task)
+    initial = None if bounds.initial is None else spread_joints(bounds.initial, robot, "initial")
     wanted = DesignTask(
         smooth,
         family,
@@ -185,7 +186,7 @@ def excite(
         around.clearance,
         aim.criterion,
         asked,
-        None if bounds.initial is None else spread_joints(bounds.initial, robot, "initial"),
+        initial,
         shape.redrawn if shape.free_knots else None,
         choose_drawn(idim.tree, family),
     )
@@ -203,6 +204,9 @@ def excite(
     warnings += describe_untold_parameters(prediction, "")
     if sensed is not None:
         warnings += describe_untold_parameters(sensed, f" beyond {aim.sensor}")
+    lowest = None
+    if around.drawing is not None:
+        lowest = find_lowest_point(robot, around.drawing, found.trajectory, found.certificate.step)
     return Excitation(
         robot,
         found,
@@ -214,9 +218,7 @@ def excite(
         aim.sensor,
         sensed,
         around.obstacles,
-        None
-        if around.drawing is None
-        else find_lowest_point(robot, around.drawing, found.trajectory, found.certificate.step),
+        lowest,
     )
 
 

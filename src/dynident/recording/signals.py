@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -139,17 +139,7 @@ def build_recording(pieces: Sequence[TablePiece], request: LogRequest) -> Record
     if robot is not None and robot.loops:
         q, said = close_logged_chain(label, robot, q, piece)
     moved, borne = (find_extremes(signal) for signal in (q, tau))
-    warnings = [*piece.warnings, *said]
-    warnings += checks.warn_of_still_joints(label, request.joints, moved)
-    if robot is not None:
-        warnings += checks.check_positions(label, robot, moved, stated="q" in request.units)
-    if torque == "measured":
-        driven = slice(None) if robot is None else ~robot.passive
-        joints = np.array(request.joints)[driven]
-        own = (borne[0][driven], borne[1][driven])
-        warnings += checks.warn_of_dead_channels(label, joints.tolist(), own)
-    if robot is not None:
-        warnings += checks.warn_of_excessive_torques(label, robot, borne)
+    warnings = [*piece.warnings, *said, *_check_reach(request, torque, moved, borne)]
     dq, ddq, qref, dqref, temp, known = (piece.signals.get(signal) for signal in OPTIONAL)
     base: Base | None = None
     wrenches: dict[str, Array] = {}
@@ -187,6 +177,23 @@ def build_recording(pieces: Sequence[TablePiece], request: LogRequest) -> Record
         size=request.size,
         sampled=piece.sampled,
     )
+
+
+def _check_reach(
+    request: LogRequest, torque: Torque, moved: tuple[Array, Array], borne: tuple[Array, Array]
+) -> Iterator[str]:
+    """What the least and largest positions and torques of joints make doubtful."""
+    label, robot = request.name, request.robot
+    yield from checks.warn_of_still_joints(label, request.joints, moved)
+    if robot is not None:
+        yield from checks.check_positions(label, robot, moved, stated="q" in request.units)
+    if torque == "measured":
+        driven = slice(None) if robot is None else ~robot.passive
+        joints = np.array(request.joints)[driven]
+        own = (borne[0][driven], borne[1][driven])
+        yield from checks.warn_of_dead_channels(label, joints.tolist(), own)
+    if robot is not None:
+        yield from checks.warn_of_excessive_torques(label, robot, borne)
 
 
 def close_logged_chain(

@@ -298,8 +298,7 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
         scale = estimate_equation_noise(idim, log, (q, dq, ddq))
     moving, left_out = mark_moving_rows(idim, log, deflection)
     before, behind = robot.dof - robot.n, robot.equations - robot.dof
-    fields = {name: getattr(log, name) for name in log.__dataclass_fields__}
-    fields |= {
+    fields = {name: getattr(log, name) for name in log.__dataclass_fields__} | {
         "q": q, "dq": dq, "ddq": ddq, "tau": tau, "segments": segments,
         "filters": (of_base,) * before + log.filters + (of_base,) * behind,
         "left_out": left_out,

@@ -144,10 +144,8 @@ def check_angular_velocity(log: GeneralisedSamples, base: BaseMotion) -> tuple[s
     kept = np.isin(ends, list_inner_samples(log))
     omega, logged = np.concatenate(shown)[kept], np.concatenate(given)[kept]
     R = convert_quaternions(np.concatenate(turns)[kept])
-    size, apart = (
-        max(compute_vector_rms(omega), compute_vector_rms(logged)),
-        compute_vector_rms(omega - logged),
-    )
+    size = max(compute_vector_rms(omega), compute_vector_rms(logged))
+    apart = compute_vector_rms(omega - logged)
     if size < TURNED or apart < AGREES * size:
         return ()
 

@@ -55,12 +55,7 @@ def linearise_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
     dof = idim.robot.dof
     assert loop.width is not None
     plant = build_plant(idim, theta, loop.width, (), loop.elements)
-    q = np.zeros(dof + idim.robot.floating)
-    if idim.robot.floating:
-        q[6] = 1.0
-    if loop.base is not None:
-        q[:7] = loop.base[loop.lead, :7]
-    q[len(q) - n :] = loop.reference.q[0] if loop.q0 is None else loop.q0[len(loop.q0) - n :]
+    q = place_start(loop)
     still = np.zeros((1, dof))
     found = differentiate_dynamics(idim.tree, plant.phi, q[None], still, still)
     K, D, M = (part[0].copy() for part in found)
@@ -74,13 +69,7 @@ def linearise_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
     refuse_wild_matrices(loop, M, D, K)
     moved = slice(0 if loop.base is None else dof - n, dof)  # a base that is led is no state
     M = M[moved, moved]
-    values, vectors = np.linalg.eigh(M)
-    if values[0] <= 0.0:
-        name = name_fastest_joint(loop, np.concatenate([vectors[:, 0], vectors[:, 0]]))
-        raise InputError(
-            f"the mass matrix is not positive definite where the motion starts ({name}): these "
-            "parameters are no robot's"
-        )
+    refuse_indefinite_mass(loop, M)
     with np.errstate(over="ignore"):
         slope = plant.friction[:, 1] + steep * plant.friction[:, 2] / plant.width
     refuse_wild_matrices(loop, np.diag(slope))
@@ -111,6 +100,30 @@ def linearise_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
     return LinearPlant(
         M, D[moved, moved], K[moved, moved], B[moved], by_z, by_q[:, moved], by_dq[:, moved]
     )
+
+
+def place_start(loop: Loop) -> Array:
+    """Positions where the motion starts; an upright base at the origin unless it is led."""
+    robot = loop.idim.robot
+    q = np.zeros(robot.dof + robot.floating)
+    if robot.floating:
+        q[6] = 1.0  # the real part of the base's quaternion, which stands last
+    if loop.base is not None:
+        q[:7] = loop.base[loop.lead, :7]
+    joints = loop.reference.q[0] if loop.q0 is None else loop.q0[len(loop.q0) - robot.n :]
+    q[len(q) - robot.n :] = joints
+    return q
+
+
+def refuse_indefinite_mass(loop: Loop, M: Array) -> None:
+    """Refuse parameters under which some motion would have no, or negative, kinetic energy."""
+    values, vectors = np.linalg.eigh(M)
+    if values[0] <= 0.0:
+        name = name_fastest_joint(loop, np.concatenate([vectors[:, 0], vectors[:, 0]]))
+        raise InputError(
+            f"the mass matrix is not positive definite where the motion starts ({name}): these "
+            "parameters are no robot's"
+        )
 
 
 def refuse_wild_matrices(loop: Loop, *matrices: Array) -> None:

@@ -58,16 +58,8 @@ def run_study(study: Study, progress: Progress = ignore_progress, *, engine: Run
     check_type("run_study", study, Study, "dynident.read_study(path) makes one")
     watch = Stopwatch()
     chosen = study.identify
-    options = collect_study_options(study)
     asked = read_options(Deciding, chosen).asked
-    of_method = {
-        key: value for key, value in options.items() if key not in collect_options(EVERY_METHOD)
-    }
-    simulates = (
-        study.controller is not None and SIMULATION in list_option_names(chosen.method)
-    ) or None
-    check_options(chosen.method, {**of_method, SIMULATION: simulates})
-    refuse_idle_engine(chosen.method, choose_engine(1, engine))
+    simulates = check_study_method(study, engine)
     if simulates:
         prepare_rollouts()
     progress("reading", 0.0)
@@ -76,7 +68,7 @@ def run_study(study: Study, progress: Progress = ignore_progress, *, engine: Run
     torque = chosen.method not in TORQUE_FREE
     recordings = read_study_recordings(study, robot, torque, progress, late=True)
     watch.lap("logs")
-    open_ = list_open_decisions(study, asked, bool(simulates))
+    open_ = list_open_decisions(study, asked, simulates)
     study, recordings = find_law_delay(study, robot, recordings, progress)
     study, decisions, problem, warnings = decide_study(study, robot, recordings, open_, progress)
     options = collect_study_options(study)
@@ -115,6 +107,17 @@ def run_study(study: Study, progress: Progress = ignore_progress, *, engine: Run
     told = (words for words in result.warnings if words not in settled)
     warnings = (*tell_law_delay(study, result), *warnings, *told)
     return replace(result, timings=timings, study=study, settings=settings, warnings=warnings)
+
+
+def check_study_method(study: Study, engine: Runner) -> bool:
+    """Whether the study's method simulates its controller; refuses options that it has not."""
+    method = study.identify.method
+    simulates = study.controller is not None and SIMULATION in list_option_names(method)
+    every = collect_options(EVERY_METHOD)
+    own = {key: value for key, value in collect_study_options(study).items() if key not in every}
+    check_options(method, {**own, SIMULATION: simulates or None})
+    refuse_idle_engine(method, choose_engine(1, engine))
+    return simulates
 
 
 def make_uneven(study: Study, robot: Robot, uneven: Sequence[str]) -> tuple[Study, str]:
