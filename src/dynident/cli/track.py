@@ -110,9 +110,9 @@ def track(
     log = [] if own or source == PIPE else source.split(",")
     section = choose_log_section(chosen, log, told)
     if outputs := [each for each in (state, mcap, rrd, page) if each is not None]:
-        inputs = [*(each for each in (place, start) if each is not None), *log]
-        inputs += list_input_files(chosen) if result is None else list_fit_inputs(result)
-        refuse_outputs(outputs, inputs)
+        inputs = [each for each in (place, start) if each is not None]
+        known = list_input_files(chosen) if result is None else list_fit_inputs(result)
+        refuse_outputs(outputs, [*inputs, *log, *known])
     with name_study_in_errors(place):
         tracked = build_track_setting(chosen, section, result)
     head = "" if result is None else format_trust(result)

@@ -109,6 +109,7 @@ def nearest_consistent(
             f"{robot.name}: needs finite inertial parameters of shape {robot.nominal.shape}"
         )
     base = base_parameters(build_idim(robot, "none", rotor=False))
+    # without rows: there are no drives, whose units these would give
     space = build_standard_space(base, np.zeros((1, base.count)), np.zeros(1))
     before = find_smallest_eigenvalue(given)
     belief = build_belief(given, robot.links)

@@ -501,6 +501,7 @@ def build_auxiliary_model(
         raise InputError(f"{len(simulation.references)} references for {len(problem.samples)} logs")
     held = simulation.targets == HELD
     control, robot = simulation.controller, problem.robot
+    # D[:, 3] answers the measured position: inputs are q_r, dq_r, ddq_r, q, dq
     bears = control.states == 0 and control.compensation == "none" and bool(np.all(control.D[:, 3]))
     bears = bears and not robot.floating and simulation.mount is None
     loops, balanced = [], set()

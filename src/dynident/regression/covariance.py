@@ -237,6 +237,7 @@ def fit_innovations(scores: ScoreRows) -> Innovations:
     for g in range(len(scores.rows.groups)):
         # of several regressions the errors' sum: it has a share in each
         whole = np.concatenate([log[g][1].sum(axis=1) for log in logs])
+        # there the series is -a_1 e_(t-1) - ...
         a.append(-fit_autoregression(whole))
     w = tuple(
         tuple(

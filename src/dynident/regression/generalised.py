@@ -273,6 +273,7 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
     tau = fill_right_hand_sides(idim, log, measured, q)
     deflection = find_deflection(idim, log, {})
     if deflection is not None:
+        # encoders of joints are on the motors; from here on the motion is that of the links
         q, dq, ddq = add_deflection((q, dq, ddq), -deflection)
     missing = put_felt_signals(idim, log, (q, dq, ddq), tau)
     numbers = {name: j for j, name in enumerate(robot.joint_names)}

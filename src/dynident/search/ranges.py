@@ -404,8 +404,10 @@ def choose_usual_ranges(given: ConstrainedSetting) -> tuple[Array, Array]:
         own, phi = slice(10 * k, 10 * k + 10), idim.robot.nominal[k]
         if phi[0] > 0.0:
             mass = WIDE * phi[0]
+            # half the trace of I is the second moment of the mass about the origin
             radius = np.sqrt(max(0.5 * float(phi[4] + phi[6] + phi[9]) / phi[0], GYRATION**2))
             reach = WIDE * radius
+            # |integral of x y dm| is at most half that of x^2 + y^2
             moment, product = mass * reach**2, 0.5 * mass * reach**2
             upper[own] = [
                 mass, *[mass * reach] * 3, moment, product, moment, product, product, moment,

@@ -74,6 +74,7 @@ class Eliminated:
         yield len(self.heads), F
         for k in range(len(self.heads) - 1, -1, -1):
             rows = self.heads[k]
+            # the next interval shares all but the last of these coefficients
             known = triangularise_rows(F[: a - n].T).T
             F = np.zeros((a, a))
             F[n:, n:] = known

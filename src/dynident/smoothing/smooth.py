@@ -176,6 +176,7 @@ def take_log(log: GeneralisedSamples, wanted: Smoothing, *, clocked: bool = Fals
         )
         for a, b in taken.runs
     )
+    # what rounds to a step errs by the step over the root of 12
     floor = np.nan_to_num([find_step(column) for column in taken.measured.T]) / np.sqrt(12.0)
     return Logged(taken, at, runs, floor, own is not None)
 
@@ -208,6 +209,7 @@ def fit_positions(given: Logged, known: Array) -> Begun:
     """
     n = given.log.measured.shape[1]
     changes = np.vstack([np.diff(run.q, ORDER, axis=0) for run in given.runs])
+    # the k-th difference of white noise has binomial(2 k, k) times its variance
     rough = np.sqrt(np.mean(changes**2, axis=0) / math.comb(2 * ORDER, ORDER)) + TINY
     position = np.where(np.isnan(known), np.maximum(rough, given.floor), known)
     coefficients = tuple(np.zeros((run.knots.coefficients, n)) for run in given.runs)
@@ -223,6 +225,7 @@ def fit_positions(given: Logged, known: Array) -> Begun:
         np.vstack([own[1] for own in motions]),
     )
     scaled = speeds / plain.spreads.position**2
+    # of each sample the delay that explains its n errors best, which leaves n - 1 of them
     late = np.sum(errors * scaled, axis=1) / np.maximum(np.sum(speeds * scaled, axis=1), TINY)
     rest = np.sqrt(np.mean((errors - late[:, None] * speeds) ** 2, axis=0) * n / (n - 1.0))
     position = np.where(np.isnan(known), np.maximum(rest, given.floor) + TINY, known)
