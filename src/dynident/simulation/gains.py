@@ -342,6 +342,7 @@ def _fit_law(X: Array, y: Array, basis: Array, used: int, memory: int) -> _Fit |
 
 def _extract_gains(coefficients: Array, kind: str) -> tuple[float, float]:
     """Position and velocity gain from the coefficients of a law's columns."""
+    # u = kv (kp (qref - q) - dq) of p-p: the error's coefficient is a product
     first, second = float(coefficients[0]), float(coefficients[1])
     return (first / second if kind == "p-p" else first), second
 

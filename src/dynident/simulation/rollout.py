@@ -244,6 +244,7 @@ def sensitive_rollout(
     if begun is not None:
         state.SQ[dof - n :, : len(columns)] = begun
     h = 1.0 / (loop.rate * loop.substeps)
+    # the share of a step that the first one takes, and what the next ones are chosen by
     pace = np.array([1.0, loop.tolerance, scheme.order])
     given = [keep_bundle(idim.tree), keep_bundle(plant), Bundle(law)]
     held = [Bundle(each) for each in (inputs, state, room)]
@@ -540,6 +541,7 @@ def build_initial_state(loop: Loop, law: ControlLaw, plant: Plant, columns: int)
     if not (np.all(np.isfinite(q)) and np.all(np.isfinite(dq))):
         raise InputError("the start holds values that are not finite")
     q, dq = np.array(q, dtype=float), np.array(dq, dtype=float)
+    # a start is what encoders read
     q[len(q) - n :] -= law.bias
     closure = loop.idim.structure.closure
     if closure is not None:
@@ -612,6 +614,7 @@ def check_input_signal(signal: Array | None, samples: int, width: int, what: str
 def align_base_motion(loop: Loop) -> Array:
     """The given motion of a base, its quaternions on one side of their sphere; else no rows."""
     found = check_input_signal(loop.base, loop.samples, BASE, "motion of the base")
+    # q and -q are one orientation: interpolated from one to the other the base would turn round
     turned = np.sum(found[1:, 3:7] * found[:-1, 3:7], axis=1) < 0.0
     found[1:, 3:7] *= np.where(np.cumsum(turned) % 2, -1.0, 1.0)[:, None]
     return found

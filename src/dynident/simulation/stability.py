@@ -71,6 +71,7 @@ def linearise_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
     M = M[moved, moved]
     refuse_indefinite_mass(loop, M)
     with np.errstate(over="ignore"):
+        # the smooth sign, tanh(v / width), is as steep as 1 / width at standstill
         slope = plant.friction[:, 1] + steep * plant.friction[:, 2] / plant.width
     refuse_wild_matrices(loop, np.diag(slope))
     D += gears.T @ (slope[:, None] * gears)
@@ -169,6 +170,7 @@ def check_integration(loop: Loop, theta: Array) -> None:
     joints = slice(dof - n, dof)
     if loop.controller.rate is None:
         K, D = K.copy(), D.copy()
+        # D[:, 3] and D[:, 4] are minus the gains on position and speed, which stiffen and damp
         K[joints, joints] -= np.diag(loop.gain * loop.controller.D[:, 3])
         D[joints, joints] -= np.diag(loop.gain * loop.controller.D[:, 4])
     system = np.block(
@@ -186,6 +188,7 @@ def check_integration(loop: Loop, theta: Array) -> None:
     if not scheme.implicit and scheme.error is None:
         values, vectors = np.linalg.eig(system)
         for k in np.argsort(values.real):
+            # what grows by itself is for `check_loop`; no step may make grow what decays
             if values[k].real >= 0.0:
                 break
             if abs(scheme.amplification(h * values[k])) > 1.0 + ROOM:
@@ -259,6 +262,7 @@ def compute_loop_growth(loop: Loop, theta: Array) -> tuple[float, str]:
     with np.errstate(over="ignore", invalid="ignore"):
         whole = expm(np.block([[free, push], [np.zeros((n, 3 * n))]]) * period)
     move, act = whole[: 2 * n, : 2 * n], whole[: 2 * n, 2 * n :]
+    # control periods that a torque waits, rounded up: as many wait in a queue behind the states
     late = -(-delay // hold)
     size = 2 * n + n * m + n * late
     closed = np.zeros((size, size))
