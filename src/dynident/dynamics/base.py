@@ -284,7 +284,9 @@ def find_base_from_rows(
             continue
         unit = W[:, k] / norms[k]
         rest = unit - (basis[: len(kept)] @ unit) @ basis[: len(kept)]
-        rest -= (basis[: len(kept)] @ rest) @ basis[: len(kept)]  # twice is enough
+        rest -= (basis[: len(kept)] @ rest) @ basis[
+            : len(kept)
+        ]  # twice is enough (Kahan, in Parlett 1980)
         size = float(np.linalg.norm(rest))
         if size > TOLERANCE:
             basis[len(kept)] = rest / size
@@ -295,6 +297,7 @@ def find_base_from_rows(
     )
     kept_array = np.array([kept[i] for i in order], dtype=np.int64)
     dropped = np.setdiff1d(np.arange(columns), kept_array)
+    # Q spans the kept columns, so that this is least squares without a normal matrix
     K = np.linalg.solve(Q @ W[:, kept_array], Q @ W[:, dropped])
     missed = np.linalg.norm(W[:, dropped] - W[:, kept_array] @ K, axis=0)
     if np.any(missed > 1e-6 * norms.max()):
@@ -331,6 +334,7 @@ def draw_random_rows(idim: Idim, seed: int, observed: Observed) -> Array:
     """Rows of the regressor at random states, as a log shows them, shape (rows, parameters)."""
     columns = len(idim.parameters)
     shows = max(1, int(np.sum(observed.rows(idim.robot))))
+    # half as many rows again as columns, so that none is dependent by chance
     samples = 10 + int(np.ceil(1.5 * columns / shows))
     states = draw_random_states(idim, samples, seed, observed)
     met = draw_random_conditions(idim, samples, seed, observed.sensors)

@@ -99,6 +99,7 @@ def find_singular_basis(R: Array, rank: int) -> Found:
     """The first right singular vectors, ``Y_base = Y V_1``, orthonormal; nothing is kept."""
     _, _, V = np.linalg.svd(R)
     found = V[:rank]
+    # of a singular vector the sign is nobody's: its largest entry gets the positive one
     largest = np.take_along_axis(found, np.abs(found).argmax(axis=1)[:, None], axis=1)
     return np.asarray(found * np.sign(largest)), ()
 

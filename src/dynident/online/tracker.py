@@ -318,6 +318,7 @@ class Tracker:
         self._near = None if self._closure is None else self._closure.start
         self._instruments = None
         if instruments:
+            # rows are weighed by the square of what they are multiplied with
             age = 0.0 if forgetting.memory is None else 0.5 / (forgetting.memory * self.rate)
             R = first.R[:, : base.count]
             self._instruments = InstrumentAnswer(R, first.beta, float(np.exp(-age)))
@@ -760,6 +761,7 @@ def pack_tracker_model(
     turns = np.union1d(fading.turns, walking.turns)
     half = max(1, round(0.5 * alarm.window * rate))
     settle = max(2, int(np.ceil(alarm.settle * rate / half)))
+    # chance of one test: as many are made in an hour as it has half windows
     error = min(0.5, alarm.false_alarms * half / rate / HOUR)
     drives = idim.robot.drives
     gate = np.array([
