@@ -128,7 +128,6 @@ def track(
             typer.echo(f"page at {outlets.address}", err=True)
         follower = run(
             tracked,
-            None,
             make_teller(outlets.write, head, kept),
             stream=sys.stdin.buffer if source == PIPE else None,
             follow=follow,
@@ -140,7 +139,7 @@ def track(
         )
         early = stopped()
         write_page(page, lambda: render_messages(source, kept or ()))
-        outlets.end("the stream has ended")
+        outlets.end()
         if outlets.address and not early:
             keep_page_until(stopped)
     say_end(follower.taken if early else None, state)

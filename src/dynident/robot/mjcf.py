@@ -236,18 +236,19 @@ def _build_joint(
         lower=lower,
         upper=upper,
         effort=max(map(abs, own.limited("actuatorfrcrange", "actuatorfrclimited", True))),
-        damping=_read_first_coefficient(own, "damping"),
+        damping=_read_damping(own),
         friction=own.number("frictionloss"),
         armature=own.number("armature"),
     )
     return joint, pin.SE3(np.eye(3), -anchor)
 
 
-def _read_first_coefficient(own: Attributes, key: str) -> float:
-    """A coefficient that MuJoCo lets be a polynomial of the speed."""
-    values = own.numbers(key, 8, 1) if key in own else [0.0]
+def _read_damping(own: Attributes) -> float:
+    """A joint's damping, which MuJoCo lets be a polynomial of the speed."""
+    values = own.numbers("damping", 8, 1) if "damping" in own else [0.0]
     if any(values[1:]):
-        raise InputError(f"{own.shown(key)} is a polynomial; only its first number can be kept")
+        what = own.shown("damping")
+        raise InputError(f"{what} is a polynomial; only its first number can be kept")
     return values[0]
 
 
