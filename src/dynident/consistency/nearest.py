@@ -21,10 +21,9 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.prior import METRICS, Prior, build_belief
 from dynident.consistency.space import build_standard_space
 from dynident.core.arrays import Array
-from dynident.core.errors import InfeasibleError, InputError
+from dynident.core.errors import InfeasibleError, InputError, refuse_unknown
 from dynident.core.factors import System
 from dynident.core.inertia import find_smallest_eigenvalue, to_pseudo_inertia
-from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
@@ -101,8 +100,7 @@ def nearest_consistent(
     InfeasibleError
         When the constraints contradict each other.
     """
-    if metric not in METRICS:
-        raise InputError(f"metric {metric!r} is not known{suggest_nearest(metric, METRICS)}")
+    refuse_unknown(metric, METRICS, f"metric {metric!r} is not known")
     given = np.asarray(robot.nominal if phi is None else phi, dtype=np.float64)
     if given.shape != robot.nominal.shape or not np.all(np.isfinite(given)):
         raise InputError(

@@ -17,7 +17,7 @@ from dynident.consistency.gyration import list_gyrations, list_radii
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.space import build_body_rows
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, refuse_unknown
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.units import convert_unit_to_joint, find_parameter_unit
@@ -130,8 +130,7 @@ class Unknowns:
 
     def link(self, name: str) -> int:
         """Index of a body by its link's name."""
-        if name not in self.links:
-            raise InputError(f"constraint: {name!r} is no link{suggest_nearest(name, self.links)}")
+        refuse_unknown(name, self.links, f"constraint: {name!r} is no link")
         return self.links.index(name)
 
     def body(self, link: int) -> Array:

@@ -13,11 +13,10 @@ from scipy.linalg import block_diag
 from dynident.control.reference import Reference
 from dynident.core.arrays import Array
 from dynident.core.compiled import tells_compilations
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, refuse_unknown
 from dynident.core.options import broadcast_to_joints, build_all_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.side_by_side import Runner, choose_engine
-from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import Idim, build_idim
@@ -225,8 +224,7 @@ def excite(
 def refuse_unknown_names(wanted: Sequence[str], names: Sequence[str]) -> None:
     """Refuse to tell of what is no base parameter."""
     for name in wanted:
-        if name not in names:
-            raise InputError(f"no base parameter is called {name!r}{suggest_nearest(name, names)}")
+        refuse_unknown(name, names, f"no base parameter is called {name!r}")
 
 
 def know_earlier(experiment: Experiment, idim: Idim, after: Sequence[Trajectory]) -> Experiment:

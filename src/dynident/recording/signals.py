@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers
-from dynident.core.errors import InputError
-from dynident.core.text import format_count, suggest_nearest
+from dynident.core.errors import InputError, refuse_unknown
+from dynident.core.text import format_count
 from dynident.filters.blocks import find_extremes, join_signals
 from dynident.filters.clock import (
     GAP,
@@ -237,11 +237,7 @@ def check_locked_positions(name: str, q: Array, request: LogRequest) -> dict[str
     """Where the joints were that were locked, by name [rad or m]."""
     found = dict(request.floating.locked or {})
     for joint, value in found.items():
-        if joint not in request.joints:
-            raise InputError(
-                f"{name}: locked: there is no joint "
-                f"{joint!r}{suggest_nearest(joint, request.joints)}"
-            )
+        refuse_unknown(joint, request.joints, f"{name}: locked: there is no joint {joint!r}")
         off = float(np.max(np.abs(q[:, request.joints.index(joint)] - value)))
         if off > ASIDE:
             raise InputError(

@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from dynident.core.arrays import Array, freeze_array
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, refuse_unknown
 from dynident.core.inertia import transform_body
 from dynident.core.text import suggest_nearest
 from dynident.robot.drives import Drives
@@ -360,11 +360,9 @@ def _gather_parts(
 def _refuse_unknown(element: MjcfElement) -> None:
     if element.tag.startswith("{"):
         return
-    if element.tag not in PARTS:
-        raise InputError(
-            f"{element.place}: <{element.tag}> is nothing that a body has"
-            f"{suggest_nearest(element.tag, PARTS)}"
-        )
+    refuse_unknown(
+        element.tag, PARTS, f"{element.place}: <{element.tag}> is nothing that a body has"
+    )
     for key in element.own:
         if element.tag in KNOWN and key not in KNOWN[element.tag] and not key.startswith("{"):
             raise InputError(

@@ -25,11 +25,10 @@ from dynident.consistency.feasible_set import FeasiblePoint
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.prior import GYRATION
 from dynident.core.arrays import Array
-from dynident.core.errors import ComputationError, InputError
+from dynident.core.errors import ComputationError, InputError, refuse_unknown
 from dynident.core.factors import UNEXCITED, System, measure_columns, triangularise_rows
 from dynident.core.options import Options
 from dynident.core.schema import Name, Number, make_choice_validator
-from dynident.core.text import suggest_nearest
 from dynident.estimators.constrained import (
     ConstrainedFit,
     ConstrainedSetting,
@@ -334,8 +333,7 @@ def bound_base_parameters(
         raise InputError("ranges is empty: give [low, high] by parameter, or leave it out")
     for name, (low, high) in (ranges or {}).items():
         known = [*base.names, *(n for n in idim.names if n not in base.names)]
-        if name not in known:
-            raise InputError(f"ranges: {name!r} is no parameter{suggest_nearest(name, known)}")
+        refuse_unknown(name, known, f"ranges: {name!r} is no parameter")
         if low >= high:
             raise InputError(
                 f"ranges: {name} is [{low:g}, {high:g}], but low has to be below high; what is "
@@ -426,8 +424,7 @@ def choose_search_start(
     """Where a search begins."""
     beta, names = 0.5 * (low + high), given.problem.base.names
     for name, value in (begin or {}).items():
-        if name not in names:
-            raise InputError(f"begin: {name!r} is no base parameter{suggest_nearest(name, names)}")
+        refuse_unknown(name, names, f"begin: {name!r} is no base parameter")
         k = names.index(name)
         if not low[k] <= value <= high[k]:
             raise InputError(

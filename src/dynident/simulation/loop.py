@@ -10,8 +10,7 @@ import numpy as np
 from dynident.control.controller import MOST_LATE, Controller
 from dynident.control.reference import Reference
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
-from dynident.core.text import suggest_nearest
+from dynident.core.errors import InputError, refuse_unknown
 from dynident.dynamics.idim import Idim
 from dynident.friction.model import Element
 from dynident.simulation.integrators import INTEGRATORS
@@ -128,9 +127,7 @@ class Loop:
     def _check_integrator(self) -> None:
         """Whether the integrator can follow this robot under this controller."""
         idim = self.idim
-        if self.integrator not in INTEGRATORS:
-            known = suggest_nearest(self.integrator, INTEGRATORS)
-            raise InputError(f"integrator {self.integrator!r} is not known{known}")
+        refuse_unknown(self.integrator, INTEGRATORS, f"integrator {self.integrator!r} is not known")
         if INTEGRATORS[self.integrator].error is not None and (
             idim.has_states or any(each.model.state for each in self.elements)
         ):

@@ -12,8 +12,7 @@ from dynident.core.arrays import Array, Integers
 from dynident.core.beside import compile_beside
 from dynident.core.bundle import Bundle, keep_bundle
 from dynident.core.compiled import is_compiled
-from dynident.core.errors import InputError, RolloutError
-from dynident.core.text import suggest_nearest
+from dynident.core.errors import InputError, RolloutError, refuse_unknown
 from dynident.dynamics.following import follow_friction
 from dynident.dynamics.idim import Idim
 from dynident.plant.plant import Plant, build_plant, keep_plant
@@ -231,10 +230,7 @@ def sensitive_rollout(
     if len(columns) and robot.floating and loop.base is None:
         raise InputError("sensitivities need a fixed base, or one whose motion is given")
     for name in wanted:
-        if name not in SENSITIVITIES:
-            raise InputError(
-                f"sensitivity {name!r} is not known{suggest_nearest(name, SENSITIVITIES)}"
-            )
+        refuse_unknown(name, SENSITIVITIES, f"sensitivity {name!r} is not known")
     n, dof, c = robot.n, robot.dof, len(columns) + len(own)
     scheme = INTEGRATORS[loop.integrator]
     if c:
