@@ -269,6 +269,7 @@ def consistent_witness(
     names = [base.names[k] for k in known]
     matrix = admitted.space.matrix[known]
     size = np.linalg.norm(matrix, axis=1)
+    # rows of length one: what they miss is in the units of the unknowns
     G, middle = matrix / size[:, None], beta[known] / size
     half = width / np.diag(system.A)[known] / size
     band: tuple[Cone, ...]

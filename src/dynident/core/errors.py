@@ -60,6 +60,15 @@ def refuse_unknown(name: str, known: Collection[str], words: str) -> None:
         raise InputError(f"{words}{suggest_nearest(name, known)}")
 
 
+@contextmanager
+def name_missing_package(words: str) -> Iterator[None]:
+    """Refuse in these words where what is imported in a block is not installed."""
+    try:
+        yield
+    except ImportError as error:
+        raise InputError(words) from error
+
+
 class OptionError(InputError):
     """A value of an option that does not fit; it knows the option, and not who gave it where."""
 

@@ -21,7 +21,13 @@ from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
-from dynident.core.errors import ComputationError, DynidentError, InputError, refuse_unknown
+from dynident.core.errors import (
+    ComputationError,
+    DynidentError,
+    InputError,
+    name_missing_package,
+    refuse_unknown,
+)
 from dynident.core.progress import Progress
 from dynident.core.text import format_one_line
 from dynident.core.version import VERSION
@@ -417,10 +423,8 @@ def tell_of_lost_scheduler() -> ComputationError:
 
 def load_distributed() -> Any:
     """What Dask's clusters are used by."""
-    try:
+    with name_missing_package("engine dask needs Dask: pip install 'dynident[cluster]'"):
         return import_module("distributed")
-    except ImportError as error:
-        raise InputError("engine dask needs Dask: pip install 'dynident[cluster]'") from error
 
 
 def connect_client(dask: Any, place: str) -> Any:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError, refuse_unknown
+from dynident.core.errors import InputError
+from dynident.core.text import suggest_nearest
 from dynident.core.words import format_entry, format_table
 from dynident.dynamics.base import SAME, BaseParameters, base_parameters
 from dynident.dynamics.equations import Observed
@@ -41,7 +42,8 @@ def find_determined_parameters(idim: Idim, kinds: Sequence[str]) -> Determined:
     every = base_parameters(idim)
     counts, known = [], []
     for kind in kinds:
-        refuse_unknown(kind, EQUATIONS, f"rows {kind!r} are not known")
+        if kind not in EQUATIONS:
+            raise InputError(f"rows {kind!r} are not known{suggest_nearest(kind, EQUATIONS)}")
         if kind == "base" and not robot.floating and not robot.sensed:
             raise InputError(
                 "rows 'base' are of a floating base, or a sensor's; add --floating, or --sensor"

@@ -84,10 +84,6 @@ def protocol(
     **options
         Of `dynident.experiments.planning`, and limits and search of `excite`.
 
-    Returns
-    -------
-    Protocol
-
     Raises
     ------
     InputError

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, name_missing_package
 from dynident.core.store import ROWS
 from dynident.readers.table import MOST_COLUMNS, Lazy, Table, refuse_damage
 
@@ -23,12 +23,10 @@ def read_parquet(path: Path) -> Table:
 
     A column ``key`` of lists of n numbers becomes ``key_1 ... key_n``.
     """
-    try:
+    with name_missing_package(f"{path}: needs pyarrow; pip install dynident[parquet]"):
         import pyarrow
         import pyarrow.compute
         import pyarrow.parquet
-    except ImportError as error:
-        raise InputError(f"{path}: needs pyarrow; pip install dynident[parquet]") from error
     damage = partial(
         refuse_damage, path, "is not a Parquet file, or was cut off", "write it again",
         (pyarrow.ArrowException, OSError, ValueError),

@@ -301,6 +301,7 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
     before, behind = robot.dof - robot.n, robot.equations - robot.dof
     fields = {name: getattr(log, name) for name in log.__dataclass_fields__} | {
         "q": q, "dq": dq, "ddq": ddq, "tau": tau, "segments": segments,
+        # rows without a joint of their own pass the filter of the first joint
         "filters": (of_base,) * before + log.filters + (of_base,) * behind,
         "left_out": left_out,
         "moving": moving if rows.all() and kind != "null-space" else moving & stated,
@@ -602,6 +603,7 @@ def split_by_contacts(
             around = 2 * round(0.5 * log.rate / STEADY) + 1
             flags[start:stop, k] = ndimage.binary_dilation(slow, np.ones(around, dtype=bool))
     segments, sets = [], []
+    # the window of each filter has to fit between two changes
     shortest = max(2 * f.half + 1 for f in log.filters)
     for start, stop in log.segments:
         changes = np.flatnonzero(np.any(flags[start + 1 : stop] != flags[start : stop - 1], axis=1))

@@ -205,6 +205,7 @@ def check_integration(loop: Loop, theta: Array) -> None:
         fastest = np.linalg.eigvals(flow)
         values, vectors = np.linalg.eig(scheme.propagator(h * held) @ after)
         worst = int(np.argmax(np.abs(values)))
+        # what grows by itself may do so in a step, and no more
         grown = np.exp(h * max(0.0, float(fastest.real.max())))
         if abs(values[worst]) > grown + ROOM:
             refuse(float(np.abs(fastest).max()), vectors[: 2 * dof, worst])

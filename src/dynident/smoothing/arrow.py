@@ -103,6 +103,7 @@ def eliminate_motion(n: int, p: int, intervals: Iterable[Array]) -> Eliminated:
         if sum(map(len, left)) > GATHERED:
             left = [triangularise_rows(np.vstack(left))]
         heads.append(R[:n])
+        # rows that say nothing of the first coefficients go on to the next interval
         carried = np.zeros((DEGREE * n, width))
         own = R[n:a]
         carried[: len(own), : a - n] = own[:, n:a]

@@ -32,13 +32,12 @@ from dynident.estimators.constrained import (
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
 from dynident.plots.overview import find_step
-from dynident.recording.recording import COMMANDED
 from dynident.regression.generalised import GeneralisedSamples, has_only_joint_torques
 from dynident.regression.problem import Problem, Regression, refuse_sensors
 from dynident.regression.rows import Rows
 from dynident.regression.statistics import OUTLYING, EstimatedMotion
 from dynident.regression.weighted import Reweighting, compute_literature_std, find_smallest_sigma
-from dynident.smoothing.ml import JointNoise
+from dynident.smoothing.ml import JointNoise, describe_noise, name_what_hides_noise
 from dynident.smoothing.motion import (
     LEAST_FREEDOM,
     LEAST_JITTER,
@@ -144,6 +143,7 @@ def take_log(log: GeneralisedSamples, wanted: Smoothing, *, clocked: bool = Fals
     own = None if clocked else log.sampled
     at = np.arange(len(log.q), dtype=float) if own is None else own.at
     q, tau = (log.measured, log.tau) if own is None else (own.q, own.tau)
+    # all else was resampled to the clock: each sample has what its nearest one there has
     near = np.minimum(np.round(at).astype(np.int64), len(log.q) - 1)
     beside: dict[str, Any] = {
         name: None if (signal := getattr(log, name)) is None else np.asarray(signal)[near]
@@ -677,25 +677,8 @@ def refuse_unsmoothed(problem: Problem) -> None:
     """Refuse robots and logs whose samples are not those of joints with equations of their own."""
     refuse_sensors(problem.robot, "smooth takes")
     for log in problem.samples:
-        cause = None
+        cause = name_what_hides_noise(log)
         if not has_only_joint_torques(problem.robot, log):
             cause = "floating bases, contacts or joints locked in one log; fit these by wls"
-        elif log.averaging is not None:
-            cause = "logs that are averaged over periods; leave period out"
-        elif log.rests is not None:
-            cause = "averages over rests; leave rests out"
-        elif log.derivatives == "measured":
-            cause = "measured speeds; set derivatives = 'differences'"
-        elif log.median is not None:
-            cause = "a median filter; leave median out"
-        elif log.torque == COMMANDED:  # whose errors are those of the positions
-            cause = "torque that a law makes of positions; leave law_kp out"
         if cause is not None:
             raise InputError(f"{log.name}: smooth does not take {cause}, or take pc-idim-ls")
-
-
-def describe_noise(position: Sequence[Array]) -> str:
-    """Standard deviations of encoders in words."""
-    rms = np.sqrt(np.mean(np.square(position), axis=0))
-    least, most = f"{np.min(rms):.2g}", f"{np.max(rms):.2g}"
-    return least if least == most else f"{least} to {most}"

@@ -272,10 +272,6 @@ def identify_factors(
     **options
         Those of the method, by name; the study's by default.
 
-    Returns
-    -------
-    Fit
-
     Raises
     ------
     InputError

@@ -63,10 +63,6 @@ def sweep(
     progress : callable
         See `Progress`.
 
-    Returns
-    -------
-    Sweep
-
     Raises
     ------
     InputError
