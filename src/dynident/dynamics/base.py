@@ -234,6 +234,7 @@ def draw_random_conditions(
         bent = np.zeros((idim.structure.signals, samples, idim.robot.n))
         some = [j for j, _ in idim.structure.bent]
         drawn = np.random.default_rng([seed, 3]).normal(size=(len(bent) - 2, samples, len(some)))
+        # nothing has noise here: what a model expects of springs is what is measured of them
         bent[:, :, some] = np.concatenate([drawn[:3], drawn[:2], drawn[3:]])
         springs = sum(column.sway is not None for column in idim.structure.spring_columns)
         sway = np.random.default_rng([seed, 4]).normal(size=(samples, idim.rows, springs))
@@ -284,9 +285,8 @@ def find_base_from_rows(
             continue
         unit = W[:, k] / norms[k]
         rest = unit - (basis[: len(kept)] @ unit) @ basis[: len(kept)]
-        rest -= (basis[: len(kept)] @ rest) @ basis[
-            : len(kept)
-        ]  # twice is enough (Kahan, in Parlett 1980)
+        # twice is enough (Kahan, in Parlett 1980)
+        rest -= (basis[: len(kept)] @ rest) @ basis[: len(kept)]
         size = float(np.linalg.norm(rest))
         if size > TOLERANCE:
             basis[len(kept)] = rest / size

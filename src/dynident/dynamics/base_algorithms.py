@@ -123,6 +123,7 @@ def reduce_to_echelon(R: Array, rank: int) -> Found:
     parameters.
     """
     norms = np.linalg.norm(R, axis=0)
+    # divided by infinity: columns that act on nothing become zero, and no pivots
     norms = np.where(norms > TOLERANCE * norms.max(), norms, np.inf)
     A = R / norms
     kept: list[int] = []
