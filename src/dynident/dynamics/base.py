@@ -30,7 +30,8 @@ from dynident.robot.model import LAW
 
 KEEP_FIRST = ("Izz", "Ixx", "Ixy", "Ixz", "Iyz", "mx", "my")
 KEEP_LAST = ("Iyy", "mz", "m")
-"""With the drives between them: published tables of modified Denavit-Hartenberg robots keep these."""
+"""Symbols in the order in which they are tried, drives between: so published tables of modified
+Denavit-Hartenberg robots have them."""
 TOLERANCE = 1e-8
 """Relative norm below which a column is a combination of those kept before it."""
 SAME = 1e-6
