@@ -1951,12 +1951,22 @@ def test_the_doctor_names_and_mends(place, capfd):
     assert document["verdict"]["reasons"] == []
     assert document["settings"]["logs"][0]["repaired"] == ["sign = { tau = [1, -1] }"]
     assert all(r["findings"] == [] for r in ask(capfd, ["doctor", "mended.toml"]))
+    # without a study one is written
+    given = ["doctor", "--robot", "arm.urdf", "--log", "negated.csv"]
+    assert tell(capfd, given).err.startswith("next: --fix study.toml writes a study")
+    assert tell(capfd, [*given, "--fix", "own.toml"]).err == "written to own.toml\n"
+    assert "sign = {tau = [1.0, -1.0]}" in (place / "own.toml").read_text()
+    assert run([*given, "--fix", "negated.csv"]) == 2
+    assert "is an input" in capfd.readouterr().err
+    assert run(["doctor", "--robot", "arm.urdf", "--log", "a.csv", "--fix", "none.toml"]) == 2
+    assert "nothing was found that a study could repair" in capfd.readouterr().err
+    assert not (place / "none.toml").exists()
 
 
 def test_numbers_that_are_none_are_null_in_json(place, capfd, monkeypatch):
     def examine_study(study, progress):
         found = Finding("a.csv", "sign", "has no size", "look", np.nan, np.inf)
-        return (Report("a.csv", (found,), (), Mending(), None, None, None, False),)
+        return (Report("a.csv", (found,), (), Mending(), {}, {}, None, False),)
 
     def refuse(constant):
         raise AssertionError(f"{constant} is no JSON")
@@ -1980,10 +1990,6 @@ def test_numbers_that_are_none_are_null_in_json(place, capfd, monkeypatch):
     [
         (["doctor"], ("give a study", "see --help")),
         (["doctor", "s.toml", "--log", "a.csv"], ("either a study",)),
-        (
-            ["doctor", "--robot", "arm.urdf", "--log", "a.csv", "--fix", "x.toml"],
-            ("--fix", "study"),
-        ),
         (["doctor", "s.toml", "--fix", "a_directory/x.toml"], ("in the folder of s.toml",)),
         (["doctor", "s.toml", "--fix", "s.toml"], ("s.toml",)),
         (["doctor", "no.toml"], ("no.toml",)),

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from io import StringIO
 from itertools import product
 from pathlib import Path
@@ -25,6 +25,7 @@ import pytest
 from numba.core import event, types
 from numba.core.registry import cpu_target
 from numba.core.typing import npydecl
+from robots import states, urdf
 from thin import first
 
 import dynident
@@ -33,7 +34,10 @@ from dynident.core.arrays import Array
 from dynident.core.bundle import Bundle, keep_bundle
 from dynident.core.jit import jit
 from dynident.core.progress import Progress, ignore_progress
+from dynident.dynamics.idim import build_idim
 from dynident.friction import kernel, memoryless
+from dynident.regression import rehearsal as rows
+from dynident.robot.load import load_robot
 from dynident.simulation import rehearsal
 
 SOURCE = Path(dynident.__file__).parent
@@ -313,6 +317,7 @@ import numpy as np
 from callee import scale
 from dynident.core.jit import jit
 from dynident.core.progress import Progress, ignore_progress
+from dynident.dynamics.idim import build_idim
 
 
 @jit
@@ -449,9 +454,27 @@ def test_a_process_compiles_beside_another_and_ends_with_it(
 def test_what_is_compiled_beside_a_rollout_is_what_the_rollout_asks_for() -> None:
     rehearsal.compile_part(0)
     before = compiled.COMPILATIONS.count
-    loop = rehearsal.build_pendulum()
-    for function, arguments in rehearsal.list_steps(loop, rehearsal.choose_parameters(loop)):
+    loop = rehearsal.build_loop()
+    for function, arguments in rehearsal.list_steps(loop, rows.choose_parameters(loop.idim)):
         compiled.compile_for(function, *arguments)
+    assert compiled.COMPILATIONS.count == before
+
+
+@pytest.mark.parametrize(("base", "part"), [("fixed", rows.TORQUES), ("floating", rows.ROWS)])
+def test_what_is_compiled_beside_a_fit_is_what_the_fit_asks_for(
+    base: str, part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[tuple[str, Sequence[int]]] = []
+    monkeypatch.setattr(rows, "is_compiled", lambda function: False)
+    monkeypatch.setattr(rows, "compile_beside", lambda *asked: begun.append(asked))
+    robot = load_robot(urdf("solo12"), floating=base == "floating")
+    rows.prepare_rows(robot)
+    assert begun == [("dynident.regression.rehearsal", (part,))]
+    rows.compile_part(part)
+    before = compiled.COMPILATIONS.count
+    idim, motion = build_idim(robot), states(robot, 3)
+    idim.regressor(*motion)
+    idim.torque(np.ones(len(idim.parameters)), *motion)
     assert compiled.COMPILATIONS.count == before
 
 

@@ -614,7 +614,10 @@ def test_a_robot_file_that_is_gone_is_named(
 def test_what_a_fixed_robot_does_not_use_is_noted(tmp_path: Path, whole: Columns) -> None:
     plain = 'method = "ols"\ndoctor = false'
     found = fitted(tmp_path, whole, robot="", contact="", identify=plain)
-    assert any("has base_px, but solo stands on a fixed base" in note for note in found.warnings)
+    assert any(
+        "set floating = true to use its columns of a base (base_px" in note
+        for note in found.warnings
+    )
 
 
 def test_columns_of_no_contact_are_noted(tmp_path: Path, whole: Columns) -> None:

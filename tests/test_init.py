@@ -6,14 +6,18 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import toy
 from commands import tell
+from robots import EXAMPLES, urdf
 
 import dynident as di
 from dynident.cli import run
 from dynident.dynamics.idim import build_idim
 from dynident.study.begin import KEYS, LOOP
+from dynident.study.doctor import render_mended_study
+from dynident.study.recognise import recognise_base, recognise_columns
 from dynident.study.study import Study, read_study
 
 RATE = 200.0
@@ -69,11 +73,12 @@ def test_a_first_study_is_repaired_and_runs(desk, capsys):
 def test_of_several_logs_the_last_is_held_out_and_encoders_ask_for_a_controller(desk, capsys):
     given = ["init", "--robot", "arm.toml", "--log", "blind.csv"]
     assert (
-        "next: fill in [controller] in study.toml"
+        "next: fill in [controller] in study.toml, because a log has no torque, and log its targets"
         in tell(capsys, [*given, "--log", "blind.csv"]).err
     )
     study = read_study(Path("study.toml"))
     assert [(log.rows, log.use) for log in study.log] == [(None, "identify"), (None, "validate")]
+    assert study.identify.method == "cloe"
     assert "state the [controller]" in Path("study.toml").read_text()
     assert run([*given, "--validate", "run.csv", "-o", "other.toml"]) == 0
     assert [log.use for log in read_study(Path("other.toml")).log] == ["identify", "validate"]
@@ -88,7 +93,7 @@ def test_what_it_refuses_it_says_in_flags(desk, capsys):
     head, *rows = Path("run.csv").read_text().splitlines()
     of_epoch = [f"{1.7e18 + 5e6 * k:.17g},{row.split(',', 1)[1]}" for k, row in enumerate(rows)]
     Path("ns.csv").write_text("\n".join([head, *of_epoch]))
-    assert run([*given, "ns.csv"]) == 2
+    assert run(["identify", *given[1:], "ns.csv"]) == 2
     assert "; is it in nanoseconds? then set --units time=ns\n" in capsys.readouterr().err
 
 
@@ -101,3 +106,166 @@ def test_its_comments_are_keys_of_a_study():
     study = Study.model_validate({**told, "log": [{"files": ["run.csv"]}]})
     assert study.controller is not None
     assert study.identify.method == "pc-idim-ls"
+
+
+QUADRUPED = EXAMPLES / "quadruped"
+FEET = {"FL": "FL_foot", "FR": "FR_foot", "HL": "HL_foot", "HR": "HR_foot"}
+
+
+def study_of(robot: Path, *logs: Path | str, **own: object) -> Study:
+    section = {"file": str(robot), **own}
+    return Study.model_validate({"robot": section, "log": [{"files": [str(p)]} for p in logs]})
+
+
+def test_a_base_that_moves_and_its_contacts_are_recognised(tmp_path, monkeypatch):
+    study, said = recognise_base(study_of(QUADRUPED / "quadruped.urdf", QUADRUPED / "steps.csv"))
+    assert study.robot.floating
+    assert {each.name: each.frame for each in study.contact} == FEET
+    assert {each.kind for each in study.contact} == {"point"}
+    assert [key for key, _ in said] == ["base", "contacts"]
+    assert "FL at FL_foot (point)" in said[1][1]
+    # one log without a base, a base that is stated, a robot of which a part is identified
+    names, first = (QUADRUPED / "steps.csv").read_text().splitlines()[:2]
+    bare = tmp_path / "bare.csv"
+    bare.write_text(f"{names.replace('imu_', 'unit_')}\n{first}\n")
+    for other in (
+        study_of(QUADRUPED / "quadruped.urdf", QUADRUPED / "steps.csv", bare),
+        study_of(QUADRUPED / "quadruped.urdf", QUADRUPED / "steps.csv", floating=True),
+        study_of(QUADRUPED / "quadruped.urdf", QUADRUPED / "steps.csv", beyond="FL_hip"),
+    ):
+        assert recognise_base(other) == (other, ())
+    # a pose tells a base, too; contacts of moments are surfaces, and one that is at no link none
+    posed = "base_px,base_py,base_pz,base_roll,base_pitch,base_yaw"
+    table = tmp_path / "posed.csv"
+    for contact, kinds in (("FL_foot", ["surface"]), ("foot", []), ("tail", [])):
+        wrench = ",".join(f"{part}_{contact}" for part in ("fx", "fy", "fz", "mx", "my", "mz"))
+        table.write_text(f"time,{posed},{wrench}\n" + ",".join(["0"] * 13) + "\n")
+        study, said = recognise_base(study_of(QUADRUPED / "quadruped.urdf", table))
+        assert study.robot.floating
+        assert [each.kind for each in study.contact] == kinds
+        assert len(said) == 1 + len(kinds)
+
+
+def test_how_an_inertial_unit_is_mounted_is_repaired(tmp_path):
+    text = f'[robot]\nfile = "{QUADRUPED / "quadruped.urdf"}"\nfloating = true\n' + "".join(
+        f'[[contact]]\nname = "{name}"\nframe = "{frame}"\nkind = "point"\n'
+        for name, frame in FEET.items()
+    )
+    text += f'[[log]]\nfiles = "{QUADRUPED / "sway.csv"}"\nimu_position = [0.08, 0.0, 0.03]\n'
+    path = tmp_path / "study.toml"
+    path.write_text(text)
+    (report,) = di.doctor(read_study(path))
+    (found,) = report.findings
+    assert "angular velocity is not that of its orientation" in found.what
+    assert re.fullmatch(r"add imu_rpy = \[.*, 1\.57\d*\] to \[\[log\]\]", found.mend)
+    assert report.mendable
+    path.write_text(render_mended_study(text, [report]))
+    np.testing.assert_allclose(read_study(path).log[0].imu_rpy, [0.0, 0.0, np.pi / 2], atol=1e-3)
+
+
+@pytest.mark.long
+def test_a_first_study_of_a_quadruped_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    logs = [str(QUADRUPED / f"{name}.csv") for name in ("steps", "sway")]
+    out, err = tell(capsys, ["init", str(QUADRUPED / "quadruped.urdf"), *logs])
+    assert out.startswith("base        floating = true")
+    assert "next: dynident identify study.toml" in err
+    assert "# contacts    FL at FL_foot (point)" in Path("study.toml").read_text()
+    fit = di.run_study(read_study(Path("study.toml")))
+    assert fit.verdict.state == "trusted"
+    assert fit.validation[0].entries[-1].overall_percent < 5.0
+
+
+def test_columns_are_recognised_and_joints_without_them_locked(desk, capsys):
+    path = urdf("panda")
+    joints = [f"joint{k}" for k in range(1, 8)]
+    row = ",".join(["0.1"] * 15)
+    head = ",".join(["stamp", *(f"{signal}_{j}" for signal in ("q", "tau") for j in joints)])
+    Path("panda.csv").write_text(f"{head}\n{row}\n")
+    study, said = recognise_columns(study_of(path, "panda.csv"))
+    fingers = {"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0}
+    assert study.robot.locked == fingers
+    assert study.log[0].columns == {"q": "q_joint*", "tau": "tau_joint*", "time": "stamp"}
+    assert said == (
+        ("columns", "q = q_joint*, tau = tau_joint*, time = stamp, by what they are called"),
+        ("locked", "panda_finger_joint1, panda_finger_joint2 at 0, as the logs do not have them"),
+    )
+    # logs with other joints, and columns that are stated
+    Path("other.csv").write_text(f"{head.replace('q_joint7', 'state')}\n{row}\n")
+    for other in (
+        study_of(path, "panda.csv", "other.csv"),
+        study_of("arm.toml", "run.csv"),
+    ):
+        assert recognise_columns(other) == (other, ())
+    stated = {"files": "panda.csv", "columns": {"q": "q_joint*"}}
+    given = Study.model_validate({"robot": {"file": str(path), "locked": fingers}, "log": [stated]})
+    assert recognise_columns(given) == (given, ())
+    # flags mean the same; a study states it
+    assert run(["identify", "--robot", str(path), "--log", "panda.csv"]) == 2
+    said = capsys.readouterr().err
+    assert "note: columns: q = q_joint*, tau = tau_joint*, time = stamp" in said
+    assert "error: panda.csv: a time column needs two time stamps, found 1\n" in said
+    Path("study.toml").write_text(f'[robot]\nfile = "{path}"\n[[log]]\nfiles = "panda.csv"\n')
+    assert run(["identify", "study.toml"]) == 2
+    assert "; dynident init writes a study that reads it" in capsys.readouterr().err
+
+
+@pytest.mark.long
+def test_a_first_study_of_other_names_runs(desk, capsys):
+    text = Path("run.csv").read_text()
+    text = text.replace("q_one,q_two", "pos_0,pos_1").replace("tau_one,tau_two", "torque0,torque1")
+    Path("other.csv").write_text(text)
+    out, _ = tell(capsys, ["init", "arm.toml", "other.csv"])
+    assert out.startswith("columns     q = pos_*, tau = torque*, by what they are called\n")
+    tell(capsys, ["init", "arm.toml", "run.csv", "-o", "usual.toml"])
+    one, two = (di.run_study(read_study(Path(name))) for name in ("study.toml", "usual.toml"))
+    np.testing.assert_array_equal(one.theta, two.theta)
+
+
+def test_a_log_is_followed_by_other_names(desk, capsys):
+    text = Path("run.csv").read_text().replace("q_one,q_two", "pos_0,pos_1")
+    Path("other.csv").write_text(text.replace("tau_one,tau_two", "torque0,torque1"))
+    out, err = tell(capsys, ["track", "other.csv", "--robot", "arm.toml"])
+    assert err.startswith("note: columns: q = pos_*, tau = torque*, by what they are called\n")
+    assert out == tell(capsys, ["track", "run.csv", "--robot", "arm.toml"]).out
+
+
+def test_the_law_of_position_servos_is_that_of_the_file(desk, capsys):
+    Path("arm.xml").write_text(
+        '<mujoco><compiler autolimits="true"/><worldbody><body><joint name="one"/>'
+        '<inertial pos="0 0 0.1" mass="1" diaginertia="1 1 1"/></body></worldbody>'
+        '<actuator><position joint="one" kp="40" kv="3"/></actuator></mujoco>'
+    )
+    time = np.arange(200) / RATE
+    table = np.column_stack([time, np.sin(time), np.sin(time)])
+    head = "time,q_one,qref_one"
+    np.savetxt("blind.csv", table, delimiter=",", header=head, comments="")
+    assert "[controller]" not in tell(capsys, ["init", "arm.xml", "blind.csv"]).err
+    study = read_study(Path("study.toml"))
+    assert study.identify.method == "cloe"
+    assert study.controller is not None
+    assert (study.controller.kind, study.controller.gains) == ("pd", "file")
+    assert "its file has the law" in Path("study.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("column", "factor", "units", "said"),
+    [
+        ("q_one", 180.0 / np.pi, {"q": "deg"}, "units       q = deg, because odd.csv: q of one"),
+        ("time", 1e9, {"time": "ns"}, "units       time = ns, because odd.csv, row 2, column 1"),
+        ("time", 1e6, {"time": "us"}, "units       time = us, because odd.csv: the time column"),
+        ("time", 1e3, {"time": "ms"}, "finding     time runs 1000 times as fast"),
+    ],
+)
+def test_units_are_recognised(desk, capsys, column, factor, units, said):
+    table = pd.read_csv("run.csv")
+    both = ["q_one", "q_two"] if column == "q_one" else ["time"]
+    table[both] = (table[both] + 1e3 * (factor == 1e9)) * factor
+    table.to_csv("odd.csv", index=False)
+    Path("arm.toml").write_text(
+        toy.ARM.replace("[[joint]]", "[[joint]]\nlower = -170.0\nupper = 170.0")
+    )
+    out, _ = tell(capsys, ["init", "arm.toml", "odd.csv"])
+    assert said in out
+    assert [log.units for log in read_study(Path("study.toml")).log] == [units, units]
+    assert di.doctor(read_study(Path("study.toml")))[0].units == {}

@@ -16,6 +16,7 @@ import scipy.io
 from dynident.core.errors import InputError
 from dynident.core.text import UNSHOWN
 from dynident.readers import READERS, Table, read_tables
+from dynident.readers import text as text_reader
 
 VALUES = np.random.default_rng(7).normal(size=(60, 3)) * np.array([1.0, 1e-9, 1e12])
 NAMES = ("time", "q_a", "tau_a")
@@ -288,7 +289,14 @@ def test_text_of_many_rows(tmp_path):
         ("", ["is empty"]),
         ("\n\n# only this\n", ["is empty"]),
         ("a,b\n", ["header but no rows"]),
-        ("# c\n1;2\n3;4,5\n", ["row 3, column 2: '4,5' is not a number", "point"]),
+        ('a,b\n1,2\n3,"4,5"\n', ["row 3, column 2 (b): '4,5' is not a number", "point"]),
+        ("t;a\n2024-05-01T12:00:00;1\nnoon;2\n", ["row 3, column 1 (t): 'noon' is not a number"]),
+        ("t;a\n2024-05-01T12:00:00;1\n2024-05-01T12:00:01\n", ["row 3", "cut off"]),
+        (
+            "t;a\n2024-05-01T12:00:00;1\n2024-05-01T12:00:01Z;2\n",
+            ["not a table of numbers (dates with and without a time zone)"],
+        ),
+        ("t;a\n2024-05-01 12:00:00;1\n2024-05-32 12:00:00;2\n", ["not a table of numbers (day is"]),
         ("a,b\n1,2\n3,4,5\n6,7\n", ["row 3, column 3: has 3 columns"]),
         ("a,b\n1,2\n3,4\n5", ["row 4, column 2: has 1 columns", "cut off"]),
         ("a,b\n1,2\n3,4\n5,1e-", ["row 4, column 2 (b): '1e-' is not a number"]),
@@ -317,6 +325,37 @@ def test_columns_of_words_are_left_alone(tmp_path):
     assert table.words[1].endswith("log.csv, row 2, column 2 (state): 'RUN' is not a number")
     for rows in ("0,RUN,1\n1,a, b,2\n", "0,RUN,1\n1,2\n", "0,RUN,1\n1,RUN,x\n"):
         assert "row 3, column" in refusal(write(tmp_path / "log.csv", "time,state,q_a\n" + rows))
+
+
+def test_decimals_may_have_a_comma(tmp_path, monkeypatch):
+    for text in ("a;b\n1,5;2\n-3;4,25e1\n", "a\tb\n1,5\t2\n-3\t4,25e1\n", "1,5;2\n-3;4,25e1\n"):
+        table = read_table(write(tmp_path / "log.csv", text))
+        np.testing.assert_array_equal(table.values, [[1.5, 2.0], [-3.0, 42.5]])
+        assert table.names == (("a", "b") if text.startswith("a") else None)
+    # the first row has none, and one has no value
+    table = read_table(write(tmp_path / "log.csv", "# c\n1;2\n3;4,5\n;6,5\n"))
+    np.testing.assert_array_equal(table.values, [[1.0, 2.0], [3.0, 4.5], [np.nan, 6.5]])
+    monkeypatch.setattr(text_reader, "LARGE", 0)
+    table = read_table(write(tmp_path / "log.csv", "a;b\n1,5;2\n-3;4,25e1\n"))
+    np.testing.assert_array_equal(table.take([0, 1]), [[1.5, 2.0], [-3.0, 42.5]])
+
+
+@pytest.mark.parametrize("mark", [";", ","])
+def test_dates_count_in_seconds(tmp_path, mark):
+    rows = [
+        ("time", "state", "q_a"),
+        ("2024-05-01 23:59:59.250", f'"a{mark}b"', "1"),
+        ("2024-05-02T00:00:00.000001000", "c", "2.5"),
+        ("2024-05-02 00:00:00,5" if mark == ";" else "2024-05-02 00:00:00.5", "", "3"),
+    ]
+    path = write(tmp_path / "log.csv", "\n".join(map(mark.join, rows)) + "\n")
+    table = read_table(path)
+    np.testing.assert_allclose(table.values[:, 0], [0.0, 0.750001, 1.25], rtol=0.0, atol=1e-12)
+    np.testing.assert_array_equal(table.values[:, 2], [1.0, 2.5, 3.0])
+    assert [*table.words] == [1]
+    # of one zone each, or with their distance from it
+    zones = "t,q\n2024-05-01T12:00:00+02:00,1\n2024-05-01T10:00:01Z,2\n"
+    np.testing.assert_array_equal(read_table(write(path, zones)).values, [[0, 1], [1, 2]])
 
 
 def test_refused_files(tmp_path):

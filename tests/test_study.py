@@ -23,10 +23,10 @@ from dynident.consistency.constraints import (
     Tied,
     TotalMass,
 )
+from dynident.consistency.constraints.sections import build_constraints
 from dynident.core.errors import InputError
 from dynident.core.plain import replace_nonfinite
 from dynident.core.schema import list_file_names, validate_data
-from dynident.study.constraints import build_constraints
 from dynident.study.run import run_study
 from dynident.study.study import (
     LogSection,

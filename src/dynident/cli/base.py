@@ -131,7 +131,7 @@ def print_told(file: Path, given: StudyFlags, json: bool) -> None:
 
 def print_symmetries(model: Robot, json: bool) -> None:
     """Links that mirror each other, as a study states it."""
-    from dynident.study.constraints import list_symmetries
+    from dynident.study.written import list_symmetries
 
     found = list_symmetries(model)
     if json:

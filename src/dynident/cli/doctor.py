@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dynident.cli.options import JsonFlag, LogFlags, PageOption, add_log_flags, refuse_fix
-from dynident.cli.output import print_answer, say_written, write_page
+from dynident.cli.output import print_answer, say, say_written, write_page
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError, name_study_in_errors
 
@@ -25,7 +25,7 @@ def doctor(
     given: StudyFlags,
     fix: Annotated[
         Path | None,
-        typer.Option("--fix", help="Write a copy of the study with its logs repaired."),
+        typer.Option("--fix", help="Write a copy of the study, or one, with its logs repaired."),
     ] = None,
     page: PageOption = None,
     json: JsonFlag = False,
@@ -37,14 +37,12 @@ def doctor(
     from dynident.core.files import refuse_outputs, write_files
     from dynident.study.doctor import doctor, render_mended_study
     from dynident.study.study import list_input_files
+    from dynident.study.written import render_study
 
     chosen, study = given.read(told), given.study
-    if study is None and fix is not None:
-        raise InputError("--fix repairs a study; give one instead of --robot and --log")
     if study is not None and fix is not None:
         refuse_fix(fix, study, list_input_files(chosen))
-    if page is not None:
-        refuse_outputs([page], given.list_inputs(chosen))
+    refuse_outputs([each for each in (page, fix) if each is not None], given.list_inputs(chosen))
     with show_progress() as progress, name_study_in_errors(study):
         reports = doctor(chosen, progress)
     print_answer(
@@ -53,12 +51,16 @@ def doctor(
         lambda: format_reports(reports),
     )
     write_page(page, lambda: render_study_page(chosen, reports))
-    if study is not None and fix is not None:
-        if not any(report.mendable for report in reports):
-            raise InputError("nothing was found that a study could repair; no copy is written")
-        text = study.read_text(encoding="utf-8-sig")
-        write_files({fix: render_mended_study(text, reports).encode()})
-        say_written(fix)
+    mendable = any(report.mendable for report in reports)
+    if fix is None:
+        if study is None and mendable:
+            say("next", ["--fix study.toml writes a study in which that is repaired"])
+        return
+    if not mendable:
+        raise InputError("nothing was found that a study could repair; none is written")
+    text = render_study(chosen, fix.parent) if study is None else study.read_text("utf-8-sig")
+    write_files({fix: render_mended_study(text, reports).encode()})
+    say_written(fix)
 
 
 def render_study_page(study: Study, reports: Sequence[Report]) -> str:

@@ -39,12 +39,14 @@ def init(
     from dynident.core.files import refuse_outputs, write_files
     from dynident.core.words import format_entry
     from dynident.study.begin import (
+        fit_positions,
         hold_some_out,
-        read_bare_logs,
+        read_recognised_logs,
         render_first_study,
     )
     from dynident.study.doctor import doctor
-    from dynident.study.study import recognise_layouts
+    from dynident.study.recognise import recognise
+    from dynident.study.study import load_study_robot, recognise_layouts
 
     if files:
         if given.robot is not None or given.log:
@@ -59,8 +61,11 @@ def init(
         raise InputError(f"{output}: is there already; choose another name with -o")
     with name_study_in_errors(None):
         chosen, layouts = recognise_layouts(chosen)
-        robot, logs = read_bare_logs(chosen)
-    for key, words in (line for layout in layouts for line in layout.words):
+        chosen, recognised = recognise(chosen)
+        robot = load_study_robot(chosen)
+        chosen, logs, of_units = read_recognised_logs(chosen, robot)
+    said = [*(line for layout in layouts for line in layout.words), *recognised, *of_units]
+    for key, words in said:
         typer.echo("\n".join(format_entry(key, words)))
     for log in logs:
         typer.echo(f"{log.overview(robot)}\n")
@@ -70,9 +75,14 @@ def init(
         with show_progress() as progress, name_study_in_errors(None):
             reports = doctor(chosen, progress)
         typer.echo(format_reports(reports))
-    study = hold_some_out(chosen, logs)
-    write_files({output: render_first_study(study, output.parent, reports, layouts).encode()})
+    blind = not (measured or robot.floating)
+    study = hold_some_out(fit_positions(chosen, robot) if blind else chosen, logs)
+    write_files({output: render_first_study(study, output.parent, reports, said).encode()})
     say_written(output)
-    if not (measured or robot.floating):
-        typer.echo(f"next: fill in [controller] in {output}, because a log has no torque", err=True)
+    if blind and study.controller is None:
+        without = (
+            "" if all(log.qref is not None for log in logs) else ", and log its targets (qref)"
+        )
+        words = f"next: fill in [controller] in {output}, because a log has no torque{without}"
+        typer.echo(words, err=True)
     typer.echo(f"next: dynident identify {shlex.quote(str(output))} -o out", err=True)

@@ -26,6 +26,7 @@ from dynident.cli.options import (
     override_section,
     parse_locked_joints,
 )
+from dynident.cli.output import say
 from dynident.core.errors import InputError
 from dynident.study.study import PREPARING, Study, list_input_files
 
@@ -87,11 +88,18 @@ class StudyFlags:
     def read(self, told: LogFlags, identify: Mapping[str, object] | None = None) -> Study:
         """The study, or that of --robot and --log, with what the flags say instead.
 
+        What names of columns tell of the latter is in it, and said in notes.
+
         `identify`: keys of ``[identify]``.
         """
+        from dynident.study.recognise import recognise
         from dynident.study.study import fill_presets
 
-        return fill_presets(self.parse(told, identify))
+        study = fill_presets(self.parse(told, identify))
+        if self.study is None:
+            study, said = recognise(study)
+            say("note", map(": ".join, said))
+        return study
 
     def parse(self, told: LogFlags, identify: Mapping[str, object] | None = None) -> Study:
         """The same as it is stated: presets of its logs are not filled in."""

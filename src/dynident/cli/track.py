@@ -94,6 +94,7 @@ def track(
     from dynident.core.files import refuse_outputs
     from dynident.report.text import format_trust
     from dynident.study.fits import list_fit_inputs
+    from dynident.study.recognise import recognise
     from dynident.study.study import list_input_files
     from dynident.study.track import build_track_setting
     from dynident.study.track import track_log as run
@@ -109,6 +110,10 @@ def track(
     chosen = override_section(chosen, "track", options)
     log = [] if own or source == PIPE else source.split(",")
     section = choose_log_section(chosen, log, told)
+    if robot is not None and log and section is not None:
+        chosen, recognised = recognise(chosen.model_copy(update={"log": (section,)}))
+        section = chosen.log[0]
+        say("note", map(": ".join, recognised))
     if outputs := [each for each in (state, mcap, rrd, page) if each is not None]:
         inputs = [each for each in (place, start) if each is not None]
         known = list_input_files(chosen) if result is None else list_fit_inputs(result)

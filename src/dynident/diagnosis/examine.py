@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -66,6 +67,8 @@ class Finding:
         Of its positions, all or each, where that was wrong.
     rate : float or None
         Of the log, where that was wrong [Hz].
+    keys : tuple of (str, value)
+        Keys of a base's sensors in the log's table, with what is right.
     gravity : tuple of float, or None
         Of the robot, where that was wrong [m/s^2].
     error : float
@@ -89,6 +92,7 @@ class Finding:
     unit: str | tuple[str, ...] | None = None
     error: float = 0.0
     rate: float | None = None
+    keys: tuple[tuple[str, Any], ...] = ()
     gravity: tuple[float, ...] | None = None
     against: str = ""
     quiet: bool = False
@@ -346,7 +350,7 @@ def state_reading(
     """The finding of a suspicion that leaves some mean error, `after`."""
     return Finding(
         log, s.diagnosis, s.what, s.mend, 100.0 * before, 100.0 * after, other, s.mending, s.unit,
-        s.error, s.rate, s.gravity, quiet=quiet,
+        s.error, s.rate, s.keys, s.gravity, quiet=quiet,
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -119,6 +119,8 @@ class Suspicion:
     """Of the positions, all or each, where that is what was wrong."""
     rate: float | None = None
     """Of the log, where that is what was wrong [Hz]."""
+    keys: tuple[tuple[str, Any], ...] = ()
+    """Keys of a base's sensors in the log's table, with what is right."""
     gravity: tuple[float, ...] | None = None
     """Of the robot, where that is what was wrong [m/s^2]."""
     error: float = 0.0
@@ -140,7 +142,9 @@ class Suspicion:
         """What undoes it in the log's table."""
         if self.unit is not None:
             return (f"units = {{ q = {format_toml(self.unit)} }}",)
-        return () if self.mending is None else self.mending.lines()
+        if self.mending is not None:
+            return self.mending.lines()
+        return tuple(f"{key} = {format_toml(value)}" for key, value in self.keys)
 
     @property
     def mend(self) -> str:

@@ -121,12 +121,12 @@ def suspect_unit_mountings(case: Case) -> Iterator[Suspicion]:
                 {"twist": np.hstack([speed, rate]), "acceleration": np.hstack([felt, spin])}
             )
 
-        rpy = ", ".join(f"{round(angle, 6) + 0.0:g}" for angle in to_rpy(R @ turn))
+        rpy = tuple(round(angle, 6) + 0.0 for angle in to_rpy(R @ turn))
         yield Suspicion(
             "unit mounting",
             "the inertial unit is turned otherwise in the base",
             Reading.plain(case.n, change),
-            advice=f"set imu_rpy = [{rpy}] in [[log]]",
+            keys=(("imu_rpy", rpy),),
         )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -19,11 +19,12 @@ from dynident.diagnosis.thresholds import WORTH
 from dynident.dynamics.base import BaseParameters, base_parameters, find_observed_base
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators.closed_loop import Simulation
-from dynident.recording.mend import Mending
+from dynident.recording.checks import PARTS
+from dynident.recording.mend import Mending, format_toml
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import generalise_samples, has_only_joint_torques
 from dynident.regression.problem import Problem
-from dynident.regression.standing import check_bearing
+from dynident.regression.standing import MountError, check_bearing
 from dynident.regression.weighted import solve_wls
 from dynident.robot.model import Robot
 
@@ -52,10 +53,11 @@ class Report:
         Each of the log after those before it were repaired.
     mending : Mending
         All that repairs it, with what the study repairs already.
-    unit : str, tuple of str, or None
-        Of its positions, where that is to be changed.
-    rate : float or None
-        Of the log, where that is to be changed and is in the study [Hz].
+    units : dict of str to str or tuple of str
+        Of its positions, and of its time, where these are to be changed.
+    keys : dict of str to value
+        Of the log's table beside these, what is to be changed: how the base's sensors are mounted,
+        and its rate where the study states one.
     gravity : tuple of float, or None
         Of the robot, where that is to be changed [m/s^2].
     mendable : bool
@@ -66,8 +68,8 @@ class Report:
     findings: tuple[Finding, ...]
     signs: tuple[Sign, ...]
     mending: Mending
-    unit: str | tuple[str, ...] | None
-    rate: float | None
+    units: Mapping[str, str | tuple[str, ...]]
+    keys: Mapping[str, Any]
     gravity: tuple[float, ...] | None
     mendable: bool
 
@@ -102,22 +104,29 @@ def report_log(
     beside : tuple of Sign
         Beside those of logs with torque.
     rate : float or None
-        Of the log, where its study states it [Hz].
+        Of the log, where its study states it [Hz]; else it has a column of times.
     blind : bool
         Whether some log has no torque.
     """
-    mending, unit, other_rate, gravity = given, None, None, None
+    mending, gravity = given, None
+    units, keys = dict[str, str | tuple[str, ...]](), dict[str, Any]()
     for found in findings:
         if found.mending is not None:
             mending = mending.then(found.mending, robot.n)
-        unit, gravity = found.unit or unit, found.gravity or gravity
-        if rate is not None:
-            other_rate = found.rate or other_rate
-    mendable = mending != given or any((unit, other_rate, gravity))
+        units |= {} if found.unit is None else {"q": found.unit}
+        keys |= dict(found.keys)
+        gravity = found.gravity or gravity
+        if found.rate is not None and rate is not None:
+            keys["rate"] = found.rate
+        elif found.rate is not None:  # of a column of times, in another unit if in any
+            quicker = found.rate / log.rate
+            unit = next((u for u, x in PARTS.items() if abs(quicker / x - 1.0) < 1e-6), None)
+            units |= {} if unit is None else {"time": unit}
+    mendable = mending != given or any((units, keys, gravity))
     told = {found.what for found in findings}
     shown = () if blind else find_signs(robot, log)
     beside = (*(sign for sign in shown if sign.what not in told), *beside)
-    return Report(log.name, findings, beside, mending, unit, other_rate, gravity, mendable)
+    return Report(log.name, findings, beside, mending, units, keys, gravity, mendable)
 
 
 def look_at_encoders(idim: Idim, loop: Simulation, logs: Sequence[Samples]) -> Examined:
@@ -162,7 +171,11 @@ def examine_generalised_logs(problem: Problem) -> Examined:
             said = check_bearing(problem.idim, log)
         except InputError as error:
             what, _, mend = str(error).removeprefix(f"{log.name}: ").partition("; ")
-            every[k] = (Finding(log.name, "gravity", what, mend, 0.0, 0.0), *every[k])
+            keys = error.keys if isinstance(error, MountError) else ()
+            if keys:
+                lines = ", ".join(f"{key} = {format_toml(value)}" for key, value in keys)
+                mend = f"add {lines} to [[log]]"
+            every[k] = (Finding(log.name, "gravity", what, mend, 0.0, 0.0, keys=keys), *every[k])
         # what follows from what was found is no sign of its own
         said = () if every[k] else said
         notes.append(tuple(Sign("gravity", note.removeprefix(f"{log.name}: ")) for note in said))

@@ -13,7 +13,7 @@ from dynident.readers.mat import read_mat
 from dynident.readers.npz import read_npz
 from dynident.readers.parquet import read_parquet
 from dynident.readers.table import Table, assemble_table
-from dynident.readers.text import read_text
+from dynident.readers.text import read_header, read_text
 
 __all__ = ["READERS", "Reader", "Table", "assemble_table", "measure_log", "read_tables"]
 
@@ -48,15 +48,33 @@ def measure_log(path: Path) -> int:
     return sum(own.stat().st_size for own in every if own.is_file())
 
 
+def find_suffix(path: Path) -> str | None:
+    """By which end of its name a file's reader is found; of a bag's folder, by what is in it."""
+    called = METADATA if (path / METADATA).is_file() else path.name.lower()
+    return max((suffix for suffix in READERS if called.endswith(suffix)), key=len, default=None)
+
+
+def list_titles(path: Path) -> tuple[str, ...]:
+    """Names of a log file's columns, without its numbers where that is faster.
+
+    None of bags, which have topics, and of files that cannot be read: who reads their numbers says
+    why.
+    """
+    reader = READERS.get(find_suffix(path) or "", read_bag)
+    try:
+        if reader is read_text:
+            return read_header(path)
+        return () if reader is read_bag else read_tables(path)[0].titles
+    except (InputError, OSError):
+        return ()
+
+
 def read_tables(path: Path) -> tuple[Table, ...]:
     """Read a log file of any known format: one table, or one a topic."""
-    folder = path.is_dir() and (path / METADATA).is_file()  # of a bag
-    called = METADATA if folder else path.name.lower()
-    suffixes = (suffix for suffix in READERS if called.endswith(suffix))
-    suffix = max(suffixes, key=len, default=None)
+    suffix, folder = find_suffix(path), path.is_dir()
     if suffix is None:
         raise InputError(f"{path}: unknown log format; known are {', '.join(READERS)}")
-    if not path.is_file() and not folder:
+    if not path.is_file() and not (folder and suffix == METADATA):
         raise InputError(f"{path}: {'is not a file' if path.exists() else 'no such file'}")
     try:
         # what readers say of damage is not about permissions

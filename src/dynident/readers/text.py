@@ -7,6 +7,7 @@ import gzip
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -46,6 +47,8 @@ NUMBER = re.compile(
     r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?|nan)", re.ASCII | re.IGNORECASE
 )
 DATE = re.compile(r"\d\d:\d\d|\d{4}-\d\d-\d\d", re.ASCII)
+INSTANT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:?\d\d)?", re.ASCII)
+"""A date with its time (ISO 8601), which counts in seconds from the first."""
 
 
 Load = Callable[..., "Array | Store"]
@@ -57,7 +60,7 @@ class _Layout:
     """How a text file is written.
 
     `trailing`: every row ends with the delimiter. `words`: columns that begin with a word, and what
-    is said where one of them is used.
+    is said where one of them is used. `dates`: columns that begin with an instant.
     """
 
     delimiter: str
@@ -66,6 +69,7 @@ class _Layout:
     columns: int
     trailing: bool
     words: Mapping[int, str] = field(default_factory=dict)
+    dates: tuple[int, ...] = ()
 
 
 def read_text(path: Path) -> Table:
@@ -74,7 +78,8 @@ def read_text(path: Path) -> Table:
     Cells without anything in them, or with a spreadsheet's ``#N/A``, are missing values, NaN. Text
     may be packed by gzip.
     A column under a header that begins with a word, beside numbers, holds words: NaN, and refused
-    where it is used.
+    where it is used; one that begins with a date and its time holds seconds from there. Decimals
+    may have a comma where that separates no columns.
 
     Lines that start with ``#`` or ``%`` are comments; the last one before the first
     row is the header where it names as many columns as there are.
@@ -95,6 +100,16 @@ def read_text(path: Path) -> Table:
     return Table(path, layout.names, columns, row=row, words=layout.words)
 
 
+def read_header(path: Path) -> tuple[str, ...]:
+    """Names of a file's columns, without its numbers; none where it does not name them."""
+    if _is_packed(path):
+        _refuse_bad_archive(path)
+    try:
+        return _detect_layout(path).names or ()
+    except csv.Error:
+        return ()
+
+
 def _find_line(path: Path, first_line: int, sample: int) -> int:
     """1-based line of a sample, comments counted."""
     lines = (line for line, _ in _read_rows(path, first_line))
@@ -109,7 +124,7 @@ def _detect_layout(path: Path) -> _Layout:
         raise InputError(f"{path}, row {head[0][0]}: is not text; export the log as CSV (UTF-8)")
     delimiter = next((mark for mark in ";\t," if mark in head[-1][1]), " ")
     first = _split_cells(_strip_comment(head[0][1]), delimiter)
-    has_header = 2 * sum(map(_is_number, first)) < sum(map(bool, first))
+    has_header = 2 * sum(_is_value(cell, delimiter) for cell in first) < sum(map(bool, first))
     if has_header and len(head) < 2:
         raise InputError(f"{path}: has a header but no rows")
     first_line, text = head[has_header]
@@ -126,13 +141,14 @@ def _detect_layout(path: Path) -> _Layout:
         )
     fits = len(named) == columns and not any(map(_is_number, named)) and all(named)
     names = tuple(named) if has_header or fits else None
-    numbers = [_is_number(cell) for cell in data[:columns]]
+    numbers = [_is_value(cell, delimiter) for cell in data[:columns]]
     words = {
         column: _describe_bad_cell(f"{path}, row {first_line}", names, column, data[column])
         for column in np.flatnonzero(~np.array(numbers)).tolist()
         if data[column] and names and any(numbers)  # else it is a row of units
     }
-    return _Layout(delimiter, names, first_line, columns, trailing, words)
+    dates = tuple(k for k, cell in enumerate(data[:columns]) if INSTANT.fullmatch(cell))
+    return _Layout(delimiter, names, first_line, columns, trailing, words, dates)
 
 
 def _read_first_lines(path: Path) -> tuple[list[tuple[int, str]], str]:
@@ -167,7 +183,7 @@ def _parse_numbers(path: Path, layout: _Layout, load: Load) -> Array | Store:
     if layout.trailing or layout.words:
         _refuse_uneven_rows(path, layout)
     marks = _find_comment_marks(path)
-    if "#" in marks and _lacks_values(path):
+    if layout.dates or ("#" in marks and _lacks_values(path)):
         return load(_fill_empty_cells(path, layout), layout)
     try:
         if not _is_packed(path):
@@ -183,11 +199,29 @@ def _parse_numbers(path: Path, layout: _Layout, load: Load) -> Array | Store:
 
 
 def _fill_empty_cells(path: Path, layout: _Layout) -> Iterator[str]:
-    """Rows with NaN where a cell is empty; without comments."""
+    """Rows with NaN where a cell is empty, decimal points and seconds; without comments."""
     mark = re.escape(layout.delimiter)
     empty = re.compile(rf'(^|{mark})[ ]*(?:"[ ]*")?[ ]*(?={mark}|$)')
+    first: dict[int, datetime] = {}
     for _, text in _read_rows(path, layout.first_line):
-        yield empty.sub(r"\1nan", text)
+        row = _count_seconds(text, layout, first) if layout.dates else text
+        row = row if layout.delimiter == "," else row.replace(",", ".")
+        yield empty.sub(r"\1nan", row)
+
+
+def _count_seconds(text: str, layout: _Layout, first: dict[int, datetime]) -> str:
+    """A row in which instants are seconds since the first of their column."""
+    cells = _split_cells(text, layout.delimiter)
+    if len(cells) != layout.columns + layout.trailing:
+        raise ValueError("a row is not as long as the first")
+    for column in layout.dates:
+        instant = datetime.fromisoformat(cells[column].replace(",", "."))
+        try:
+            since = instant - first.setdefault(column, instant)
+        except TypeError as error:
+            raise ValueError("dates with and without a time zone") from error
+        cells[column] = repr(since.total_seconds())
+    return layout.delimiter.join(f'"{x}"' if layout.delimiter in x else x for x in cells)
 
 
 def _load_numbers(
@@ -273,7 +307,7 @@ def _diagnose_error(path: Path, layout: _Layout, error: ValueError) -> InputErro
                 return InputError(short)
             continue
         for column, cell in enumerate(cells[: layout.columns]):
-            if cell and not _is_number(cell) and column not in layout.words:
+            if cell and not _is_value(cell, layout.delimiter) and column not in layout.words:
                 return InputError(_describe_bad_cell(place, layout.names, column, cell))
     if short:
         return InputError(f"{short}; the log was cut off, delete this last row")
@@ -343,6 +377,12 @@ def _split_cells(line: str, delimiter: str) -> list[str]:
 
 def _is_utf8(line: bytes) -> bool:
     return line.decode(errors="ignore").encode() == line
+
+
+def _is_value(cell: str, delimiter: str) -> bool:
+    """Whether a cell holds a number, of which decimals may have a comma, or an instant."""
+    plain = cell if delimiter == "," else cell.replace(",", ".")
+    return _is_number(plain) or INSTANT.fullmatch(cell) is not None
 
 
 def _is_number(cell: str) -> bool:

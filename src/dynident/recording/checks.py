@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
@@ -14,7 +13,8 @@ from dynident.core.arrays import Array, Booleans, Integers, find_column_extremes
 from dynident.core.errors import InputError
 from dynident.core.text import format_count, quote_key
 from dynident.filters.clock import MOST_CUT
-from dynident.readers import Table
+from dynident.readers import Table, called
+from dynident.readers.called import find_joint_series, find_likely_columns
 from dynident.readers.presets import find_layout
 from dynident.robot.model import Joint, Robot
 
@@ -59,15 +59,16 @@ FAR = 5.0
 TURNS = 1.5
 """A revolute joint that goes further than so many turns may be logged in degrees."""
 
-CALLED_TIME = re.compile(r"time|zeit|stamp|\bsecs?\b|\bt\b", re.IGNORECASE)
-"""What a column may be called that has the time."""
-CALLED = {
-    "q": re.compile(r"(?<![a-z])q(?![a-z])|pos|angle|winkel|theta", re.IGNORECASE),
-    "tau": re.compile(r"tau|torque|effort|moment", re.IGNORECASE),
-}
-"""What columns of a signal may be called."""
 MOST_NAMED = 8
 """Kinds of columns that a message names."""
+
+
+class UnitError(InputError):
+    """A signal is not in the unit that it is taken to be in; in another it may be right."""
+
+    def __init__(self, words: str, signal: str, unit: str) -> None:
+        super().__init__(words)
+        self.signal, self.unit = signal, unit
 
 
 def join_file_names(tables: Sequence[Table]) -> str:
@@ -129,13 +130,14 @@ def refuse_bad_values(values: Array, bad: Booleans, origin: Sequence[Spot]) -> N
     column = int(np.argmax(bad[sample]))
     table, index = origin[column]
     more = f", nor are values in {rows.size - 1} more rows" if rows.size > 1 else ""
-    advice = "set bad_rows = 'cut', or split the log there"
-    if rows.size == len(values) and table.names and CALLED_TIME.search(table.names[index]):
-        advice = "is it in nanoseconds? then set units = { time = 'ns' }"
-    raise InputError(
+    words = (
         f"{table.place(sample, index)}: {values[sample, column]} is not a finite number of "
-        f"sensible size{more}; {advice}"
+        f"sensible size{more}"
     )
+    if rows.size == len(values) and table.names and called.TIME.search(table.names[index]):
+        advice = "is it in nanoseconds? then set units = { time = 'ns' }"
+        raise UnitError(f"{words}; {advice}", "time", "ns")
+    raise InputError(f"{words}; set bad_rows = 'cut', or split the log there")
 
 
 def describe_cut_rows(
@@ -200,39 +202,27 @@ def refuse_missing_column(
     near = get_close_matches(column, names, n=3, cutoff=0.5) or names[:6]
     shown = f"the nearest are {', '.join(map(repr, near))}"
     series = {} if missing else find_joint_series(names, joints)
-    likely = [each for each in series if signal in CALLED and CALLED[signal].search(each)]
+    likely = None if missing else find_likely_columns(names, joints, signal)
     wanted = "[...]"
     if series:
         shown = f"it has {', '.join(map(repr, [*series][:MOST_NAMED]))}, one a joint"
-    if len(likely) == 1:
-        own = series[likely[0]]
-        before, _, after = likely[0].partition("*")
-        alone = sum(name.startswith(before) and name.endswith(after) for name in names) == len(own)
-        wanted = repr(likely[0]) if alone else f"[{own[0]!r}, ..., {own[-1]!r}]"
+    if likely is not None:
+        wanted = (
+            repr(likely) if isinstance(likely, str) else f"[{likely[0]!r}, ..., {likely[-1]!r}]"
+        )
     blind = signal == "tau" and any(name.startswith("qref_") for name in names)
     hint = "; without torques cloe fits positions, and clie the law's torque" if blind else ""
     layout = find_layout(names, joints, tables[0].topic is not None)
     if layout is not None and layout.columns:
         hint += f"; they look like {layout.preset.called}: preset = {layout.name!r} reads them"
+    else:
+        moved, columns = called.find_columns(names, joints)
+        if signal in columns or (moved and missing):
+            hint += "; dynident init writes a study that reads it"
     raise InputError(
         f"{join_file_names(tables)}: no column {column!r} for {signal}; {shown}; "
         f"columns = {{ {signal} = {wanted} }} maps other names{hint}{suggest_locking(missing)}"
     )
-
-
-def find_joint_series(names: Sequence[str], joints: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Columns of which there are as many as joints, by their name with a star for what differs.
-
-    What tells them apart is the joints' names or a number: ``position.*``, ``q* [deg]``.
-    """
-    found: dict[str, list[str]] = {}
-    for name in names:
-        whole = (re.search(rf"(?<![^\W_]){re.escape(joint)}(?![^\W_])", name) for joint in joints)
-        inside = max(filter(None, whole), key=lambda part: len(part[0]), default=None)
-        parts = re.finditer(r"\d+", name) if inside is None else [inside]
-        for part in parts:
-            found.setdefault(f"{name[: part.start()]}*{name[part.end() :]}", []).append(name)
-    return {stem: tuple(own) for stem, own in found.items() if len(own) == len(joints) > 1}
 
 
 def refuse_no_time(tables: Sequence[Table], names: Sequence[str]) -> NoReturn:
@@ -243,7 +233,7 @@ def refuse_no_time(tables: Sequence[Table], names: Sequence[str]) -> NoReturn:
                 raise InputError(said)
     reasons = (entry for table in tables for entry in table.skipped if entry[0] in names)
     reason = "".join(f" ({name!r} {reason})" for name, reason in reasons)
-    near = [name for name in list_column_names(tables) if CALLED_TIME.search(name)]
+    near = [name for name in list_column_names(tables) if called.TIME.search(name)]
     hint = f", like columns = {{ time = {near[0]!r} }}" if near else ""
     raise InputError(
         f"{join_file_names(tables)}: has no time column{reason}; name it in columns{hint}, or set "
@@ -290,10 +280,12 @@ def check_rate(name: str, found: float, stated: float | None) -> tuple[str, ...]
     """Compare a stated rate with the time column's [Hz]; return warnings."""
     if found < SLOWEST:
         units = (unit for unit, parts in PARTS.items() if found * parts >= USUAL)
-        raise InputError(
+        unit = next(units, "ns")
+        words = (
             f"{name}: the time column says one sample in {1.0 / found:.3g} s; if it is not in "
-            f"seconds, set units = {{ time = {next(units, 'ns')!r} }}"
+            f"seconds, set units = {{ time = {unit!r} }}"
         )
+        raise UnitError(words, "time", unit)
     if stated is None or abs(found / stated - 1.0) <= SAME_RATE:
         return ()
     return (f"{name}: rate = {stated:g} Hz, but the time column says {found:.6g} Hz; time is used",)
@@ -404,7 +396,10 @@ def _check_range(
         yield f"{what}; check the unit and the zero"
     elif limited and angle and (peak > 4.0 * np.pi or (peak > FAR * limit and fits)):
         looks = "looks like degrees" if fits else "is no angle of this joint"
-        raise InputError(f"{what}: {looks}; {try_this} (or 'rad' if it really is)")
+        words = f"{what}: {looks}; {try_this} (or 'rad' if it really is)"
+        if fits and peak > 4.0 * np.pi:  # less might be radians, and the file's limits wrong
+            raise UnitError(words, "q", small_unit)
+        raise InputError(words)
     elif fits and (not limited or beyond > (MARGIN - 1.0) * limit):
         looks = "degrees" if angle else "millimetres"
         yield f"{what}: looks like {looks}; if so, {try_this}"

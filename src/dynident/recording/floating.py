@@ -7,7 +7,7 @@ minus gravity), which an inertial measurement unit gives by itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
@@ -19,7 +19,7 @@ from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Name, Number, Vector3
 from dynident.filters.filters import differentiate_twice, filter_zero_phase
-from dynident.recording.orientation import ORIENTATIONS, normalise_rows
+from dynident.recording.orientation import FORMS, ORIENTATIONS, normalise_rows
 from dynident.robot.model import WRENCH, Equations, Robot
 from dynident.robot.rotations import (
     compute_lever_acceleration,
@@ -376,6 +376,13 @@ def measure_base_turn(motion: BaseMotion, runs: tuple[tuple[int, int], ...]) -> 
     first = motion.pose[runs[0][0], 3:]
     products = np.concatenate([motion.pose[a:b, 3:] @ first for a, b in runs])
     return float(2.0 * np.arccos(np.clip(np.min(np.abs(products)), 0.0, 1.0)))
+
+
+def tells_base(columns: Collection[str]) -> bool:
+    """Whether columns hold a base's acceleration, and where gravity points to."""
+    held = {signal for signal, names in BASE.items() if {*names} <= {*columns}}
+    turned = any(f"base_{form}" in held for form in FORMS)
+    return "imu" in held or ("base_position" in held and turned)
 
 
 def find_logged_robot(robot: Robot) -> Robot:

@@ -376,10 +376,7 @@ def _warn_of_unread_columns(log: _Log) -> tuple[str, ...]:
     notes = []
     columns = [column for names in BASE.values() for column in names if column in known]
     if columns and not robot.floating:
-        notes.append(
-            f"{name}: has {columns[0]}, but {robot.name} stands on a fixed base; the base's "
-            "columns are not used (floating = true)"
-        )
+        notes.append(f"{name}: set floating = true to use its columns of a base ({columns[0]} ...)")
     contacts = [contact.name for contact in robot.contacts]
     of_joints = {f"{signal}_{joint}" for signal in SIGNALS for joint in robot.joint_names}
     others = [

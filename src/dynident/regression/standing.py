@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -58,6 +59,17 @@ SHIFTED, WORSE = 0.03, 1.2
 there."""
 MOST = 4000
 """Samples at which contacts are looked at."""
+
+
+class MountError(InputError):
+    """What a base's sensors say does not fit together; with other keys of the log's table it may.
+
+    These are named with what is right, if any is.
+    """
+
+    def __init__(self, words: str, *keys: tuple[str, Any]) -> None:
+        super().__init__(words)
+        self.keys = keys
 
 
 def check_bearing(idim: Idim, log: GeneralisedSamples) -> tuple[str, ...]:
@@ -172,17 +184,21 @@ def check_angular_velocity(log: GeneralisedSamples, base: BaseMotion) -> tuple[s
         if compute_vector_rms(a - b) < BETTER * apart / size * compute_vector_rms(a)
     ]
     if fits:
-        raise InputError(f"{begun}; with {fits[0]} they would agree")
+        key, _, value = fits[0].partition(" = ")
+        raise MountError(
+            f"{begun}; with {fits[0]} they would agree", *([(key, value[1:-1])] if value else [])
+        )
     turn, told = fit_nearest_rotation(logged, omega)
     fits_turned = (
         base.proper and told and compute_vector_rms(omega - logged @ turn.T) < BETTER * apart
     )
     mounted = turn if base.turn is None else turn @ base.turn
-    listed = ", ".join(f"{angle:.3g}" for angle in to_rpy(mounted))
+    angles = to_rpy(mounted)
+    listed = ", ".join(f"{angle:.3g}" for angle in angles)
     words = f"{begun}; with imu_rpy = [{listed}] it would be"
     if apart > OTHERWISE * size:
         if fits_turned:
-            raise InputError(words)
+            raise MountError(words, ("imu_rpy", tuple(round(each, 5) + 0.0 for each in angles)))
         raise InputError(f"{begun}; check quaternion, base_axes and imu_rpy")
     return (words,) if fits_turned else ()
 
@@ -212,10 +228,12 @@ def refuse_unit_elsewhere(log: GeneralisedSamples, base: BaseMotion, gravity: Ar
     left = np.linalg.norm(y - A @ shift)
     if np.linalg.norm(shift) < SHIFTED or np.linalg.norm(y) < WORSE * left:
         return
-    place = ", ".join(f"{x:.3g}" for x in base.mount + shift)
-    raise InputError(
+    found = base.mount + shift
+    place = ", ".join(f"{x:.3g}" for x in found)
+    raise MountError(
         f"{log.name}: what the accelerometer says does not fit its place in the base; with "
-        f"imu_position = [{place}] it would"
+        f"imu_position = [{place}] it would",
+        ("imu_position", tuple(round(float(x), 5) + 0.0 for x in found)),
     )
 
 

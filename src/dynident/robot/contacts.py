@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Annotated, Literal
 
 import numpy as np
+import pinocchio as pin
 from pydantic import Field, field_validator
 
 from dynident.core.arrays import freeze_array
 from dynident.core.errors import InputError
 from dynident.core.schema import Name, Number, Spec
 from dynident.core.text import suggest_nearest
-from dynident.robot.geometry import load_urdf_model
+from dynident.robot.geometry import UrdfModel, load_urdf_model
 from dynident.robot.model import Contact, Robot, Unknown
 from dynident.robot.rotations import convert_rpy
+
+MARKS = ("fx", "contact")
+"""How columns of contacts begin, before the contact's name."""
 
 
 class ContactSpec(Spec):
@@ -104,3 +109,45 @@ def parse_contacts(texts: Sequence[str]) -> tuple[ContactSpec, ...]:
         own: Literal["point", "surface"] = "point" if kind == "point" else "surface"
         found.append(ContactSpec(name=name, frame=link or name, kind=own))
     return tuple(found)
+
+
+def find_contacts(robot: Robot, columns: Collection[str]) -> tuple[ContactSpec, ...]:
+    """Contacts that a log's columns name, where each is found at one link of the robot's URDF.
+
+    That is the link of its name, or the farthest of those whose names have it as a part. Where
+    moments are logged they are surfaces, and else points.
+    """
+    begun = (column.partition("_") for column in sorted(columns))
+    names = dict.fromkeys(name for mark, _, name in begun if mark in MARKS and name)
+    urdf = load_urdf_model(robot, "in which contacts could be found")
+    found = []
+    for name in names:
+        frame = find_contact_link(urdf, name)
+        if frame is None:
+            return ()
+        kind: Literal["surface", "point"] = "surface" if f"mx_{name}" in columns else "point"
+        found.append(ContactSpec(name=name, frame=frame, kind=kind))
+    return tuple(found)
+
+
+def find_contact_link(urdf: UrdfModel, name: str) -> str | None:
+    """The link of that name, or the farthest of those whose names have it as a part, if one is."""
+    links = urdf.links
+    named = [link for link in links if link == name]
+    named = named or [link for link in links if split_words(name) in split_words(link)]
+    depths = {link: count_ancestors(urdf.model, links[link]) for link in named}
+    farthest = [link for link in named if depths[link] == max(depths.values())]
+    return farthest[0] if len(farthest) == 1 else None
+
+
+def split_words(name: str) -> str:
+    """A name's words between underscores: ``_fl_foot_``."""
+    return "_".join(["", *re.findall("[a-z0-9]+", name.lower()), ""])
+
+
+def count_ancestors(model: pin.Model, frame: pin.Frame) -> int:
+    """How many frames carry a frame, one after another."""
+    count, place = 1, int(frame.parentFrame)
+    while place > 0:
+        count, place = count + 1, int(model.frames[place].parentFrame)
+    return count

@@ -12,13 +12,11 @@ from dynident.control.reference import Reference
 from dynident.core.arrays import Array
 from dynident.core.bundle import Bundle
 from dynident.core.compiled import compile_for
-from dynident.dynamics.idim import build_idim
 from dynident.dynamics.spatial import gather_subtrees, move_bodies
 from dynident.dynamics.tangent import fill_inertial_columns, linearise_dynamics
 from dynident.dynamics.whole import average_inertia
 from dynident.plant.state import step_element_states
-from dynident.robot.drives import Drives
-from dynident.robot.model import Joint, Robot
+from dynident.regression.rehearsal import build_pendulum, choose_parameters
 from dynident.simulation.implicit import solve_implicit_stage
 from dynident.simulation.loop import Loop
 from dynident.simulation.rollout import build_parts, rollout
@@ -26,19 +24,12 @@ from dynident.simulation.rollout import build_parts, rollout
 Call = tuple[Any, tuple[Any, ...]]
 
 
-def build_pendulum() -> Loop:
+def build_loop() -> Loop:
     """A loop of one joint: what is compiled for it serves every robot on a fixed base."""
-    joint = Joint("joint", "link", "revolute", 0, np.eye(3), np.zeros(3), np.array([0.0, 0.0, 1.0]))
-    robot = Robot("pendulum", (joint,), np.zeros((1, 10)), Drives.direct(1))
     motion = np.zeros((2, 1))
     return Loop(
-        build_idim(robot), pd(1.0, 1.0), Reference(100.0, motion, motion, motion), width=np.ones(1)
+        build_pendulum(), pd(1.0, 1.0), Reference(100.0, motion, motion, motion), width=np.ones(1)
     )
-
-
-def choose_parameters(loop: Loop) -> Array:
-    """Parameters with which the pendulum has an inertia."""
-    return np.array([1.0, *np.zeros(8), 1.0, *np.ones(len(loop.idim.parameters) - 10)])
 
 
 def list_steps(loop: Loop, theta: Array) -> list[Call]:
@@ -64,8 +55,8 @@ def list_steps(loop: Loop, theta: Array) -> list[Call]:
 
 def compile_part(part: int) -> None:
     """Compile a rollout, or its longest functions and what its motion is judged by."""
-    loop = build_pendulum()
-    theta = choose_parameters(loop)
+    loop = build_loop()
+    theta = choose_parameters(loop.idim)
     if part:
         for function, arguments in list_steps(loop, theta):
             compile_for(function, *arguments)

@@ -7,14 +7,15 @@ from pathlib import Path
 
 from dynident.core.words import format_entry
 from dynident.fit.doctor import Report
-from dynident.readers.presets import PresetLayout
+from dynident.recording.checks import UnitError
 from dynident.recording.recording import Recording
 from dynident.robot.model import Robot
 from dynident.study.doctor import render_mended_study
+from dynident.study.loop import ControllerSection
+from dynident.study.recognise import Words
 from dynident.study.study import (
     LogSection,
     Study,
-    load_study_robot,
     read_study_recording,
 )
 from dynident.study.written import render_study
@@ -49,16 +50,42 @@ LOOP = """\
 """
 
 
-def read_bare_logs(study: Study) -> tuple[Robot, tuple[Recording, ...]]:
-    """The robot of a study and its logs, with or without torques.
+def fit_positions(study: Study, robot: Robot) -> Study:
+    """A study of logs without torques, which are fitted to their positions.
+
+    The law is that of the robot's file, where it has one of all joints.
+    """
+    told: dict[str, object] = {"identify": study.identify.model_copy(update={"method": "cloe"})}
+    if study.controller is None and all(joint.kp > 0.0 for joint in robot.joints):
+        told["controller"] = ControllerSection(kind="pd", gains="file")
+    return study.model_copy(update=told)
+
+
+def read_recognised_logs(
+    study: Study, robot: Robot
+) -> tuple[Study, tuple[Recording, ...], tuple[Words, ...]]:
+    """A study whose logs have the units that their refusals ask for, its logs, what is said of it.
 
     Raises
     ------
     InputError
-        For files that cannot be read, and logs that are not the robot's.
+        For files that cannot be read, and logs that are not the robot's in any unit.
     """
-    robot = load_study_robot(study)
-    return robot, tuple(read_study_recording(log, robot, torque=False) for log in study.log)
+    sections, logs, said = list[LogSection](), list[Recording](), dict[Words, None]()
+    for section in study.log:
+        own, units = section, dict(section.units or {})
+        while len(logs) == len(sections):
+            try:
+                logs.append(read_study_recording(own, robot, torque=False))
+            except UnitError as error:
+                if error.signal in units:
+                    raise
+                units[error.signal] = error.unit
+                own = section.model_copy(update={"units": units})
+                why = str(error).partition("; ")[0]
+                said["units", f"{error.signal} = {error.unit}, because {why}"] = None
+        sections.append(own)
+    return study.model_copy(update={"log": tuple(sections)}), tuple(logs), tuple(said)
 
 
 def hold_some_out(study: Study, recordings: Sequence[Recording]) -> Study:
@@ -92,32 +119,35 @@ def render_first_study(
     study: Study,
     folder: Path,
     reports: Sequence[Report] | None,
-    layouts: Sequence[PresetLayout] = (),
+    said: Sequence[Words] = (),
 ) -> str:
     """Its text, with what repairs its logs, what was found in them, and what else it may state.
 
     Parameters
     ----------
-    layouts : sequence of PresetLayout
-        Which were recognised.
+    said : sequence of (str, str)
+        What was recognised: layouts of logs, a base that floats.
     reports : sequence of Report, or None
         One a log, and one alone of a log that was cut; None of logs that were not examined.
     """
     head, text, more = ["# Made by dynident init.", "#"], render_study(study, folder), KEYS
-    for key, words in (line for layout in layouts for line in layout.words):
+    for key, words in said:
         head += [f"# {line}" for line in format_entry(key, words)]
-    head += ["#"] if layouts else []
+    head += ["#"] if said else []
     if reports is None:
-        head += ["# Its logs have no torques: state the [controller] that drove the robot, and ask"]
-        head += ["# dynident doctor what is wrong with them."]
-    else:
-        said = [
-            f"#   {report.log}: {found.found}; {found.mend}"
-            for report in reports
-            for found in report.findings
+        law = "state the [controller]" if study.controller is None else "its file has the law"
+        head += [f"# Its logs have no torques: {law} that drove the robot, by which cloe fits"]
+        head += [
+            "# the positions (docs/sim-to-real.md), and ask dynident doctor what is wrong there."
         ]
-        said += [f"#   {report.log}: {sign.what}" for report in reports for sign in report.signs]
-        head += ["# The doctor's findings:", *said] if said else ["# The doctor found nothing."]
+    else:
+        found = [
+            f"#   {report.log}: {each.found}; {each.mend}"
+            for report in reports
+            for each in report.findings
+        ]
+        found += [f"#   {report.log}: {sign.what}" for report in reports for sign in report.signs]
+        head += ["# The doctor's findings:", *found] if found else ["# The doctor found nothing."]
         parts = [*reports] if len(reports) == len(study.log) else [*reports, *reports]
         text = render_mended_study(text, parts)
     if study.controller is None:

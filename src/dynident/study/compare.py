@@ -17,6 +17,7 @@ from dynident.api import (
     identify,
     search_problem_shapes,
 )
+from dynident.consistency.constraints.sections import build_constraints
 from dynident.core.arrays import Array
 from dynident.core.compiled import tells_compilations
 from dynident.core.errors import ComputationError, DynidentError, InputError
@@ -42,7 +43,6 @@ from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.regression.statistics import compute_residuals, estimate_long_run_ratio
 from dynident.report.fit import Fit
-from dynident.study.constraints import build_constraints
 from dynident.study.elements import build_elements
 from dynident.study.late import take_found_delay
 from dynident.study.study import (

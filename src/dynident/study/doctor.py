@@ -128,11 +128,11 @@ def render_mended_study(text: str, reports: Sequence[Report]) -> str:
             del table[undone]
         for key, value in report.mending.given.items():
             table[key] = convert_to_toml(value)
-        if report.unit is not None:
+        for signal, unit in report.units.items():
             units = table.setdefault("units", tomlkit.inline_table())
-            units["q"] = convert_to_toml(report.unit)
-        if report.rate is not None:
-            table["rate"] = report.rate
+            units[signal] = convert_to_toml(unit)
+        for key, value in report.keys.items():
+            table[key] = convert_to_toml(value)
         if report.gravity is not None:
             document["robot"]["gravity"] = convert_to_toml(report.gravity)
     return tomlkit.dumps(document)

@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from dynident.api import EVERY_METHOD, identify
+from dynident.consistency.constraints.sections import build_constraints
 from dynident.core.compiled import tells_compilations
 from dynident.core.errors import check_type
 from dynident.core.options import collect_options, read_options
@@ -23,10 +24,10 @@ from dynident.methods.options import (
 )
 from dynident.recording.prepare import describe_assumed_bandwidth
 from dynident.regression.problem import Problem
+from dynident.regression.rehearsal import prepare_rows
 from dynident.report.fit import Fit
 from dynident.robot.model import Robot
 from dynident.simulation.rollout import prepare_rollouts
-from dynident.study.constraints import build_constraints
 from dynident.study.decide import decide_study, list_open_decisions, prepare_fitted
 from dynident.study.late import find_law_delay, tell_law_delay
 from dynident.study.study import (
@@ -64,6 +65,8 @@ def run_study(study: Study, progress: Progress = ignore_progress, *, engine: Run
         prepare_rollouts()
     progress("reading", 0.0)
     robot = load_study_robot(study)
+    if not simulates:
+        prepare_rows(robot)
     watch.lap("robot")
     torque = chosen.method not in TORQUE_FREE
     recordings = read_study_recordings(study, robot, torque, progress, late=True)

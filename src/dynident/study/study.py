@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from dynident.api import EVERY_METHOD
+from dynident.consistency.constraints.sections import ConstraintSection, build_constraints
 from dynident.core.errors import InputError, check_type
 from dynident.core.options import build_option_section, collect_options, read_options
 from dynident.core.progress import Progress, ignore_progress
@@ -63,7 +64,6 @@ from dynident.robot.mjcf import list_model_files
 from dynident.robot.model import Robot
 from dynident.robot.sensing import add_sensors
 from dynident.robot.spec import DriveSpec, LoopSpec, RobotSpec, TransmissionSpec
-from dynident.study.constraints import ConstraintSection, build_constraints
 from dynident.study.elements import ElementSection, build_elements
 from dynident.study.excitation import ExcitationSection, ObstacleSection
 from dynident.study.loop import (

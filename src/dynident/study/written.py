@@ -9,7 +9,10 @@ from typing import Any
 
 import tomlkit
 
+from dynident.consistency.constraints import serialise_constraint
+from dynident.consistency.symmetries import find_symmetries
 from dynident.core.schema import replace_file_names
+from dynident.robot.model import Robot
 from dynident.study.study import LogSection, PrepareSection, Study
 
 
@@ -42,3 +45,8 @@ def render_run_studies(
         )
         made[f"{run}/study.toml"] = render_study(own, folder / run)
     return made
+
+
+def list_symmetries(model: Robot) -> list[dict[str, Any]]:
+    """Links that mirror each other by the file's inertials, as a study states it."""
+    return [serialise_constraint(each) for each in find_symmetries(model)]

@@ -11,9 +11,14 @@ from dynident.core.errors import ComputationError, InputError
 from dynident.core.files import refuse_outputs, write_files
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.side_by_side import Lost, Runner, choose_engine, run_side_by_side
-from dynident.study.begin import hold_some_out, read_bare_logs
+from dynident.study.begin import hold_some_out
 from dynident.study.compare import BLOCKS
-from dynident.study.study import Study, list_input_files
+from dynident.study.study import (
+    Study,
+    list_input_files,
+    load_study_robot,
+    read_study_recording,
+)
 from dynident.sweeps.axes import list_combinations, vary_study
 from dynident.sweeps.outcome import Sweep, SweepFailure
 from dynident.sweeps.run import SweepRun, make_task, read_run, run_combination
@@ -74,7 +79,11 @@ def sweep(
         raise InputError(f"blocks is {blocks}, but a standard error needs at least 2")
     folder, combinations = Path(output), list_combinations(values)
     refuse_outputs([folder / name for name in OUTPUTS], list_input_files(study))
-    held = study if has_held_out(study) else hold_some_out(study, read_bare_logs(study)[1])
+    held = study
+    if not has_held_out(study):
+        robot = load_study_robot(study)
+        logs = [read_study_recording(log, robot, torque=False) for log in study.log]
+        held = hold_some_out(study, logs)
     if not has_held_out(held):
         raise InputError("the log is too short for a part of it to be held out; give another log")
     made = [

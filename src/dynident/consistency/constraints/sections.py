@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from dynident.consistency.constraints import CONSTRAINTS, Constraint, serialise_constraint
+from dynident.consistency.constraints import CONSTRAINTS, Constraint
 from dynident.consistency.constraints.checks import name_constraint_in_errors
-from dynident.consistency.symmetries import find_symmetries
 from dynident.core.makers import build_maker_section, collect_arguments
 from dynident.core.schema import Name, Spec, make_choice_validator
-from dynident.robot.model import Robot
 
 
 class ConstraintKind(Spec):
@@ -35,8 +33,3 @@ def build_constraints(sections: tuple[ConstraintSection, ...]) -> tuple[Constrai
                 make(**collect_arguments(make, section, f"constraint {section.kind!r}", ("kind",)))
             )
     return tuple(built)
-
-
-def list_symmetries(model: Robot) -> list[dict[str, Any]]:
-    """Links that mirror each other by the file's inertials, as a study states it."""
-    return [serialise_constraint(each) for each in find_symmetries(model)]

@@ -1,0 +1,133 @@
+"""What columns of a log are, by what they are called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import takewhile
+
+from dynident.readers.table import TIME as NAMED_TIME
+
+Columns = dict[str, str | tuple[str, ...]]
+"""Of some signals: a name, with a star for one a joint, or all names."""
+
+TIME = re.compile(r"time|zeit|stamp|\bsecs?\b|\bt\b", re.IGNORECASE)
+"""What a column may be called that has the time."""
+SIGNALS = {
+    "q": re.compile(r"(?<![a-z])q(?![a-z])|pos|angle|winkel|theta", re.IGNORECASE),
+    "tau": re.compile(r"tau|torque|effort|moment", re.IGNORECASE),
+}
+"""What columns of a signal may be called."""
+OTHERS = re.compile(
+    r"target|desired|(?<![a-z])des(?![a-z])|ref|command|cmd|set_?point|goal|err|vel|acc|motor|std",
+    re.IGNORECASE,
+)
+"""What columns of another signal, or of another side of the gears, are called beside."""
+
+
+def find_joint_series(names: Sequence[str], joints: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Columns of which there are as many as joints, by their name with a star for what differs.
+
+    What tells them apart is the joints' names or a number: ``position.*``, ``q* [deg]``.
+    """
+    found: dict[str, list[str]] = {}
+    for name in names:
+        whole = (re.search(rf"(?<![^\W_]){re.escape(joint)}(?![^\W_])", name) for joint in joints)
+        inside = max(filter(None, whole), key=lambda part: len(part[0]), default=None)
+        parts = re.finditer(r"\d+", name) if inside is None else [inside]
+        for part in parts:
+            found.setdefault(f"{name[: part.start()]}*{name[part.end() :]}", []).append(name)
+    return {stem: tuple(own) for stem, own in found.items() if len(own) == len(joints) > 1}
+
+
+def find_likely_columns(
+    names: Sequence[str], joints: Sequence[str], signal: str
+) -> str | tuple[str, ...] | None:
+    """The one series of columns, a joint each, that is called as those of a signal are.
+
+    With a star where that means no others in their order, and else all of them.
+    """
+    if signal not in SIGNALS:
+        return None
+    series = find_joint_series(names, joints)
+    likely = [s for s in series if SIGNALS[signal].search(s) and not OTHERS.search(s)]
+    if len(likely) != 1:
+        return None
+    own = series[likely[0]]
+    before, _, after = likely[0].partition("*")
+    parts = [name[len(before) : len(name) - len(after)] for name in own]
+    if all(map(str.isdecimal, parts)):  # a star would take 10 before 2 where the file does
+        ordered = tuple(name for _, name in sorted(zip(map(int, parts), own, strict=True)))
+        if ordered != own:
+            return ordered
+    alone = sum(name.startswith(before) and name.endswith(after) for name in names) == len(own)
+    return likely[0] if alone else own
+
+
+def match_joints(names: Sequence[str], joints: Sequence[str], signal: str) -> dict[str, str]:
+    """Columns of a signal by the joints whose names, or the ends of whose names, they end with.
+
+    ``q_joint1`` is of ``panda_joint1`` where another is ``panda_finger_joint1``; of neither where
+    that is ``other_joint1``. Those of one beginning belong together; of several there are none, and
+    none where one of that beginning is of no joint.
+    """
+    begun: dict[str, dict[str, str]] = {}
+    for name in names:
+        ends = ((j, k.start()) for j in joints for k in re.finditer(r"(?<![^\W_])\w", j))
+        fits = [(j, j[k:]) for j, k in ends if re.search(rf"[\W_]{re.escape(j[k:])}$", name)]
+        if not fits:
+            continue
+        end = max((end for _, end in fits), key=len)
+        own = sorted((joint for joint, other in fits if other == end), key=len)
+        begin = name[: -len(end)]
+        if SIGNALS[signal].search(begin) and not OTHERS.search(begin):
+            told = all(joint.startswith(own[0].removesuffix(end)) for joint in own)
+            if not told or own[0] in begun.setdefault(begin, {}):
+                return {}
+            begun[begin][own[0]] = name
+    if len(begun) != 1:
+        return {}
+    begin, found = next(iter(begun.items()))
+    return found if len(found) == sum(name.startswith(begin) for name in names) else {}
+
+
+def find_columns(names: Sequence[str], joints: Sequence[str]) -> tuple[list[str], Columns]:
+    """The joints of which a log has positions, and what its columns are, by their names.
+
+    No joints where that is not clear; no columns of signals that are called as by default, or that
+    are not clear.
+    """
+    if {f"q_{joint}" for joint in joints} <= {*names}:
+        return [*joints], {}
+    found: Columns = {}
+    likely = find_likely_columns(names, joints, "q")
+    if likely is not None:
+        moved, found["q"] = [*joints], likely
+        tau = find_likely_columns(names, joints, "tau")
+        found |= {} if tau is None else {"tau": tau}
+    else:
+        told = match_joints(names, joints, "q")
+        moved = [joint for joint in joints if joint in told]
+        for signal in ("q", "tau"):
+            own = match_joints(names, joints, signal)
+            listed = tuple(own[joint] for joint in moved if joint in own)
+            if {*own} == {*moved} and listed != tuple(f"{signal}_{joint}" for joint in moved):
+                found[signal] = shorten(names, listed)
+    timed = [name for name in names if TIME.search(name)]
+    if found and len(timed) == 1 and timed[0] not in NAMED_TIME:
+        found["time"] = timed[0]
+    return moved, found
+
+
+def shorten(names: Sequence[str], listed: tuple[str, ...]) -> str | tuple[str, ...]:
+    """Columns as a name with a star, where that means them alone, in their order."""
+    alike = takewhile(lambda letters: len({*letters}) == 1, zip(*listed, strict=False))
+    begin = "".join(letters[0] for letters in alike)
+    meant = tuple(name for name in names if begin and name.startswith(begin))
+    return f"{begin}*" if len(listed) > 1 and meant == listed else listed
+
+
+def describe(columns: str | tuple[str, ...]) -> str:
+    """Columns in words: the first and the last of many."""
+    listed = (columns,) if isinstance(columns, str) else columns
+    return " ... ".join(dict.fromkeys((listed[0], listed[-1])))

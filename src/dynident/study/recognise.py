@@ -1,0 +1,97 @@
+"""What logs say by the names of their columns, where a study says nothing of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dynident.core.errors import InputError
+from dynident.readers import called, list_titles
+from dynident.readers.presets import find_layout
+from dynident.recording.floating import BASE, tells_base
+from dynident.robot.contacts import find_contacts
+from dynident.study.study import LogSection, Study, load_study_robot
+
+Words = tuple[str, str]
+"""A keyword, and what is said of it."""
+
+
+def recognise(study: Study) -> tuple[Study, tuple[Words, ...]]:
+    """A study whose logs have the columns, joints and bases that their columns' names tell."""
+    study, of_columns = recognise_columns(study)
+    study, of_base = recognise_base(study)
+    return study, (*of_columns, *of_base)
+
+
+def recognise_columns(study: Study) -> tuple[Study, tuple[Words, ...]]:
+    """A study whose logs have columns that are called otherwise, or not of all joints.
+
+    Joints of which no log has a position are locked at zero. Logs whose columns are stated stay as
+    they are, and so do all where they do not have the same joints.
+    """
+    robot = load_study_robot(study)
+    joints = [j for j, own in zip(robot.joint_names, robot.passive, strict=True) if not own]
+    logs, moving, said = [], list[list[str]](), dict[str, None]()
+    for log in study.log:
+        moved, columns = name_columns(log, joints)
+        moving.append(moved)
+        logs.append(log.model_copy(update={"columns": columns or log.columns}))
+        told = (f"{signal} = {called.describe(own)}" for signal, own in columns.items())
+        said |= dict.fromkeys([", ".join(told)] if columns else [])
+    if not all(moved and moved == moving[0] for moved in moving):
+        return study, ()
+    words = [("columns", f"{each}, by what they are called") for each in said]
+    absent = [joint for joint in joints if joint not in moving[0]]
+    if absent:
+        words.append(("locked", f"{', '.join(absent)} at 0, as the logs do not have them"))
+    locked = {**study.robot.locked, **dict.fromkeys(absent, 0.0)}
+    found = study.robot.model_copy(update={"locked": locked})
+    study = study.model_copy(update={"log": tuple(logs), "robot": found})
+    load_study_robot(study)  # refuses to lock what its file cannot
+    return study, tuple(words)
+
+
+def name_columns(log: LogSection, joints: list[str]) -> tuple[list[str], called.Columns]:
+    """The joints that a log has, none where that is not clear, and the columns of its signals.
+
+    Those that are called as they are by default are left out; what a recorder wrote is for its
+    preset.
+    """
+    names = list_names(log)
+    if log.columns or not names or find_layout(names, joints) is not None:
+        return joints, {}
+    moved, columns = called.find_columns(names, joints)
+    if log.rate is not None:
+        columns.pop("time", None)
+    return moved, columns
+
+
+def list_names(log: LogSection) -> list[str]:
+    """Of all columns of a log's files."""
+    return [name for file in log.files for name in list_titles(Path(file))]
+
+
+def recognise_base(study: Study) -> tuple[Study, tuple[Words, ...]]:
+    """A study whose robot floats, on contacts, where all of its logs have a base's motion.
+
+    What the study states of either stays, and so do robots of which a part alone is identified.
+    """
+    section = study.robot
+    stated = {signal for log in study.log for signal in log.columns or {}}
+    if section.beyond is not None or section.sensor or stated & {*BASE}:
+        return study, ()
+    if load_study_robot(study).floating:
+        return study, ()
+    logs = [{*list_names(log)} for log in study.log]
+    if not all(map(tells_base, logs)):
+        return study, ()
+    study = study.model_copy(update={"robot": section.model_copy(update={"floating": True})})
+    said = [("base", "floating = true, as the logs have columns of the base's motion")]
+    if not study.contact:
+        try:
+            contacts = find_contacts(load_study_robot(study), set[str]().union(*logs))
+        except InputError:
+            contacts = ()  # of MJCF and tables of joints
+        study = study.model_copy(update={"contact": contacts})
+        places = ", ".join(f"{each.name} at {each.frame} ({each.kind})" for each in contacts)
+        said += [("contacts", f"{places}, by the names of columns and links")] if contacts else []
+    return study, tuple(said)

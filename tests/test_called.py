@@ -1,0 +1,74 @@
+"""What columns are, by what they are called: which joint each is of, and which signal."""
+
+from __future__ import annotations
+
+import pytest
+
+from dynident.readers.called import describe, find_columns
+
+ARM = ["lwr_0_joint", "lwr_1_joint"]
+PANDA = ["panda_joint1", "panda_joint2", "panda_finger_joint1", "panda_finger_joint2"]
+BOTH = ["left_joint1", "left_joint2", "right_joint1", "right_joint2"]
+
+
+def many(*signals: str) -> list[str]:
+    return [f"{signal}_{k}" for signal in signals for k in range(2)]
+
+
+@pytest.mark.parametrize(
+    ("names", "joints", "moved", "columns"),
+    [
+        # as by default, and of some joints alone
+        (["time", "q_a", "q_b", "tau_a", "tau_b"], ["a", "b"], ["a", "b"], {}),
+        (["time", "q_a", "tau_a", "q_c", "tau_c"], ["a", "b", "c"], ["a", "c"], {}),
+        # series of numbers: targets, speeds and motors are others
+        (
+            ["times", *many("positions", "torques", "target_positions", "velocities")],
+            ARM,
+            ARM,
+            {"q": "positions_*", "tau": "torques_*", "time": "times"},
+        ),
+        (["t", *many("q", "effort", "tau")], ARM, ARM, {"q": "q_*"}),  # which torque is not clear
+        (["t", *many("pos", "position")], ARM, [], {}),
+        (["t", *many("motor_position")], ARM, [], {}),
+        # a star that would mean others, too
+        (
+            ["t", "q_0", "q_1", "q_ref"],
+            ARM,
+            ARM,
+            {"q": ("q_0", "q_1")},
+        ),
+        # numbers are in their own order
+        (
+            ["t", "pos_2", "pos_10", "pos_1"],
+            ["a", "b", "c"],
+            ["a", "b", "c"],
+            {"q": ("pos_1", "pos_2", "pos_10")},
+        ),
+        # ends of joints' names: fingers are longer, arms are two
+        (
+            ["time", "q_joint1", "q_joint2", "tau_joint1", "tau_joint2"],
+            PANDA,
+            PANDA[:2],
+            {"q": "q_joint*", "tau": "tau_joint*"},
+        ),
+        (
+            ["time", "q_joint2", "q_joint1", "tau_joint1"],
+            PANDA,
+            PANDA[:2],
+            {"q": ("q_joint1", "q_joint2")},
+        ),
+        (["time", "q_joint1", "q_joint2"], BOTH, [], {}),
+        # a joint that the file calls otherwise is not one that stands still
+        (["time", "q_a", "q_bee", "tau_a", "tau_bee"], ["a", "b"], [], {}),
+        (["time", "a", "b"], ["one", "two"], [], {}),
+    ],
+)  # fmt: skip
+def test_columns_are_known_by_their_names(names, joints, moved, columns):
+    assert find_columns(names, joints) == (moved, columns)
+
+
+def test_columns_in_words():
+    assert describe("q_*") == "q_*"
+    assert describe(("a", "b", "c")) == "a ... c"
+    assert describe(("a",)) == "a"
