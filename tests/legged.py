@@ -37,6 +37,7 @@ from tables import write_table
 
 from dynident.core.arrays import Array, Booleans, Integers, freeze_array
 from dynident.core.inertia import to_inertial_parameters, to_pseudo_inertia, transform_body
+from dynident.robot.rotations import remove_sign_flips
 
 FORCE, MOMENT = ("fx", "fy", "fz"), ("mx", "my", "mz")
 KNOTS = 250.0
@@ -191,7 +192,7 @@ def noisy(
 
     put([f"base_p{axis}" for axis in "xyz"], log.of_base("p") + white(position, 3))
     turned = Rotation.from_quat(log.of_base("q")) * Rotation.from_rotvec(white(attitude, 3))
-    put([f"base_q{axis}" for axis in "xyzw"], continuous(turned.as_quat()))
+    put([f"base_q{axis}" for axis in "xyzw"], remove_sign_flips(turned.as_quat()))
     put([f"imu_w{axis}" for axis in "xyz"], log.of_base("imu_w") + white(gyro, 3))
     put([f"imu_a{axis}" for axis in "xyz"], log.of_base("imu_a") + white(accelerometer, 3))
     q, tau = log.of_joints("q"), log.of_joints("tau")
@@ -218,13 +219,6 @@ def write_csv(log: LeggedLog, path: Path, columns: Sequence[str] | None = None) 
 def settled(columns: Mapping[str, Array]) -> Mapping[str, Array]:
     """Columns that nobody can change."""
     return MappingProxyType({name: freeze_array(values) for name, values in columns.items()})
-
-
-def continuous(quaternions: Array) -> Array:
-    """The same rotations without jumps of sign."""
-    flips = np.sum(quaternions[1:] * quaternions[:-1], axis=1) < 0.0
-    signs = np.concatenate([[1.0], np.cumprod(np.where(flips, -1.0, 1.0))])
-    return np.asarray(quaternions * signs[:, None])
 
 
 # ------------------------------------------------------------------------ what Pinocchio says
@@ -817,7 +811,7 @@ def configurations(truth: Truth, course: Course) -> Array:
                     )
             q[1 + legs] += np.linalg.solve(np.vstack(slope), np.concatenate(error))
         out[k] = q
-    out[:, 3:7] = continuous(out[:, 3:7])
+    out[:, 3:7] = remove_sign_flips(out[:, 3:7])
     return out
 
 
@@ -1125,7 +1119,7 @@ def logged(
 ) -> LeggedLog:
     """A track as a log has it."""
     w, x, y, z = track.qpos[:, 3:7].T
-    quaternion = continuous(np.column_stack([x, y, z, w]))
+    quaternion = remove_sign_flips(np.column_stack([x, y, z, w]))
     R = Rotation.from_quat(quaternion).as_matrix()
     velocity = np.einsum("tji,tj->ti", R, track.qvel[:, :3])
     rise = np.einsum("tji,tj->ti", R, track.qacc[:, :3])

@@ -30,7 +30,7 @@ from dynident.core.inertia import find_smallest_eigenvalue
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.contacts import map_wrench_to_joints
 from dynident.dynamics.idim import Idim, build_idim
-from dynident.dynamics.limbs import SENSED, Felt, carry_limb
+from dynident.dynamics.limbs import carry_limb
 from dynident.estimators.closed_loop import Simulation
 from dynident.online.tracker import refuse_untrackable
 from dynident.recording.prepare import prepare
@@ -570,21 +570,14 @@ def test_intervals_of_a_tool_cover(arm):
     assert 0.92 < np.mean(inside) < 0.975
 
 
-def feel_torque(tree, robot, gauge, rows):
-    """Torque of a joint on the link's side of its gear."""
-    taken = (robot.dof - robot.n + gauge.place,)
-    return Felt(gauge, robot, tree, np.arange(tree.bodies), taken, rows)
-
-
-def strained_arm(monkeypatch, place):
-    monkeypatch.setitem(SENSED, "link torque", feel_torque)
+def strained_arm(place):
     gauge = Gauge("link torque", "strain", (("torque", "Nm"),), place)
     return replace(toy.arm(3), gauges=(gauge,))
 
 
 @pytest.mark.parametrize("place", [0, 1])
-def test_another_kind_of_sensor_is_a_row_like_any(monkeypatch, place):
-    robot = strained_arm(monkeypatch, place)
+def test_another_kind_of_sensor_is_a_row_like_any(place):
+    robot = strained_arm(place)
     idim, bare = build_idim(robot), build_idim(toy.arm(3))
     log, theta = toy.log(toy.arm(3), 4.0, 0.3)
     motion = log.q[:200], log.dq[:200], log.ddq[:200]
@@ -604,8 +597,8 @@ def test_another_kind_of_sensor_is_a_row_like_any(monkeypatch, place):
     assert [joint.name for joint in fit.identification[0].joints][-1] == "strain torque"
 
 
-def test_a_log_without_its_signal_or_with_another_shape(monkeypatch):
-    robot = strained_arm(monkeypatch, 1)
+def test_a_log_without_its_signal_or_with_another_shape():
+    robot = strained_arm(1)
     log, _ = toy.log(toy.arm(3), 4.0, 0.3)
     problem = Problem(robot, prepare(log, 5.0))
     assert problem.base.count == di.base_parameters(build_idim(toy.arm(3))).count

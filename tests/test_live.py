@@ -200,7 +200,7 @@ def test_an_mcap_file_grows_and_is_whole_where_bad_input_ends_it(desk, capsys):
             taken += isinstance(message, SampleSignals)
             sizes.append(os.path.getsize("grows.mcap"))
 
-        track_log(setting, None, write, signals=True, stopped=lambda: taken >= 200)
+        track_log(setting, write, signals=True, stopped=lambda: taken >= 200)
     steps = np.flatnonzero(np.diff(sizes))
     assert len(steps) > 2
     assert np.diff(steps).max() < 200
@@ -220,7 +220,7 @@ def test_an_mcap_file_on_a_full_disk_is_named(desk):
         pytest.raises(InputError, match=r"^/dev/full: cannot be written \(No space left"),
         closing(McapFile(Path("/dev/full"))) as file,
     ):
-        track_log(setting, None, file.write, signals=True)
+        track_log(setting, file.write, signals=True)
 
 
 def refuse_mcap(argv, capsys) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tomllib
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -19,6 +18,7 @@ from dynident.core.errors import InputError
 from dynident.core.inertia import from_com
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
+from dynident.excitation.limits import add_point_mass
 from dynident.experiments.protocol import find_arm, prove_limits
 from dynident.study.study import read_study
 
@@ -63,9 +63,7 @@ def follow(motion):
 
 def carrying(length):
     """The robot with the mass."""
-    nominal = ROBOT.nominal.copy()
-    nominal[-1] += from_com(MASS, length * find_arm(ROBOT), np.zeros((3, 3)))
-    return replace(ROBOT, nominal=nominal)
+    return add_point_mass(ROBOT, MASS, length * find_arm(ROBOT))
 
 
 def torque(robot, motion, friction="coulomb-viscous", **own):

@@ -276,13 +276,11 @@ def test_what_python_cannot_follow_is_refused(desk):
         di.track(fit, 2.0)
 
 
-def tracked(path=None, source=None, **options):
+def tracked(**options):
     """What a run writes, and its follower."""
     study = read_study("study.toml")
     written = []
-    follower = track_log(
-        build_track_setting(study, study.log[0], None), source, written.append, **options
-    )
+    follower = track_log(build_track_setting(study, study.log[0], None), written.append, **options)
     return written, follower
 
 
@@ -322,8 +320,8 @@ def test_stopped_and_resumed_is_as_if_it_had_not_been(desk, kind, consistent):
             with open("part.csv", "w") as file:
                 file.writelines([text[0], *text[1 + taken :]])
             with open("part.csv", "rb") as file:
-                return track_log(tracked, None, written.append, stream=file, **options)
-        return track_log(tracked, None, written.append, **options)
+                return track_log(tracked, written.append, stream=file, **options)
+        return track_log(tracked, written.append, **options)
 
     whole, parts = [], []
     end = go(whole, None, desk / "whole.npz")
@@ -548,7 +546,7 @@ def test_the_end_of_a_log_is_written(desk):
     study = read_study("study.toml")
     study = study.model_copy(update={"track": study.track.model_copy(update={"every": 1000.0})})
     written = []
-    follower = track_log(build_track_setting(study, study.log[0], None), None, written.append)
+    follower = track_log(build_track_setting(study, study.log[0], None), written.append)
     (last,) = written
     assert last.samples == follower.taken == 4000
     np.testing.assert_array_equal(last.beta, tracked()[1].tracker.beta)
@@ -620,7 +618,7 @@ def test_a_growing_file_is_followed_until_told_to_stop(desk, number, capsys):
     study = read_study("study.toml")
     study = study.model_copy(update={"track": study.track.model_copy(update={"sigma": 0.2})})
     follower = track_log(
-        build_track_setting(study, study.log[0], None), None, whole.append, state=desk / "w.npz"
+        build_track_setting(study, study.log[0], None), whole.append, state=desk / "w.npz"
     )
     with open("grow.csv", "w") as file:
         file.writelines(lines[:1500])

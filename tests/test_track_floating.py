@@ -46,7 +46,7 @@ def flags(columns, names=FOOT):
 def tracked(path: Path, **options) -> tuple[LogFollower, list]:
     chosen, found = read_study(path), []
     setting = build_track_setting(chosen, chosen.log[0], None)
-    return track_log(setting, None, found.append, **options), found
+    return track_log(setting, found.append, **options), found
 
 
 def error_percent(follower: LogFollower) -> float:

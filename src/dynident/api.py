@@ -152,10 +152,6 @@ def identify(
         Those of the method, and of every method, by name; None is not given. The reference
         page of options has them all.
 
-    Returns
-    -------
-    Fit
-
     Raises
     ------
     InputError

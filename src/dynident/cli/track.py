@@ -114,38 +114,26 @@ def track(
         chosen, recognised = recognise(chosen.model_copy(update={"log": (section,)}))
         section = chosen.log[0]
         say("note", map(": ".join, recognised))
-    outputs = [each for each in (state, mcap, rrd, page) if each is not None]
-    if outputs:
+    if outputs := [each for each in (state, mcap, rrd, page) if each is not None]:
         inputs = [each for each in (place, start) if each is not None]
         known = list_input_files(chosen) if result is None else list_fit_inputs(result)
         refuse_outputs(outputs, [*inputs, *log, *known])
     with name_study_in_errors(place):
         tracked = build_track_setting(chosen, section, result)
-    head = [] if result is None else [format_trust(result)]
-    kept: list[Any] = []
-
-    def note(words: str) -> None:
-        say("note", [words])
-
+    head = "" if result is None else format_trust(result)
+    kept: list[Any] | None = None if page is None else []
     with (
         catch_stop_signals() as stopped,
         name_study_in_errors(place),
-        tracked.open_outlets(sys.stdout, note, json, signals, mcap, rrd, live) as outlets,
+        tracked.open_outlets(
+            sys.stdout, lambda words: say("note", [words]), json, signals, mcap, rrd, live
+        ) as outlets,
     ):
-
-        def tell(message: Any) -> None:
-            while head:
-                typer.echo(head.pop(), err=True)
-            outlets.write(message)
-            if page is not None:
-                kept.append(message)
-
         if outlets.address:
             typer.echo(f"page at {outlets.address}", err=True)
         follower = run(
             tracked,
-            None,
-            tell,
+            make_teller(outlets.write, head, kept),
             stream=sys.stdin.buffer if source == PIPE else None,
             follow=follow,
             rate=told.keys.get("rate"),
@@ -155,12 +143,38 @@ def track(
             warn=lambda words: say("warning", words),
         )
         early = stopped()
-        write_page(page, lambda: render_messages(source, kept))
-        outlets.end("the stream has ended")
+        write_page(page, lambda: render_messages(source, kept or ()))
+        outlets.end()
         if outlets.address and not early:
             keep_page_until(stopped)
-    if early:
-        typer.echo(f"stopped after {follower.taken} samples", err=True)
+    say_end(follower.taken if early else None, state)
+
+
+def make_teller(
+    write: Callable[[Any], None], head: str, kept: list[Any] | None
+) -> Callable[[Any], None]:
+    """Writes messages, after the head where there is one, and keeps them where there is a list."""
+    first = True
+
+    def tell(message: Any) -> None:
+        nonlocal first
+        if first and head:
+            typer.echo(head, err=True)
+        first = False
+        write(message)
+        if kept is not None:
+            kept.append(message)
+
+    return tell
+
+
+def say_end(stopped: int | None, state: Path | None) -> None:
+    """After how many samples it was stopped, if it was, and where the state is; exits with 130.
+
+    A stop is an interruption only where no state was asked for from which to go on.
+    """
+    if stopped is not None:
+        typer.echo(f"stopped after {stopped} samples", err=True)
         if state is None:
             raise typer.Exit(130)
     if state is not None:

@@ -20,11 +20,10 @@ from dynident.collection.folder import (
 )
 from dynident.collection.reduce import describe_layout, take_key, take_stamp
 from dynident.collection.source import Source, name_source_file
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, refuse_unknown
 from dynident.core.files import write_files
 from dynident.core.progress import Progress
 from dynident.core.side_by_side import Engine, Lost, run_side_by_side
-from dynident.core.text import suggest_nearest
 from dynident.readers.stores import is_remote
 
 Section = Mapping[str, Any]
@@ -177,8 +176,7 @@ def withdraw_sources(folder: Path, there: Sequence[Source], names: Sequence[str]
     """Remove sources by their names; what went, in words."""
     known = [source.name for source in there]
     for name in names:
-        if name not in known:
-            raise InputError(f"{folder}: has no source {name!r}{suggest_nearest(name, known)}")
+        refuse_unknown(name, known, f"{folder}: has no source {name!r}")
     gone = [source for source in there if source.name in names]
     for source in gone:
         (folder / name_source_file(source.about.key)).unlink()

@@ -32,10 +32,9 @@ from dynident.collection.odd import WIDE, FleetFit, find_deviation, fit_fleet
 from dynident.collection.population import describe_knowledge
 from dynident.collection.source import Source
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, refuse_unknown
 from dynident.core.factors import Factors, GroupFactor, System
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
-from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters
 from dynident.fit.figures import score_fitted_rows
@@ -160,8 +159,7 @@ def identify_member(
     watch = Stopwatch()
     refuse_what_needs_rows(method, given)
     names = [member.name for member in robots.team.members]
-    if name not in names:
-        raise InputError(f"no robot is called {name!r}{suggest_nearest(name, names)}")
+    refuse_unknown(name, names, f"no robot is called {name!r}")
     number = names.index(name)
     own, fitted = robots.team.members[number], robots.fitted
     if number in fitted.kept:

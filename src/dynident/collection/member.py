@@ -20,7 +20,7 @@ from dynident.collection.identify import estimate_sigma, merge_sources
 from dynident.collection.population import add_deviation, compare_triangles, fit_spreads
 from dynident.collection.source import Source
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, refuse_unknown
 from dynident.core.factors import (
     UNEXCITED,
     Factors,
@@ -28,7 +28,6 @@ from dynident.core.factors import (
     stack_triangles,
     stack_weighted_groups,
 )
-from dynident.core.text import suggest_nearest
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
 from dynident.regression.blocks import measure_run_inflation
@@ -194,9 +193,7 @@ def describe_tools(
     """
     links, found = base.idim.robot.links, []
     for site in sites:
-        if site.tool not in links:
-            words = suggest_nearest(site.tool, links)
-            raise InputError(f"site {site.name}: no link is called {site.tool!r}{words}")
+        refuse_unknown(site.tool, links, f"site {site.name}: no link is called {site.tool!r}")
         if not any(carries(site, name) for name in names):
             raise InputError(f"site {site.name}: no robot is called {' or '.join(site.robots)}")
         alike = [each for each in sites if each.tool == site.tool]

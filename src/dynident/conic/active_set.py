@@ -83,6 +83,7 @@ def certify_answer(
     return Certificate(
         primal,
         float(np.linalg.norm(gradient)) / scale,
+        # where the gradient vanishes, the gap of a convex quadratic problem is <multiplier, slack>
         abs(product) / max(1.0, float(error @ error)),
     )
 
@@ -120,6 +121,7 @@ def linearise_constraints(
             now.append(face)
             continue
         values, vectors = np.linalg.eigh(cone.matrix(x))
+        # the k smallest eigenvalues, which come first, are those at zero
         V, U = vectors[:, :k], vectors[:, k:]
         now.append(V)
         # V^T S V = 0 is diagonal in the eigenvectors of S as it is now
@@ -155,6 +157,7 @@ class Face:
         self.F = divide_by_triangular(active.F, R)
         self._inner = None
         if len(self.F):
+            # (I + F^T F)^-1 = I - F^T (I + F F^T)^-1 F: F has fewer rows than columns mostly
             self._inner = cho_factor(np.eye(len(self.F)) + self.F @ self.F.T)
         self.HC = self.bent(self.C.T)
         # of constraints that repeat each other the pseudo-inverse takes one
@@ -177,6 +180,7 @@ class Face:
         """K with ``dx = K A^T db``: how the answer follows the data on its face."""
         n = len(self.R)
         half = self.bent(np.eye(n)) - self.HC @ self.inverse @ self.HC.T
+        # R^-1 half R^-T in two triangular solutions, for half is symmetric
         left = solve_triangular(self.R, half, check_finite=False)
         return np.asarray(solve_triangular(self.R, left.T, check_finite=False))
 
@@ -258,6 +262,7 @@ def polish_answer(
             face.shape[1] if isinstance(cone, Definite) else face.tobytes()
             for cone, face in zip(cones, faces, strict=True)
         )
+        # the same active set again: it goes round in a circle
         if key in seen:
             return None
         seen.add(key)

@@ -70,6 +70,7 @@ def svec(matrix: Array) -> Array:
     """Upper triangle column by column, off-diagonal entries times sqrt(2)."""
     d = matrix.shape[-1]
     rows, columns = list_triangle_indices(d)
+    # so that svec(A) . svec(B) = tr(A B); the order is that of Clarabel's PSDTriangleCone
     scale = np.where(rows == columns, 1.0, np.sqrt(2.0))
     return np.asarray(matrix[..., rows, columns] * scale)
 

@@ -40,6 +40,7 @@ def refuse_contradiction(cones: Sequence[Cone], proof: Array | None) -> None:
     kept = [row for row, weight in zip(rows, weights, strict=True) if weight > least]
     if is_feasible(kept):
         kept = rows
+    # a deletion filter (Chinneck and Dravnieks 1991): of what is left each row is needed
     for row in list(kept):
         others = [other for other in kept if other is not row]
         if not is_feasible(others):

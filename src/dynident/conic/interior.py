@@ -89,6 +89,7 @@ class ClarabelForm:
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.max_threads = 1
+        # either would forbid to update a solver's data, as `Repeated` does
         settings.presolve_enable = False
         settings.chordal_decomposition_enable = False
         settings.equilibrate_enable = settings.iterative_refinement_enable = careful
@@ -107,6 +108,8 @@ class ClarabelForm:
     ) -> tuple[Array, list[np.ndarray], list[Array]]:
         """The point, its face and the multipliers of half the criterion."""
         x = self.start + unit * np.array(outcome.x[: self.unknowns])
+        # the criterion was divided by (precision unit)^2, slacks by unit: multipliers by their
+        # ratio
         duals = 0.5 * self.precision**2 * unit * np.array(outcome.z)
         slacks = unit * np.array(outcome.s)
         faces: list[np.ndarray] = []
@@ -117,6 +120,8 @@ class ClarabelForm:
                 faces.append(np.ones(len(z), dtype=bool))
                 multipliers.append(z)
             elif isinstance(cone, Positive):
+                # on the central path z s goes to 0: the larger of the two tells whether a row is
+                # active
                 faces.append(z > self.precision**2 * s)
                 multipliers.append(z)
             else:

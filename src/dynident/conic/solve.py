@@ -183,26 +183,30 @@ def solve_cone_problem(
             centre = answer[0]
     if best is None or best.worst > ACCEPTED:
         refuse_contradiction(cones, None)
-        reached = "the solver gave no answer"
-        if best is not None:
-            proof = best.certificate
-            reached = (
-                f"the best answer has residuals of {proof.primal:.1e} primal, {proof.dual:.1e} "
-                f"dual and {proof.gap:.1e} gap, of which {ACCEPTED:g} are accepted"
-            )
-            # the step from the unconstrained minimiser is solved for, whose errors are the least
-            size = float(np.linalg.norm(np.abs(A) @ np.abs(start) + np.abs(b)))
-            left, rounding = float(np.linalg.norm(A @ start - b)), np.finfo(float).eps * size
-            if rounding * (rounding + 2.0 * left) > ACCEPTED * max(1.0, left**2):
-                reached = (
-                    f"beside rows of norm {size:.1e} the least errors, of norm {left:.1e}, are "
-                    "lost in rounding"
-                )
         raise ComputationError(
-            f"the cone problem was not solved: {reached}; check units and the size of the numbers "
-            "that it was given"
+            f"the cone problem was not solved: {describe_best(A, b, start, best)}; check units and "
+            "the size of the numbers that it was given"
         )
     return best
+
+
+def describe_best(A: Array, b: Array, start: Array, best: ConeSolution | None) -> str:
+    """Why the best answer is not accepted, in view of the unconstrained minimiser `start`."""
+    if best is None:
+        return "the solver gave no answer"
+    # the step from the unconstrained minimiser is solved for, whose errors are the least
+    size = float(np.linalg.norm(np.abs(A) @ np.abs(start) + np.abs(b)))
+    left, rounding = float(np.linalg.norm(A @ start - b)), np.finfo(float).eps * size
+    if rounding * (rounding + 2.0 * left) > ACCEPTED * max(1.0, left**2):
+        return (
+            f"beside rows of norm {size:.1e} the least errors, of norm {left:.1e}, are lost in "
+            "rounding"
+        )
+    proof = best.certificate
+    return (
+        f"the best answer has residuals of {proof.primal:.1e} primal, {proof.dual:.1e} dual and "
+        f"{proof.gap:.1e} gap, of which {ACCEPTED:g} are accepted"
+    )
 
 
 def approximate_minimiser(A: Array, b: Array, cones: Sequence[Cone]) -> Array:

@@ -87,6 +87,7 @@ def judge_active_constraints(
     singular = np.linalg.svd(active.C, compute_uv=False)
     freedom = int(np.sum(singular > INDEPENDENT * singular[0]))
     free = np.linalg.lstsq(point.A, point.b, rcond=None)[0]
+    # the rise of the criterion: what is left at its free minimum is orthogonal to A
     cost = float(np.sum((point.A @ (point.x - free)) ** 2)) / admitted.kappa**2
     p_value = float(special.chdtrc(freedom, cost))
     rows, b = point.A[: point.data], point.b[: point.data]

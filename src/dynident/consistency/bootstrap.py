@@ -111,8 +111,10 @@ def bootstrap_covariance(
     generator = np.random.default_rng(options.seed)
     inverse = system.inverse()
     changes = np.zeros((options.bootstrap, len(point.b)))
+    # the pull along open directions is no measurement, and has no error
     prior = slice(point.data, len(point.b) - len(admitted.open))
     for change in changes:
+        # A^T of this is the redrawn sum, for the inverse's transpose is a right inverse of A^T
         change[: point.data] = inverse.T @ redraw(generator)
         change[prior] = admitted.kappa * generator.normal(size=len(change[prior]))
     found = Repeated(point.A, point.b, admitted.cones, point.x).minimisers(changes, engine)

@@ -219,6 +219,7 @@ class ConeRegion:
                 np.linalg.cholesky(found).astype(float, copy=False), combine_slopes(slope, d)
             )
             with np.errstate(divide="ignore"):
+                # S + t dS is singular where t = -1 / an eigenvalue of L^-1 dS L^-T
                 low = np.maximum(low, np.where(most > 0.0, -1.0 / most, -np.inf))
                 high = np.minimum(high, np.where(least < 0.0, -1.0 / least, np.inf))
         return SHORT * low, SHORT * high
@@ -232,6 +233,7 @@ class ConeRegion:
         for (found,), slope in zip(self.matrices(z[None]), self.slope, strict=True):
             inverse = np.linalg.inv(np.linalg.cholesky(found))
             own = inverse @ slope @ np.swapaxes(inverse, -1, -2)
+            # -log det S = 2 sum log diag(L^-1)
             value += 2.0 * float(np.sum(np.log(np.diagonal(inverse, axis1=-2, axis2=-1))))
             gradient -= np.trace(own, axis1=-2, axis2=-1).sum(axis=1)
             flat = own.reshape(len(z), -1)
@@ -258,7 +260,8 @@ def find_region_centre(region: ConeRegion, mean: Array) -> tuple[Array, Array]:
         decrement = float(-slope @ step)
         if decrement < SETTLED:
             return z, H
-        # of a self-concordant function: this step stays inside and lowers it
+        # of a self-concordant function this step stays inside, and lowers it (Nesterov and
+        # Nemirovskii 1994)
         length = 1.0 if decrement < 0.25 else 1.0 / (1.0 + np.sqrt(decrement))
         _, high = region.chord(z[None], step[None])
         z = z + min(length, 0.95 * float(high[0])) * step

@@ -78,6 +78,7 @@ def diagonalise(A):  # type: ignore[no-untyped-def]
                 if A[p, q] == 0.0:
                     continue
                 theta = 0.5 * (A[q, q] - A[p, p]) / A[p, q]
+                # the tangent of the smaller angle (Golub and Van Loan 2013, section 8.5)
                 t = 1.0 / (abs(theta) + np.sqrt(theta * theta + 1.0))
                 if theta < 0.0:
                     t = -t

@@ -103,6 +103,7 @@ class FeasibleSet:
             span = slice(10 * k, 10 * k + 10)
             now = to_pseudo_inertia(self.space.unit[span] * x[span])
             change = to_pseudo_inertia(self.space.unit[span] * (new - x)[span])
+            # J + s dJ is singular where s = -1 / an eigenvalue of J^-1 dJ
             slopes = np.linalg.eigvals(np.linalg.solve(now, change)).real
             shrinking = max(shrinking, -float(np.min(slopes)))
         return CLOSER / shrinking

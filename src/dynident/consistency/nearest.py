@@ -21,10 +21,9 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.prior import METRICS, Prior, build_belief
 from dynident.consistency.space import build_standard_space
 from dynident.core.arrays import Array
-from dynident.core.errors import InfeasibleError, InputError
+from dynident.core.errors import InfeasibleError, InputError, refuse_unknown
 from dynident.core.factors import System
 from dynident.core.inertia import find_smallest_eigenvalue, to_pseudo_inertia
-from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
@@ -101,14 +100,14 @@ def nearest_consistent(
     InfeasibleError
         When the constraints contradict each other.
     """
-    if metric not in METRICS:
-        raise InputError(f"metric {metric!r} is not known{suggest_nearest(metric, METRICS)}")
+    refuse_unknown(metric, METRICS, f"metric {metric!r} is not known")
     given = np.asarray(robot.nominal if phi is None else phi, dtype=np.float64)
     if given.shape != robot.nominal.shape or not np.all(np.isfinite(given)):
         raise InputError(
             f"{robot.name}: needs finite inertial parameters of shape {robot.nominal.shape}"
         )
     base = base_parameters(build_idim(robot, "none", rotor=False))
+    # without rows: there are no drives, whose units these would give
     space = build_standard_space(base, np.zeros((1, base.count)), np.zeros(1))
     before = find_smallest_eigenvalue(given)
     belief = build_belief(given, robot.links)
@@ -121,17 +120,7 @@ def nearest_consistent(
     else:
         belief = replace(belief, centre=centre)
     empty = [k for k in range(len(given)) if k not in belief.bodies]
-    if np.any(given[empty] != 0.0):
-        link = next(robot.links[k] for k in empty if np.any(given[k] != 0.0))
-        raise InputError(
-            f"{robot.name}: {link} has moments but no positive mass, so that no metric defines "
-            "what is near it; give it a mass first"
-        )
-    if empty and (constraints or not belief.bodies):
-        raise InputError(
-            f"{robot.name}: {robot.links[empty[0]]} has no inertials at all, so that there is "
-            "nothing to be near to; give it a mass first"
-        )
+    _refuse_massless(robot, given, empty, bool(constraints) or not belief.bodies)
     # what is consistent stays as it is, however concentrated
     asked = zip(before > 0.0, gyrations, strict=True) if gyrations else ()
     radii = tuple(0.0 if found else each.radius for found, each in asked)
@@ -166,6 +155,21 @@ def nearest_consistent(
         found, distance, before, find_smallest_eigenvalue(found),
         point.solution.certificate,
     )  # fmt: skip
+
+
+def _refuse_massless(robot: Robot, given: Array, empty: Sequence[int], needed: bool) -> None:
+    """Refuse bodies without mass that have moments, or are `needed` as something to be near to."""
+    for k in empty:
+        if np.any(given[k] != 0.0):
+            raise InputError(
+                f"{robot.name}: {robot.links[k]} has moments but no positive mass, so that no "
+                "metric defines what is near it; give it a mass first"
+            )
+    if empty and needed:
+        raise InputError(
+            f"{robot.name}: {robot.links[empty[0]]} has no inertials at all, so that there is "
+            "nothing to be near to; give it a mass first"
+        )
 
 
 @limit_to_one_thread
@@ -265,6 +269,7 @@ def consistent_witness(
     names = [base.names[k] for k in known]
     matrix = admitted.space.matrix[known]
     size = np.linalg.norm(matrix, axis=1)
+    # rows of length one: what they miss is in the units of the unknowns
     G, middle = matrix / size[:, None], beta[known] / size
     half = width / np.diag(system.A)[known] / size
     band: tuple[Cone, ...]

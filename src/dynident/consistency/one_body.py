@@ -48,6 +48,7 @@ def find_nearest_body(
     count = len(x)
     whole = np.concatenate([unit, np.ones(count - 10)])
     norms = np.linalg.norm(rows[:, 10:], axis=0)
+    # what is beside the body has no unit of its own: its columns get the length one
     whole[10:] = 1.0 / np.maximum(norms, 1e-300)
     basis = np.zeros((count, 4, 4))
     basis[:10] = scale_pseudo_inertia(unit[:, None, None] * PSEUDO_INERTIA_BASIS, unit[0])

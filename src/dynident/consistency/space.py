@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, refuse_unknown
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
@@ -88,8 +88,7 @@ class Space:
         InputError
             When there is no such link, or the unknowns are base parameters.
         """
-        if name not in self.links:
-            raise InputError(f"constraint: {name!r} is no link{suggest_nearest(name, self.links)}")
+        refuse_unknown(name, self.links, f"constraint: {name!r} is no link")
         if not self.standard:
             raise InputError(
                 f"constraint on {name}: base parameters have no links of their own; use "

@@ -41,6 +41,7 @@ def derive_standard_errors(
         return None
     idim = space.idim
     unit = space.unit
+    # rows of `open` are unit directions times EQUIVALENT
     seen = np.linalg.norm(admitted.open, axis=0) < OPEN * EQUIVALENT
     variance = np.where(seen, np.diag(covariance), np.nan)
     drives = unit[idim.inertial :] * np.sqrt(variance[idim.inertial :])

@@ -44,7 +44,7 @@ def mirrors_joint(robot: Robot, left: int, right: int, image: Array) -> bool:
     if 0 in numbers:
         return False  # a floating base has no joint of its own, and no twin
     one, other = (robot.joints[number - 1] for number in numbers)
-    origin = np.zeros(3) if one.kind == "prismatic" else image[:3, 3]
+    origin = np.zeros(3) if one.kind == "prismatic" else image[:3, 3]  # which slides along any
     across = np.cross(image[:3, :3] @ one.axis, other.axis), np.cross(origin, other.axis)
     return one.kind == other.kind and float(np.max(np.abs(across))) <= ALIKE
 

@@ -29,6 +29,7 @@ def choose_prior_weight(
     least-squares estimate of the others, for all of `WEIGHTS`, and the weight with the
     smallest sum of squared errors in units of sigma is taken. No held-out log is looked at.
     """
+    # refuses robots and options without a prior before any work
     replace(knowledge, prior_weight=WEIGHT).of(problem.robot)
     blocks = factor_blocks(problem, FOLDS)
     if any(np.min(block.counts) < 1 for block in blocks):

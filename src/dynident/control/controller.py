@@ -15,7 +15,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, refuse_unknown
 from dynident.core.makers import Numbers, Read, Row, Rows
 from dynident.core.schema import Number, make_choice_validator
 from dynident.core.text import suggest_nearest
@@ -130,9 +130,11 @@ class Controller:
         _check_rate(self.rate)
         if not 0.0 <= self.delay < np.inf:
             raise InputError(f"controller: delay has to be zero or more, got {self.delay:g} s")
-        if self.compensation not in COMPENSATIONS:
-            known = suggest_nearest(self.compensation, COMPENSATIONS)
-            raise InputError(f"controller: compensation {self.compensation!r} is not known{known}")
+        refuse_unknown(
+            self.compensation,
+            COMPENSATIONS,
+            f"controller: compensation {self.compensation!r} is not known",
+        )
 
     @property
     def n(self) -> int:
@@ -619,10 +621,7 @@ def _build_controller(
         states = np.zeros((n, 0, 0)), np.zeros((n, 0, 5)), np.zeros((n, 0)), np.zeros((n, 0))
     own = states[2].shape[1]
     velocity, compensation = common.get("velocity", "measured"), common.get("compensation", "none")
-    if velocity not in VELOCITIES:
-        raise InputError(
-            f"velocity {velocity!r} is not known{suggest_nearest(velocity, VELOCITIES)}"
-        )
+    refuse_unknown(velocity, VELOCITIES, f"velocity {velocity!r} is not known")
     if compensation == "computed-torque" and not exact:
         D = D + _stack_coefficients({DDQREF: np.ones(n)})
     if velocity == "differences":

@@ -100,13 +100,7 @@ def reconstruct(
         When nothing moves, or shapes or values do not fit.
     """
     measured = np.array(q, dtype=float)
-    if measured.ndim != 2 or not measured.size or not np.isfinite(measured).all():
-        raise InputError(
-            f"reconstruct: positions of shape {measured.shape} are not finite rows with one "
-            "column per joint; cut the log to where they are"
-        )
-    if np.shape(lag) not in ((), measured.shape[1:]) or not np.isfinite(lag).all():
-        raise InputError(f"reconstruct: lag is a time or {measured.shape[1]}, one per joint")
+    _check_positions(measured, lag)
     if not (0.0 < rate < np.inf and cutoff > 0.0 and 0.0 < rest < 0.2 and tolerance > 0.0):
         raise InputError(
             "reconstruct: give a positive rate, cutoff and tolerance and a rest between 0 and 0.2"
@@ -128,12 +122,7 @@ def reconstruct(
         rest,
         tolerance,
     )
-    common, single = [range(len(joints))], [range(k, k + 1) for k in range(len(joints))]
-    found = seen.fit(single if together is False else common)
-    if together is None and len(joints) > 1 and seen.left(found) > tolerance:
-        apart = seen.fit(single)
-        if seen.left(apart) < WORTH * seen.left(found):
-            found = apart
+    found = seen.fit_together_or_apart(together)
     if not any(moves for _, moves in found):
         raise InputError(f"reconstruct: nothing between stops; give a rest below {rest:g}")
     signals = [np.empty_like(motion) for _ in range(3)]
@@ -160,6 +149,17 @@ def reconstruct(
         np.max(np.abs(residual), axis=0),
         tuple(sorted(all_moves, key=lambda move: move.start)),
     )
+
+
+def _check_positions(measured: Array, lag: float | Sequence[float] | Array) -> None:
+    """Refuse what is no motion of joints, and lags of other joints."""
+    if measured.ndim != 2 or not measured.size or not np.isfinite(measured).all():
+        raise InputError(
+            f"reconstruct: positions of shape {measured.shape} are not finite rows with one "
+            "column per joint; cut the log to where they are"
+        )
+    if np.shape(lag) not in ((), measured.shape[1:]) or not np.isfinite(lag).all():
+        raise InputError(f"reconstruct: lag is a time or {measured.shape[1]}, one per joint")
 
 
 def _slice_runs(runs: Sequence[tuple[int, int]] | None, samples: int) -> list[slice]:
@@ -201,6 +201,17 @@ class _Motion:
                     displacement[group.start : group.stop] = way
                     moves.append(replace(shape, displacement=displacement))
             found.append((origin, moves))
+        return found
+
+    def fit_together_or_apart(self, together: bool | None) -> list[tuple[Array, list[Move]]]:
+        """Moves of all joints in step, or of each, as asked for or as leaves much less."""
+        n = self.positions[0].shape[1]
+        single = [range(k, k + 1) for k in range(n)]
+        found = self.fit(single if together is False else [range(n)])
+        if together is None and n > 1 and self.left(found) > self.tolerance:
+            apart = self.fit(single)
+            if self.left(apart) < WORTH * self.left(found):
+                found = apart
         return found
 
     def left(self, found: list[tuple[Array, list[Move]]]) -> float:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from dynident.core.text import suggest_nearest
 
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
 """Where an object lies in memory, which is another place at every start."""
@@ -50,6 +52,21 @@ def check_type(who: str, given: object, wanted: type, hint: str) -> None:
     if not isinstance(given, wanted):
         name = type(given).__name__
         raise InputError(f"{who} takes {wanted.__name__}, not {name}: {hint}")
+
+
+def refuse_unknown(name: str, known: Collection[str], words: str) -> None:
+    """Refuse a name that is none of those known, in these words and by what is near it."""
+    if name not in known:
+        raise InputError(f"{words}{suggest_nearest(name, known)}")
+
+
+@contextmanager
+def name_missing_package(words: str) -> Iterator[None]:
+    """Refuse in these words where what is imported in a block is not installed."""
+    try:
+        yield
+    except ImportError as error:
+        raise InputError(words) from error
 
 
 class OptionError(InputError):

@@ -16,10 +16,9 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, TypeAdapter, ValidationError
 
-from dynident.core.errors import InputError, OptionError
+from dynident.core.errors import OptionError, refuse_unknown
 from dynident.core.plain import list_union_members, strip_annotation
 from dynident.core.schema import Number, Spec, describe_value_errors, extend_table, list_choices
-from dynident.core.text import suggest_nearest
 
 
 def to_plain_values(values: object) -> object:
@@ -206,8 +205,7 @@ def build_all_options(
     """Families with what was given of their options."""
     names = collect_options(families)
     for name in given:
-        if name not in names:
-            raise InputError(f"{owner} has no option {name!r}{suggest_nearest(name, names)}")
+        refuse_unknown(name, names, f"{owner} has no option {name!r}")
     return tuple(build_options(family, given) for family in families)
 
 

@@ -21,9 +21,15 @@ from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
-from dynident.core.errors import ComputationError, DynidentError, InputError
+from dynident.core.errors import (
+    ComputationError,
+    DynidentError,
+    InputError,
+    name_missing_package,
+    refuse_unknown,
+)
 from dynident.core.progress import Progress
-from dynident.core.text import format_one_line, suggest_nearest
+from dynident.core.text import format_one_line
 from dynident.core.version import VERSION
 
 if TYPE_CHECKING:
@@ -76,10 +82,7 @@ class Engine:
     scheduler: Client | str | None = None
 
     def __post_init__(self) -> None:
-        if self.name not in ENGINES:
-            raise InputError(
-                f"engine {self.name!r} is not known{suggest_nearest(self.name, ENGINES)}"
-            )
+        refuse_unknown(self.name, ENGINES, f"engine {self.name!r} is not known")
         if self.workers < 1:
             raise InputError(f"workers is {self.workers}, but has to be at least 1")
         if self.memory is not None and not self.memory > 0.0:
@@ -420,10 +423,8 @@ def tell_of_lost_scheduler() -> ComputationError:
 
 def load_distributed() -> Any:
     """What Dask's clusters are used by."""
-    try:
+    with name_missing_package("engine dask needs Dask: pip install 'dynident[cluster]'"):
         return import_module("distributed")
-    except ImportError as error:
-        raise InputError("engine dask needs Dask: pip install 'dynident[cluster]'") from error
 
 
 def connect_client(dask: Any, place: str) -> Any:

@@ -217,17 +217,7 @@ def select_blocks(problem: Problem, selecting: Selecting = Selecting()) -> Selec
     InputError
         When a block is shorter than the step from row to row, or a log was averaged.
     """
-    for log in problem.samples:
-        if log.averaging is not None:
-            raise InputError(
-                f"{log.name}: is the mean of its periods, of which no block can be left out; "
-                "leave period out"
-            )
-        if selecting.block * log.rate < max(f.step for f in log.filters):
-            raise InputError(
-                f"{log.name}: block = {selecting.block:g} s is shorter than the "
-                f"{max(f.step for f in log.filters) / log.rate:g} s between rows"
-            )
+    _refuse_blocks(problem, selecting.block)
     if problem.idim.loaded and not problem.idim.bearing:
         problem = problem.bearing(problem.idim.nominal)  # near enough to weigh blocks by
     beta, sigma, _ = solve_wls(problem.factors)
@@ -273,6 +263,21 @@ def select_blocks(problem: Problem, selecting: Selecting = Selecting()) -> Selec
         find_poor_parameters(problem, blocks, after, beta),
         problem.warnings,
     )
+
+
+def _refuse_blocks(problem: Problem, seconds: float) -> None:
+    """Refuse logs of which no block can be left out, and blocks shorter than a row."""
+    for log in problem.samples:
+        if log.averaging is not None:
+            raise InputError(
+                f"{log.name}: is the mean of its periods, of which no block can be left out; "
+                "leave period out"
+            )
+        if seconds * log.rate < (step := max(f.step for f in log.filters)):
+            raise InputError(
+                f"{log.name}: block = {seconds:g} s is shorter than the {step / log.rate:g} s "
+                "between rows"
+            )
 
 
 def find_sub_chains(base: BaseParameters) -> dict[int, tuple[int, ...]]:

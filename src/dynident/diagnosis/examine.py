@@ -237,7 +237,7 @@ def simplify_friction(base: BaseParameters) -> BaseParameters:
     Loads and states are those of one reading of a log; other readings are told apart without.
     """
     idim = base.idim
-    if not any(f.model.state or f.model.needs for f in idim.frictions):
+    if not (idim.has_states or idim.needs):
         return base
     plain = [each for each in idim.elements if not (each.model.state or each.model.needs)]
     return find_observed_base(

@@ -30,6 +30,8 @@ from dynident.robot.model import LAW
 
 KEEP_FIRST = ("Izz", "Ixx", "Ixy", "Ixz", "Iyz", "mx", "my")
 KEEP_LAST = ("Iyy", "mz", "m")
+"""Symbols in the order in which they are tried, drives between: so published tables of modified
+Denavit-Hartenberg robots have them."""
 TOLERANCE = 1e-8
 """Relative norm below which a column is a combination of those kept before it."""
 SAME = 1e-6
@@ -234,6 +236,7 @@ def draw_random_conditions(
         bent = np.zeros((idim.structure.signals, samples, idim.robot.n))
         some = [j for j, _ in idim.structure.bent]
         drawn = np.random.default_rng([seed, 3]).normal(size=(len(bent) - 2, samples, len(some)))
+        # nothing has noise here: what a model expects of springs is what is measured of them
         bent[:, :, some] = np.concatenate([drawn[:3], drawn[:2], drawn[3:]])
         springs = sum(column.sway is not None for column in idim.structure.spring_columns)
         sway = np.random.default_rng([seed, 4]).normal(size=(samples, idim.rows, springs))
@@ -284,7 +287,8 @@ def find_base_from_rows(
             continue
         unit = W[:, k] / norms[k]
         rest = unit - (basis[: len(kept)] @ unit) @ basis[: len(kept)]
-        rest -= (basis[: len(kept)] @ rest) @ basis[: len(kept)]  # twice is enough
+        # twice is enough (Kahan, in Parlett 1980)
+        rest -= (basis[: len(kept)] @ rest) @ basis[: len(kept)]
         size = float(np.linalg.norm(rest))
         if size > TOLERANCE:
             basis[len(kept)] = rest / size
@@ -295,6 +299,7 @@ def find_base_from_rows(
     )
     kept_array = np.array([kept[i] for i in order], dtype=np.int64)
     dropped = np.setdiff1d(np.arange(columns), kept_array)
+    # Q spans the kept columns, so that this is least squares without a normal matrix
     K = np.linalg.solve(Q @ W[:, kept_array], Q @ W[:, dropped])
     missed = np.linalg.norm(W[:, dropped] - W[:, kept_array] @ K, axis=0)
     if np.any(missed > 1e-6 * norms.max()):
@@ -331,6 +336,7 @@ def draw_random_rows(idim: Idim, seed: int, observed: Observed) -> Array:
     """Rows of the regressor at random states, as a log shows them, shape (rows, parameters)."""
     columns = len(idim.parameters)
     shows = max(1, int(np.sum(observed.rows(idim.robot))))
+    # half as many rows again as columns, so that none is dependent by chance
     samples = 10 + int(np.ceil(1.5 * columns / shows))
     states = draw_random_states(idim, samples, seed, observed)
     met = draw_random_conditions(idim, samples, seed, observed.sensors)

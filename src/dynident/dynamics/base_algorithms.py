@@ -99,6 +99,7 @@ def find_singular_basis(R: Array, rank: int) -> Found:
     """The first right singular vectors, ``Y_base = Y V_1``, orthonormal; nothing is kept."""
     _, _, V = np.linalg.svd(R)
     found = V[:rank]
+    # of a singular vector the sign is nobody's: its largest entry gets the positive one
     largest = np.take_along_axis(found, np.abs(found).argmax(axis=1)[:, None], axis=1)
     return np.asarray(found * np.sign(largest)), ()
 
@@ -122,6 +123,7 @@ def reduce_to_echelon(R: Array, rank: int) -> Found:
     parameters.
     """
     norms = np.linalg.norm(R, axis=0)
+    # divided by infinity: columns that act on nothing become zero, and no pivots
     norms = np.where(norms > TOLERANCE * norms.max(), norms, np.inf)
     A = R / norms
     kept: list[int] = []

@@ -13,7 +13,7 @@ def factorise_ldl(M):  # type: ignore[no-untyped-def]
         d = M[j, j]
         for k in range(j):
             d -= M[j, k] * M[j, k] * M[k, k]
-        if not d > 0.0:
+        if not d > 0.0:  # so that NaN fails, too
             return j
         M[j, j] = d
         for i in range(j + 1, n):

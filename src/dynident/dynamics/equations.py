@@ -137,6 +137,8 @@ class NullSpace:
         regular = ranks == rank
         if self.count:
             regular &= values[:, 0] > FAR
+        # bent (bent^T bent)^-1/2: of all orthonormal bases the nearest to `bent` (its polar
+        # factor), which is as smooth as the motion; signs and pivots of a QR would jump
         root = np.sqrt(np.maximum(values, FAR))[:, None, :]
         N = bent @ ((turns / root) @ np.swapaxes(turns, 1, 2))
         if out is not None:

@@ -143,6 +143,7 @@ def find_conditions(
             # changes its direction would have steps swing about it
             blur = idim.blur[idim.gears[gear].number - 1]
             signals = see(k)
+            # (f(load + blur) - f(load - blur)) / (2 blur)
             for side in (0.5 / blur, -0.5 / blur):
                 moved = replace(signals, load=load[:, gear] + 0.5 / side)
                 bend[:, gear] += side * model.bear(moved, idim.shape_of(k), linear)

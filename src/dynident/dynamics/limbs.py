@@ -84,6 +84,7 @@ def carry_base(tree: Tree, robot: Robot, seat: Contact, motion: Motion) -> Motio
     felt = evaluate_seat_motion(tree, robot, seat, motion)
     still = np.zeros((len(felt), 3))
     pose = np.hstack([still, still, np.ones((len(felt), 1))])
+    # without a linear speed the spatial acceleration of the base is the classical one
     return pose, np.hstack([still, felt[:, :3]]), np.hstack([felt[:, 6:], felt[:, 3:6]])
 
 
@@ -91,6 +92,7 @@ def carry_limb(tree: Tree, robot: Robot, limb: Robot, motion: Motion) -> Motion:
     """The motion of a limb as a floating robot, as the motion of its carrier makes it."""
     assert limb.seat is not None
     base = carry_base(tree, robot, limb.seat, motion)
+    # proper acceleration has the weight in it, which the dynamics of the limb take off once more
     base[2][:, :3] += limb.gravity
     joints = [robot.joint_names.index(name) - robot.n for name in limb.joint_names]
     found = [np.hstack([own, each[:, joints]]) for own, each in zip(base, motion, strict=True)]

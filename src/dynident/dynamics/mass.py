@@ -52,6 +52,7 @@ def _bear_load(tree, b, start, count, S, column):  # type: ignore[no-untyped-def
     take_torques(b, start, count, tree.kind[b], tree.axis, tree.row[b], S[b], column)
     up = tree.parent[b]
     while up >= 0:
+        # the force and the moment on a body, which the parent has none of yet
         for i in range(21, SLOTS):
             for k in range(LANES):
                 S[up, i, k] = 0.0

@@ -20,8 +20,7 @@ def put_element(element: Attached) -> dict[str, Any]:
     if element.origin is None:
         raise InputError(
             f"the element of joint {element.joint + 1} cannot be stored, because it was not made "
-            "by "
-            "dynident.dynamics.parameters.attach, nor by an [[element]] of a study"
+            "by dynident.dynamics.parameters.attach, nor by an [[element]] of a study"
         )
     kind, given, before = element.origin
     return {

@@ -564,10 +564,6 @@ def finish_drives_estimate(
     count, weights, sigma = len(x), found.here.sigma(), found.here.rms()
     rows = build_position_rows(problem, simulation, unknowns, x)
     errors = compute_residuals(rows, x)
-    limits = [k for k, cone in enumerate(free.cones) if not isinstance(cone, Equal)]
-    active = list_active_constraints(
-        [free.cones[k] for k in limits], [found.solution.faces[k] for k in limits]
-    )
     A = np.vstack([found.here.system(weights)[:, :-1], free.rows]) * unknowns.unit
     gain = invert_on_faces(A, unknowns.unit, find_free_directions(free.cones, found.solution))
     spread = estimate_covariance(EstimateScores(rows, x, weights, sigma, errors), gain, bars)
@@ -582,9 +578,6 @@ def finish_drives_estimate(
     links = "links fixed" if unknowns.first else "links about the file's"
     kind = f"{links}, drives and loop fitted"
     covariance = name_covariance(kind, Spread(spread.words, to_beta @ matrix @ to_beta.T), white)
-    step = max(1, round(problem.samples[0].rate / INSTANTS_HZ))
-    often = "" if step == 1 else f", one sample in {step}"
-    steps = len(found.history) - 1
     tuned, asked = unknowns.tuned(x, simulation), unknowns.asked
     fitted = DrivesEstimate(
         unknowns.names[:asked],
@@ -598,12 +591,6 @@ def finish_drives_estimate(
         doubts,
     )
     shape = ShapeEstimate(unknowns.names[a:b], x[a:b], fitted.std[a:b])
-    warnings = simulation.warnings
-    if fitted.uneven:
-        warnings += (
-            f"the errors of {', '.join(fitted.uneven)} are those of friction that changes along a "
-            "turn: try friction = 'uneven'",
-        )
     factors = problem.factors
     return Estimate(
         beta,
@@ -611,17 +598,40 @@ def finish_drives_estimate(
         estimate_group_sigma(factors, beta, factors.ones),
         covariance,
         errors,
-        steps,
-        f"{links}, {count} parameters settled in {steps} steps, {found.rollouts} rollouts{often}"
+        len(found.history) - 1,
+        f"{links}, {count} parameters {describe_search(problem, found)}"
         + (f"; {parted}" if parted else ""),
         certificate=found.solution.certificate,
-        active=active,
+        active=list_active_limits(free.cones, found.solution.faces),
         prior=free.words or None,
-        warnings=warnings,
+        warnings=(*simulation.warnings, *warn_of_uneven_friction(fitted.uneven)),
         history=(base.matrix @ np.array([unknowns.theta(each) for each in found.history]).T).T,
         singular_values=np.asarray(np.linalg.svd(A, compute_uv=False)),
         shape=shape if len(shape.names) else None,
         fitted=fitted,
+    )
+
+
+def list_active_limits(cones: Sequence[Cone], faces: Sequence[Array]) -> tuple[str, ...]:
+    """Active constraints, without equations, which always are."""
+    limits = [k for k, cone in enumerate(cones) if not isinstance(cone, Equal)]
+    return list_active_constraints([cones[k] for k in limits], [faces[k] for k in limits])
+
+
+def describe_search(problem: Problem, found: Minimum) -> str:
+    """How many steps and rollouts it took, and at how many of the samples."""
+    step = max(1, round(problem.samples[0].rate / INSTANTS_HZ))
+    often = "" if step == 1 else f", one sample in {step}"
+    return f"settled in {len(found.history) - 1} steps, {found.rollouts} rollouts{often}"
+
+
+def warn_of_uneven_friction(joints: Sequence[str]) -> tuple[str, ...]:
+    """What to try for joints whose errors friction that changes along a turn explains."""
+    if not joints:
+        return ()
+    return (
+        f"the errors of {', '.join(joints)} are those of friction that changes along a turn: try "
+        "friction = 'uneven'",
     )
 
 

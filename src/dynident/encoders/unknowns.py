@@ -17,7 +17,7 @@ from dynident.consistency.gyration import list_gyrations, list_radii
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.space import build_body_rows
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, refuse_unknown
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.units import convert_unit_to_joint, find_parameter_unit
@@ -130,8 +130,7 @@ class Unknowns:
 
     def link(self, name: str) -> int:
         """Index of a body by its link's name."""
-        if name not in self.links:
-            raise InputError(f"constraint: {name!r} is no link{suggest_nearest(name, self.links)}")
+        refuse_unknown(name, self.links, f"constraint: {name!r} is no link")
         return self.links.index(name)
 
     def body(self, link: int) -> Array:
@@ -186,28 +185,7 @@ def build_admitted_set(unknowns: Unknowns, constraints: Sequence[Constraint]) ->
     the file's, delays short.
     """
     idim, names = unknowns.idim, unknowns.names
-    every: list[Constraint] = [Bounds((p.name,), lower=SMALLEST) for p in idim.drives if p.positive]
-    every += [Bounds((idim.names[k],), upper=MOST_OF_LOAD) for k in find_load_shares(idim)]
-    every += [
-        Bounds((s.name,), s.bounds.lower, s.bounds.upper)
-        if s.bounds.lower < s.bounds.upper
-        else Fixed((s.name,), s.bounds.lower)
-        for s in idim.shape_parameters
-    ]
-    every += [
-        Bounds((name,), lower=0.0 if each.kind in FROM_ZERO else SMALLEST)
-        for name, each in zip(names[len(unknowns.columns) :], unknowns.own, strict=False)
-        if each.kind not in ("bias", "delay")
-    ]
-    bounded = {
-        name
-        for c in constraints
-        if isinstance(c, Bounds) and c.upper is not None
-        for name in unknowns.expanded(c.parameters)
-    }
-    if "delay" in names:
-        upper = None if "delay" in bounded else LONGEST_DELAY
-        every.append(Bounds(("delay",), lower=0.0, upper=upper))
+    every = list_own_bounds(unknowns, constraints)
     rows, target, words = [], [], []
     for constraint in constraints:
         if not isinstance(constraint, Bounds | Fixed | Tied | Belief):
@@ -241,6 +219,33 @@ def build_admitted_set(unknowns: Unknowns, constraints: Sequence[Constraint]) ->
         words.insert(0, prior.words)
     cones = [cone for constraint in every for cone in constraint.cones(unknowns)]  # type: ignore[arg-type]
     return Admitted(tuple(cones), beliefs, aims, "; ".join(words))
+
+
+def list_own_bounds(unknowns: Unknowns, constraints: Sequence[Constraint]) -> list[Constraint]:
+    """Bounds of drives, shapes and the loop, but for a delay that constraints bound from above."""
+    idim, names = unknowns.idim, unknowns.names
+    every: list[Constraint] = [Bounds((p.name,), lower=SMALLEST) for p in idim.drives if p.positive]
+    every += [Bounds((idim.names[k],), upper=MOST_OF_LOAD) for k in find_load_shares(idim)]
+    every += [
+        Bounds((s.name,), s.bounds.lower, s.bounds.upper)
+        if s.bounds.lower < s.bounds.upper
+        else Fixed((s.name,), s.bounds.lower)
+        for s in idim.shape_parameters
+    ]
+    every += [
+        Bounds((name,), lower=0.0 if each.kind in FROM_ZERO else SMALLEST)
+        for name, each in zip(names[len(unknowns.columns) :], unknowns.own, strict=False)
+        if each.kind not in ("bias", "delay")
+    ]
+    if "delay" in names:
+        bounded = any(
+            isinstance(c, Bounds)
+            and c.upper is not None
+            and "delay" in unknowns.expanded(c.parameters)
+            for c in constraints
+        )
+        every.append(Bounds(("delay",), lower=0.0, upper=None if bounded else LONGEST_DELAY))
+    return every
 
 
 def find_load_shares(idim: Idim) -> list[int]:

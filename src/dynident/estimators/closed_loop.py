@@ -501,29 +501,14 @@ def build_auxiliary_model(
         raise InputError(f"{len(simulation.references)} references for {len(problem.samples)} logs")
     held = simulation.targets == HELD
     control, robot = simulation.controller, problem.robot
+    # D[:, 3] answers the measured position: inputs are q_r, dq_r, ddq_r, q, dq
     bears = control.states == 0 and control.compensation == "none" and bool(np.all(control.D[:, 3]))
     bears = bears and not robot.floating and simulation.mount is None
     loops, balanced = [], set()
     for k, log in enumerate(problem.samples):
         if log.rests is not None:
             raise InputError(f"{log.name}: rests are not simulated; leave rests out, or take wls")
-        reference = extract_logged_reference(log, held)
-        if simulation.references is not None:
-            reference = simulation.references[k]
-        if reference is None:
-            raise InputError(
-                f"{log.name}: the log has no reference (qref) to simulate; give it the column, or "
-                "a [reference] section"
-            )
-        if len(reference.q) < len(log.q):
-            raise InputError(
-                f"{log.name}: the reference has {len(reference.q)} samples, the log has "
-                f"{len(log.q)}; give a reference that is as long"
-            )
-        if abs(reference.rate - log.rate) > 1e-6 * log.rate:
-            raise InputError(
-                f"{log.name}: the reference has {reference.rate:g} Hz, the log {log.rate:g} Hz"
-            )
+        reference = choose_reference(simulation, log, k)
         refuse_sensors(problem.robot, "a simulated loop predicts")
         refuse_unknown_forces(log)
         external, base = log.external, log.base_motion
@@ -562,6 +547,29 @@ def build_auxiliary_model(
             own.append((start, stop, loop))
         loops.append(tuple(own))
     return Auxiliary(problem, simulation, tuple(loops), frozenset(balanced))
+
+
+def choose_reference(simulation: Simulation, log: Samples, number: int) -> Reference:
+    """The reference that is given for a log, or else its own, as long and as fast as the log."""
+    if simulation.references is not None:
+        reference: Reference | None = simulation.references[number]
+    else:
+        reference = extract_logged_reference(log, simulation.targets == HELD)
+    if reference is None:
+        raise InputError(
+            f"{log.name}: the log has no reference (qref) to simulate; give it the column, or a "
+            "[reference] section"
+        )
+    if len(reference.q) < len(log.q):
+        raise InputError(
+            f"{log.name}: the reference has {len(reference.q)} samples, the log has "
+            f"{len(log.q)}; give a reference that is as long"
+        )
+    if abs(reference.rate - log.rate) > 1e-6 * log.rate:
+        raise InputError(
+            f"{log.name}: the reference has {reference.rate:g} Hz, the log {log.rate:g} Hz"
+        )
+    return reference
 
 
 def is_on_reference(log: Samples, reference: Reference, start: int, stop: int) -> tuple[bool, bool]:

@@ -180,6 +180,7 @@ def measure_variance_inflation(scores: EstimateScores, system: System, bars: Err
     covariance C that the residuals tell. Slow errors count where the motion is slow, and hardly
     where it is fast.
     """
+    # with the gain 1 this is S itself, and tr(A C A^T) is that of inverse^T S inverse
     total = estimate_covariance(scores, np.eye(system.A.shape[1]), bars).matrix
     inverse = system.inverse()
     return max(1.0, float(np.sum(inverse * (total @ inverse))) / system.condition()[1])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated
 
 import numpy as np
@@ -94,21 +94,28 @@ REPEATED = 3.0
 few rows tells from white ones are not taken as white."""
 FACTORED = ("sandwich", BLOCKS)
 """Covariances that factors tell."""
-WHITE = "white errors, a sigma per group"
 
 
-def sandwich(scores: EstimateScores, gain: Array) -> Spread:
+def spread_by_factor(
+    factorise: Callable[[EstimateScores], tuple[Array, str]], scores: EstimateScores, gain: Array
+) -> Spread:
+    """The covariance by F of ``S = F^T F``, and what its errors are taken to be in words."""
+    root, words = factorise(scores)
+    half = gain @ root.T
+    return Spread(words, half @ half.T)
+
+
+def factorise_white(scores: EstimateScores) -> tuple[Array, str]:
     """Errors that are white, with a sigma per group: ``S = sum_g (sigma_g / w_g^2)^2 Z_g^T Z_g``.
 
     Weighted by these very sigmas it is ``(X^T Omega^-1 X)^-1`` of ardiani2024, eq. (9), and
     ``(Z^T X)^-1 Z^T Omega Z (X^T Z)^-1`` of instruments, eq. (12) where Pi is the identity.
     """
-    half = gain @ factorise_white_sum(scores, scores.sigma).T
-    return Spread(WHITE, half @ half.T)
+    return factorise_white_sum(scores, scores.sigma), "white errors, a sigma per group"
 
 
 def factorise_white_sum(scores: EstimateScores, sigma: Array) -> Array:
-    """F of ``S = F^T F`` where errors are white with a sigma per group."""
+    """F of ``S = F^T F`` where errors are white with these sigmas."""
     rows = scores.rows
     factors = rows.instrument_factors if rows.instrumented else rows.factors
     z = rows.scores
@@ -118,20 +125,17 @@ def factorise_white_sum(scores: EstimateScores, sigma: Array) -> Array:
     ])  # fmt: skip
 
 
-FILTERED = "white errors before the filters, a sigma per group"
-
-
-def filtered(scores: EstimateScores, gain: Array) -> Spread:
+def factorise_filtered(scores: EstimateScores) -> tuple[Array, str]:
     """Errors that were white before the rows' filters, with a sigma per group.
 
     The filter leaves them a density that is level over its passband, where the regressor's
     columns have theirs, and none beyond: more at the columns' frequencies than white rows of the
-    same variance have. ``S`` is that of `sandwich` with the errors' density there,
+    same variance have. ``S`` is that of `factorise_white` with the errors' density there,
     ``sigma_g^2 (1 + 2 sum_k rho_gk)``, the rho being those of `correlate_filtered_noise`: the
     long-run variance of a sum (Newey and West 1987), known instead of estimated.
     """
-    half = gain @ factorise_white_sum(scores, estimate_passband_sigma(scores)).T
-    return Spread(FILTERED, half @ half.T)
+    root = factorise_white_sum(scores, estimate_passband_sigma(scores))
+    return root, "white errors before the filters, a sigma per group"
 
 
 def estimate_passband_sigma(scores: EstimateScores) -> Array:
@@ -171,15 +175,8 @@ def clustered(scores: EstimateScores, gain: Array) -> Spread:
     return Spread(scores.alike.words, gain @ scores.alike.total @ gain.T)
 
 
-def scatter(scores: EstimateScores, gain: Array) -> Spread:
-    """Errors as the periods of a log that repeats have them: `factorise_scatter_sum`."""
-    root, words = factorise_scatter(scores)
-    half = gain @ root.T
-    return Spread(words, half @ half.T)
-
-
 def factorise_scatter(scores: EstimateScores) -> tuple[Array, str]:
-    """F of ``S = F^T F`` by the scatter between periods, and that in words."""
+    """Errors as the periods of a log that repeats have them: `factorise_scatter_sum`."""
     found = scores.scatter
     if found is None:
         raise InputError(
@@ -191,15 +188,8 @@ def factorise_scatter(scores: EstimateScores) -> tuple[Array, str]:
     return root, f"scatter between {periods} periods"
 
 
-def blocks(scores: EstimateScores, gain: Array) -> Spread:
-    """Errors that are alike in runs of time: `factorise_run_sum`, of factors alone."""
-    root, words = factorise_blocks(scores)
-    half = gain @ root.T
-    return Spread(words, half @ half.T)
-
-
 def factorise_blocks(scores: EstimateScores) -> tuple[Array, str]:
-    """F of ``S = F^T F`` by the scatter between runs of time, and that in words."""
+    """Errors that are alike in runs of time: `factorise_run_sum`, of factors alone."""
     if scores.rows.instrumented or scores.influence is not leave_unchanged:
         raise InputError(
             "covariance 'blocks' is that of least squares, without instruments and reweighting; "
@@ -208,15 +198,22 @@ def factorise_blocks(scores: EstimateScores) -> tuple[Array, str]:
     return factorise_run_sum(scores.rows, scores.weights)
 
 
+FACTORS: dict[str, Callable[[EstimateScores], tuple[Array, str]]] = {
+    "sandwich": factorise_white,
+    "filtered": factorise_filtered,
+    "scatter": factorise_scatter,
+    BLOCKS: factorise_blocks,
+}
+"""F of ``S = F^T F``, where it is had without S, and what errors are taken to be, by name."""
 COVARIANCES: dict[str, Callable[[EstimateScores, Array], Spread]] = {
-    "sandwich": sandwich,
-    "filtered": filtered,
+    "sandwich": partial(spread_by_factor, factorise_white),
+    "filtered": partial(spread_by_factor, factorise_filtered),
     "robust": robust,
     "bartlett": bartlett,
     "hac": hac,
     CLUSTERED: clustered,
-    "scatter": scatter,
-    BLOCKS: blocks,
+    "scatter": partial(spread_by_factor, factorise_scatter),
+    BLOCKS: partial(spread_by_factor, factorise_blocks),
 }
 """How the errors of the rows are counted, by name."""
 
@@ -309,18 +306,9 @@ def make_score_redraw(
         return u if Pi is None else u @ Pi
 
     chosen = choose_covariance(scores, bars)
-    if chosen == "scatter":
-        root, words = factorise_scatter(scores)
+    if chosen in FACTORS:
+        root, words = FACTORS[chosen](scores)
         return make_normal_redraw(of(root)), words
-    if chosen == BLOCKS:
-        root, words = factorise_blocks(scores)
-        return make_normal_redraw(of(root)), words
-    if chosen == "sandwich":
-        return make_normal_redraw(of(factorise_white_sum(scores, scores.sigma))), WHITE
-    if chosen == "filtered":
-        return make_normal_redraw(
-            of(factorise_white_sum(scores, estimate_passband_sigma(scores)))
-        ), FILTERED
     if chosen == CLUSTERED:
         return make_normal_redraw(of(factorise_sum(scores.alike.total))), scores.alike.words
     if chosen == "hac":

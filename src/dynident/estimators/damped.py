@@ -108,6 +108,7 @@ def run_levenberg_marquardt(
             last, least = step.near(new), max(pace.stalled * cost, pace.unseen)
             if decrease > 0.0 or (last and decrease > -least):
                 break
+            # so short a step is along the gradient: where that changes nothing, nothing does
             rests = pace.stays and damping > 1.0 and abs(decrease) < least
             damping = max(10.0 * damping, pace.damping)
             rests = rests or (pace.stays and damping > pace.largest and earlier + len(history) > 1)
@@ -116,6 +117,7 @@ def run_levenberg_marquardt(
                 break
             if damping > pace.largest:
                 raise ComputationError(pace.stuck)
+        # tenfold up and down (Marquardt 1963)
         damping = max(0.1 * damping, LEAST_DAMPING)
         x, here, penalty = new, trial, inner.penalty
         history.append(x)

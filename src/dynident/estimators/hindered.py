@@ -107,6 +107,7 @@ def estimate_scatter(windows: Sequence[Windows]) -> WindowScatter | None:
     usual, larger = find_usual_errors(windows)
     if len(larger) < 2:
         return None
+    # logarithms over their median are half a normal distribution, whose median is MAD
     return WindowScatter(usual, float(np.median(np.log(np.concatenate(larger)))) / MAD)
 
 
@@ -147,6 +148,7 @@ def find_hindered(
         return ()
     ratio = windows.error[:, known] / scatter.usual[known]
     low, high = (
+        # two joints at once of so many pairs, each with chance p: p^2 pairs = chance
         float(np.exp(-scatter.spread * ndtri(np.sqrt(chance / pairs))))
         for chance in (BESIDE, ALARM / len(windows.spans))
     )

@@ -53,6 +53,7 @@ def decompose_instrument_gap(system: InstrumentSystem) -> tuple[Array, Array, Ar
     A column that is its own instrument (an offset) differs from it by rounding alone.
     """
     z, p = system.instruments, system.R.shape[1] - 1 - system.instruments
+    # R is triangular, of [Z | X | y]: its first z rows are what lies in the span of Z
     gap = system.R[:, z : z + p] - np.vstack([system.R[:z, :p], np.zeros((p + 1, p))])
     explained, rest = np.sum(gap[:z] ** 2, axis=0), np.sum(gap[z:] ** 2, axis=0)
     size = np.sum(system.R[:, z : z + p] ** 2, axis=0)
@@ -103,6 +104,7 @@ def run_endogeneity_test(system: InstrumentSystem) -> TestResult:
     X, y = system.R[:, z : z + p], system.R[:, -1]
     fitted = np.vstack([system.R[:z, z : z + p], np.zeros((p + 1, p))])
     small = sum_squared_residuals(X, y)
+    # X and P_Z X span what X and V = X - P_Z X do
     rest = sum_squared_residuals(np.hstack([X, fitted]), y)
     dropped = int(np.linalg.matrix_rank(X - fitted, tol=1e-9 * np.linalg.norm(X)))
     freedom = max(1, system.rows - p - dropped)

@@ -346,12 +346,10 @@ def assess_instruments(estimate: Estimate, found: Stepped, *, alike: bool) -> Es
     if strength < LEAST_F and own.overidentified:
         weak = (
             f"weak instruments: {describe_weak_combination(rows, system.projected)} is hardly "
-            "determined "
-            f"(first-stage F {strength:.1f} by Kleibergen and Paap, "
+            f"determined (first-stage F {strength:.1f} by Kleibergen and Paap, "
             f"{compute_first_stage_f(system):.1f} if rows were independent; below {LEAST_F:g}): "
             "the estimate is biased towards least squares, and its error bars are too short; take "
-            "a "
-            "controller or a reference that is nearer to the robot's, a longer log, or ml",
+            "a controller or a reference that is nearer to the robot's, a longer log, or ml",
         )
     return replace(
         estimate,

@@ -14,11 +14,10 @@ from typing import Annotated, Literal
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import ComputationError, InputError, RolloutError
+from dynident.core.errors import ComputationError, InputError, RolloutError, refuse_unknown
 from dynident.core.factors import Factors
 from dynident.core.options import Options
 from dynident.core.schema import Flag, Rounds, Tolerance
-from dynident.core.text import suggest_nearest
 from dynident.dynamics.structure import ROTOR
 from dynident.estimators.closed_loop import Auxiliary
 from dynident.regression.problem import Problem, Regression
@@ -193,10 +192,7 @@ def choose_start_values(problem: Problem, start: str | Mapping[str, float]) -> A
     if not isinstance(start, str):
         beta = np.zeros(base.count)
         for name, value in start.items():
-            if name not in base.names:
-                raise InputError(
-                    f"start: {name!r} is no base parameter{suggest_nearest(name, base.names)}"
-                )
+            refuse_unknown(name, base.names, f"start: {name!r} is no base parameter")
             beta[base.names.index(name)] = value
         return beta
     if start == "least-squares":

@@ -170,6 +170,7 @@ def irls(
     loss = robustness.loss
     start = wls(problem, reweighting=reweighting)
     beta, sigma, rounds = start.beta, start.sigma, 0
+    # Huber's loss is convex; that of bisquare is not, and needs a start nearby
     for name in dict.fromkeys(("huber", loss)):
         weigh = LOSSES[name].weight
         for _ in range(reweighting.round_limit):

@@ -219,6 +219,7 @@ def measure_error_sigma(linear: Regression, beta: Array) -> Array:
     """Root mean square of each joint's error: what weighs it in the next step."""
     squares = linear.factors.squared_residuals(beta)
     sigma = np.sqrt(squares / np.maximum(linear.factors.counts, 1.0))
+    # a joint that fits to rounding would outweigh all others
     return np.asarray(np.maximum(sigma, 1e-9 * max(float(sigma.max()), 1e-300)))
 
 

@@ -9,9 +9,8 @@ import numpy as np
 
 from dynident.consistency.constraints import CONSTRAINTS, Constraint, serialise_constraint
 from dynident.core.arrays import freeze_array
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, refuse_unknown
 from dynident.core.plain import NOT_FINITE, Forms, PlainForm, from_plain, to_plain
-from dynident.core.text import suggest_nearest
 from dynident.estimators.closed_loop import Simulation
 from dynident.regression.covariance import Covariance
 from dynident.regression.statistics import NO_RESIDUALS, Residuals
@@ -29,8 +28,7 @@ def make_constraint(data: dict[str, Any]) -> Constraint:
     """A constraint of the form that a study has."""
     given = {key: to_tuples(value) for key, value in data.items() if key != "kind"}
     kind = data["kind"]
-    if kind not in CONSTRAINTS:
-        raise InputError(f"constraint {kind!r} is not known{suggest_nearest(kind, CONSTRAINTS)}")
+    refuse_unknown(kind, CONSTRAINTS, f"constraint {kind!r} is not known")
     return CONSTRAINTS[kind](**given)
 
 

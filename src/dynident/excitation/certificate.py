@@ -204,22 +204,7 @@ def _certify_torques(
 ) -> tuple[list[KeptLimit], int]:
     """Torques, on a grid that is halved where it has to be."""
     steady = nominal.steady
-    bounds = np.array([trajectory.bound(order) for order in range(1, 6)])
-    for order in (1, 2):  # sharper: what the grid shows, and what lies between
-        rest = np.diff(times).max() ** 2 / 8.0 * trajectory.bound(order + 2)
-        shown = np.abs(orders[order]).max(axis=0) + rest
-        bounds[order - 1] = np.minimum(bounds[order - 1], shown)
-    far = np.abs(orders[0]).max(axis=0)
-    whole, n = bound_torques(nominal.idim, nominal.phi, bounds, far)[: len(steady)], len(far)
-    for k in range(3):
-        whole[:n, k] += nominal.viscous * bounds[k] + np.abs(nominal.rotors) @ bounds[k + 1]
-    second = whole[:, 2].copy()
-    if trajectory.closure is not None:  # what drives feel of passive joints
-        held, levers = (
-            np.linalg.norm(whole[trajectory.closure.passive], axis=0),
-            trajectory.passive[1],
-        )
-        second[:n] += levers[0] * held[2] + 2.0 * levers[1] * held[1] + levers[2] * held[0]
+    second = _bound_curvature(trajectory, nominal, times, orders)
     tau = np.abs(nominal.torque(*orders[:3])) + steady
     seen = tau.max(axis=0)
     length = np.diff(times)
@@ -259,6 +244,28 @@ def _certify_torques(
         )
         if np.isfinite(most)
     ], points
+
+
+def _bound_curvature(
+    trajectory: Trajectory, nominal: Nominal, times: Array, orders: list[Array]
+) -> Array:
+    """Bounds of the torques' second derivatives by time, shape (rows,)."""
+    bounds = np.array([trajectory.bound(order) for order in range(1, 6)])
+    for order in (1, 2):  # sharper: what the grid shows, and what lies between
+        rest = np.diff(times).max() ** 2 / 8.0 * trajectory.bound(order + 2)
+        shown = np.abs(orders[order]).max(axis=0) + rest
+        bounds[order - 1] = np.minimum(bounds[order - 1], shown)
+    far = np.abs(orders[0]).max(axis=0)
+    whole = bound_torques(nominal.idim, nominal.phi, bounds, far)[: len(nominal.steady)]
+    n = len(far)
+    for k in range(3):
+        whole[:n, k] += nominal.viscous * bounds[k] + np.abs(nominal.rotors) @ bounds[k + 1]
+    second = whole[:, 2].copy()
+    if trajectory.closure is not None:  # what drives feel of passive joints
+        held = np.linalg.norm(whole[trajectory.closure.passive], axis=0)
+        levers = trajectory.passive[1]
+        second[:n] += levers[0] * held[2] + 2.0 * levers[1] * held[1] + levers[2] * held[0]
+    return second
 
 
 def bound_intervals(proved: Array, ends: Array, most: Array) -> Array:

@@ -15,8 +15,7 @@ import numpy as np
 import pinocchio as pin
 
 from dynident.core.arrays import Array, Integers
-from dynident.core.errors import InputError
-from dynident.core.text import suggest_nearest
+from dynident.core.errors import InputError, refuse_unknown
 from dynident.excitation.obstacles import FLOOR, Obstacle
 from dynident.excitation.reach import bound_reach, bound_relative_reach, bound_tilts
 from dynident.robot.closure import Closure
@@ -319,15 +318,9 @@ def refuse_unknown_shapes(
     """Refuse names that no link and no obstacle has."""
     known = [*dict.fromkeys(names), *(obstacle.name for obstacle in obstacles)]
     for name in (name for pair in ignore for name in pair):
-        if name not in known:
-            raise InputError(
-                f"{path}: nothing is called {name!r} that could "
-                f"collide{suggest_nearest(name, known)}"
-            )
+        refuse_unknown(name, known, f"{path}: nothing is called {name!r} that could collide")
     for obstacle in obstacles:
         for link in obstacle.links:
-            if link not in names:
-                raise InputError(
-                    f"obstacle {obstacle.name}: no link with a shape is called {link!r}"
-                    f"{suggest_nearest(link, names)}"
-                )
+            refuse_unknown(
+                link, names, f"obstacle {obstacle.name}: no link with a shape is called {link!r}"
+            )

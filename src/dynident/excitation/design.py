@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
-from dynident.core.errors import ComputationError, InputError
+from dynident.core.errors import ComputationError, InputError, name_missing_package
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.side_by_side import HERE, Engine, Lost, run_side_by_side
 from dynident.core.threads import limit_to_one_thread
@@ -309,10 +309,8 @@ def polish_trajectory(task: DesignTask, best: Found, seed: int, seconds: float) 
 
     Limits are penalties on the search's grid, a little narrower than they are.
     """
-    try:
+    with name_missing_package("polish needs the package cma: pip install 'dynident[excite]'"):
         from cma import CMAEvolutionStrategy
-    except ImportError:
-        raise InputError("polish needs the package cma: pip install 'dynident[excite]'") from None
     value, trajectory, certificate = best
     times = np.union1d(task.family.grid(task.step), find_worst_instants(task, trajectory))
     program = build_program(task, task.limits.within(np.full((4, len(task.names)), 0.999)), times)

@@ -13,11 +13,10 @@ from scipy.linalg import block_diag
 from dynident.control.reference import Reference
 from dynident.core.arrays import Array
 from dynident.core.compiled import tells_compilations
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, refuse_unknown
 from dynident.core.options import broadcast_to_joints, build_all_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.side_by_side import Runner, choose_engine
-from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import Idim, build_idim
@@ -170,18 +169,14 @@ def excite(
     around = choose_surroundings(robot, bounds, obstacles, warnings)
     if aim.sensor is not None:
         experiment = add_wanted_sensor(experiment, bare, bounds, aim)
-    for name in aim.wanted or ():
-        if name not in (names := experiment.names):
-            raise InputError(f"no base parameter is called {name!r}{suggest_nearest(name, names)}")
-    for earlier in after:
-        moved = replace(earlier, closure=idim.structure.closure)
-        seen = replace(experiment, width=None).information(sample_fine_motion(moved))
-        experiment = replace(experiment, known=seen)
+    refuse_unknown_names(aim.wanted or (), experiment.names)
+    experiment = know_earlier(experiment, idim, after)
     nominal = choose_nominal(idim, limits, bounds, warnings)
     # the search sees all rows: which of them are slow is no smooth question
     smooth = replace(experiment, drop_below=None)
     typical = estimate_typical_scale(smooth, family, limits, budget.seed)
     asked, smooth = prepare_criterion(smooth, typical, aim, task)
+    initial = None if bounds.initial is None else spread_joints(bounds.initial, robot, "initial")
     wanted = DesignTask(
         smooth,
         family,
@@ -190,7 +185,7 @@ def excite(
         around.clearance,
         aim.criterion,
         asked,
-        None if bounds.initial is None else spread_joints(bounds.initial, robot, "initial"),
+        initial,
         shape.redrawn if shape.free_knots else None,
         choose_drawn(idim.tree, family),
     )
@@ -208,6 +203,9 @@ def excite(
     warnings += describe_untold_parameters(prediction, "")
     if sensed is not None:
         warnings += describe_untold_parameters(sensed, f" beyond {aim.sensor}")
+    lowest = None
+    if around.drawing is not None:
+        lowest = find_lowest_point(robot, around.drawing, found.trajectory, found.certificate.step)
     return Excitation(
         robot,
         found,
@@ -219,10 +217,23 @@ def excite(
         aim.sensor,
         sensed,
         around.obstacles,
-        None
-        if around.drawing is None
-        else find_lowest_point(robot, around.drawing, found.trajectory, found.certificate.step),
+        lowest,
     )
+
+
+def refuse_unknown_names(wanted: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse to tell of what is no base parameter."""
+    for name in wanted:
+        refuse_unknown(name, names, f"no base parameter is called {name!r}")
+
+
+def know_earlier(experiment: Experiment, idim: Idim, after: Sequence[Trajectory]) -> Experiment:
+    """An experiment that knows what trajectories designed before will tell."""
+    for earlier in after:
+        moved = replace(earlier, closure=idim.structure.closure)
+        seen = replace(experiment, width=None).information(sample_fine_motion(moved))
+        experiment = replace(experiment, known=seen)
+    return experiment
 
 
 def spread_joints(value: Any, robot: Robot, name: str) -> Array:

@@ -90,12 +90,11 @@ class Experiment:
             raise InputError(
                 f"{idim.robot.name}: excitation is designed for robots on a fixed base"
             )
-        for friction in idim.frictions:
-            if friction.model.state or friction.model.needs:
-                raise InputError(
-                    f"{idim.robot.name}: friction {idim.friction!r} depends on more than the "
-                    "motion at an instant; design for coulomb-viscous and identify with it"
-                )
+        if idim.has_states or idim.needs:
+            raise InputError(
+                f"{idim.robot.name}: friction {idim.friction!r} depends on more than the motion "
+                "at an instant; design for coulomb-viscous and identify with it"
+            )
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -112,12 +112,9 @@ def minimise_program(
             if time.monotonic() - begun > seconds:
                 return z
             trial = program.evaluate(z + step * dz)
-            inside = sides.slack(trial[2]) if np.isfinite(trial[0]) else -s
-            if np.all(inside > (1.0 - BOUNDARY) * s):
-                value = trial[0] - mu * float(np.sum(np.log(inside)))
-                if value <= merit + ARMIJO * step * slope:
-                    found = trial
-                    break
+            if _measure_merit(sides, trial, s, mu) <= merit + ARMIJO * step * slope:
+                found = trial
+                break
             step *= 0.5
         if found is None:
             if fresh:
@@ -136,6 +133,16 @@ def minimise_program(
         calm = calm + 1 if still else 0
         z, f, gradient, J = z + step * dz, f_new, gradient_new, J_new
     return z
+
+
+def _measure_merit(
+    sides: _Sides, trial: tuple[float, Array, Array, Array], s: Array, mu: float
+) -> float:
+    """The barrier's function; infinite where a slack falls by more than the step may take."""
+    inside = sides.slack(trial[2]) if np.isfinite(trial[0]) else -s
+    if not np.all(inside > (1.0 - BOUNDARY) * s):
+        return np.inf
+    return trial[0] - mu * float(np.sum(np.log(inside)))
 
 
 def _solve_regularised(K: Array, right: Array) -> Array:

@@ -83,16 +83,7 @@ def build_limits(robot: Robot, bounds: TrajectoryLimits) -> Limits:
     passive = robot.passive
     low = known("lower", [joint.lower for joint in joints])
     high = known("upper", [joint.upper for joint in joints])
-    for j, joint in enumerate(joints):
-        if joint.kind == "prismatic" and not (passive[j] or np.isfinite(high[j] - low[j])):
-            raise InputError(
-                f"{robot.name}: joint {joint.name} slides without limits; give lower and upper"
-            )
-        if not high[j] - low[j] > 1e-6:
-            raise InputError(
-                f"{robot.name}: joint {joint.name} has no range ({low[j]:g} to {high[j]:g}); lock "
-                f"it (--locked {joint.name})"
-            )
+    _refuse_ranges(robot, low, high)
     endless, free = ~np.isfinite(high - low) & ~passive, passive & ~np.isfinite(high - low)
     zero = np.array(robot.assembled) if robot.loops else np.zeros(robot.n)
     middle = np.where(
@@ -107,19 +98,7 @@ def build_limits(robot: Robot, bounds: TrajectoryLimits) -> Limits:
     steep = known("acceleration", [np.inf] * robot.n)
     strong = known("torque", [joint.effort for joint in joints]) * (1.0 - bounds.margin)
     strong[passive] = np.inf  # which they have none of
-    for j, joint in enumerate(joints):
-        if not fast[j] > 0.0:
-            raise InputError(
-                f"{robot.name}: joint {joint.name} may not move (speed {fast[j]:g}); lock it"
-            )
-        if passive[j] or np.isfinite(steep[j]):
-            continue
-        if not (np.isfinite(strong[j]) and robot.has_nominal):
-            lacks = "inertials" if np.isfinite(strong[j]) else "effort"
-            raise InputError(
-                f"{robot.name}: nothing limits the acceleration of joint {joint.name}: the file "
-                f"has no {lacks} for it; give acceleration, of [excitation] or --acceleration"
-            )
+    _refuse_unlimited(robot, fast, steep, strong)
     if bounds.base_wrench is not None:
         if not robot.has_nominal:
             raise InputError(
@@ -135,6 +114,37 @@ def build_limits(robot: Robot, bounds: TrajectoryLimits) -> Limits:
         strong,
         bounds.clearance,
     )
+
+
+def _refuse_ranges(robot: Robot, low: Array, high: Array) -> None:
+    """Refuse joints that cannot move, and sliding ones that could move for ever."""
+    for j, joint in enumerate(robot.joints):
+        if joint.kind == "prismatic" and not (robot.passive[j] or np.isfinite(high[j] - low[j])):
+            raise InputError(
+                f"{robot.name}: joint {joint.name} slides without limits; give lower and upper"
+            )
+        if not high[j] - low[j] > 1e-6:
+            raise InputError(
+                f"{robot.name}: joint {joint.name} has no range ({low[j]:g} to {high[j]:g}); lock "
+                f"it (--locked {joint.name})"
+            )
+
+
+def _refuse_unlimited(robot: Robot, fast: Array, steep: Array, strong: Array) -> None:
+    """Refuse driven joints whose acceleration neither a limit nor a known torque bounds."""
+    for j, joint in enumerate(robot.joints):
+        if not fast[j] > 0.0:
+            raise InputError(
+                f"{robot.name}: joint {joint.name} may not move (speed {fast[j]:g}); lock it"
+            )
+        if robot.passive[j] or np.isfinite(steep[j]):
+            continue
+        if not (np.isfinite(strong[j]) and robot.has_nominal):
+            lacks = "inertials" if np.isfinite(strong[j]) else "effort"
+            raise InputError(
+                f"{robot.name}: nothing limits the acceleration of joint {joint.name}: the file "
+                f"has no {lacks} for it; give acceleration, of [excitation] or --acceleration"
+            )
 
 
 def add_point_mass(robot: Robot, mass: float, centre: Array) -> Robot:

@@ -473,7 +473,7 @@ class Trajectory:
         places = np.clip(np.searchsorted(grid, times), 1, len(grid) - 1)
         places -= times - grid[places - 1] < grid[places] - times
         q, dq, ddq = (self.family.values(times, k) @ self.C for k in range(3))
-        q = self.closure.close_beside(q, closed[places], "the trajectory")
+        q = self.closure.close_beside(q, closed[places])
         return (q, *self.closure.move(q, dq, ddq))
 
     @cached_property

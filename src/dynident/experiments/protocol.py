@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -83,10 +84,6 @@ def protocol(
     **options
         Of `dynident.experiments.planning`, and limits and search of `excite`.
 
-    Returns
-    -------
-    Protocol
-
     Raises
     ------
     InputError
@@ -115,12 +112,10 @@ def protocol(
     }
     common |= {"sigma": tuple(sigma.tolist()), "rate": planning.rate}
     common |= {"load": mass, "load_centre": tuple(centres[1].tolist())} if carried else {}
-    shapes: dict[str, dict[str, Any]] = {
-        "sweeps": {"trajectory": "sweeps", "duration": planning.sweeping},
-        "series": {"duration": planning.period, "periods": planning.periods},
-        "quick": {**QUICK, "periods": planning.periods},
-        "rests": {"trajectory": "rests", **HELD},
-    }
+    design = partial(
+        excite, robot, friction, rotor=rotor, elements=elements, obstacles=obstacles, **common
+    )
+    shapes = list_motion_shapes(planning)
     found: dict[str, Excitation] = {}
     recordings: dict[str, FutureLog] = {}
     runs = []
@@ -128,21 +123,12 @@ def protocol(
         if step.motion not in found:
             progress(f"designing {step.motion}", k / len(steps))
             others = {each.carries for each in steps.values() if each.motion == step.motion}
-            for reserve in RESERVES:
-                plan = excite(
-                    robot,
-                    friction,
-                    rotor=rotor,
-                    elements=elements,
-                    obstacles=obstacles,
-                    margin=min(bounds.margin + reserve, 0.99),
-                    **common,
-                    **shapes[step.motion],
-                )
-                bodies = (build_body(each, mass, centres) for each in others)
-                if all(prove_limits(plan, limits, each - designed) for each in bodies):
-                    break
-            found[step.motion] = plan
+            found[step.motion] = design_with_reserve(
+                partial(design, **shapes[step.motion]),
+                bounds.margin,
+                limits,
+                [build_body(each, mass, centres) - designed for each in others],
+            )
         plan = found[step.motion]
         body = build_body(step.carries, mass, centres)
         recordings[name] = FutureLog(base, plan, sigma, body)
@@ -157,10 +143,41 @@ def protocol(
                 tuple(step.expect(recordings, planning.damping)),
             )
         )
-    for plan in found.values():  # each tells of some parameters alone, which the tables say
-        known = (*describe_untold_parameters(plan.prediction, ""), *warnings)
-        warnings += [each for each in plan.warnings if each not in known]
+    warnings = add_design_warnings(warnings, found.values())
     return Protocol(robot, planning, sigma, mass, tuple(runs), tuple(warnings))
+
+
+def list_motion_shapes(planning: Planning) -> dict[str, dict[str, Any]]:
+    """What each motion of the steps asks of `excite`, by name."""
+    return {
+        "sweeps": {"trajectory": "sweeps", "duration": planning.sweeping},
+        "series": {"duration": planning.period, "periods": planning.periods},
+        "quick": {**QUICK, "periods": planning.periods},
+        "rests": {"trajectory": "rests", **HELD},
+    }
+
+
+def design_with_reserve(
+    design: Callable[..., Excitation], margin: float, limits: Limits, bodies: Sequence[Array]
+) -> Excitation:
+    """The first motion that is proved with each of the bodies it will carry, or the last one."""
+    for reserve in RESERVES:
+        plan = design(margin=min(margin + reserve, 0.99))
+        if all(prove_limits(plan, limits, body) for body in bodies):
+            break
+    return plan
+
+
+def add_design_warnings(warnings: Sequence[str], plans: Iterable[Excitation]) -> list[str]:
+    """Warnings with those of designs, once each.
+
+    A motion tells of some parameters alone, which the tables say of all.
+    """
+    found = [*warnings]
+    for plan in plans:
+        known = (*describe_untold_parameters(plan.prediction, ""), *found)
+        found += [each for each in plan.warnings if each not in known]
+    return found
 
 
 def find_arm(robot: Robot) -> Array:

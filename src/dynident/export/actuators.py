@@ -64,7 +64,7 @@ def render_mjlab(
         }
         fields |= {name: value for name, value in passive.items() if value is not None}
         lags = ["delay_min_lag=lag", "delay_max_lag=lag"] if servos else []
-        entries.append(render_call(kind, [*render_fields(fields), *lags], 8))
+        entries.append(render_call(kind, fields, lags))
     body = "    return (\n" + "".join(f"{entry},\n" for entry in entries) + "    )\n"
     what = "For ``EntityArticulationInfoCfg(actuators=...)``"
     head = render_head(idim, "mjlab.actuator", kind, f"tuple[{kind}, ...]", what, servos)
@@ -105,7 +105,7 @@ def render_isaac_lab(
     names = [re.escape(name) for name in idim.robot.joint_names]
     fields = {"joint_names_expr": names, **law, **{k: v for k, v in passive.items() if v}}
     lags = ["min_delay=lag", "max_delay=lag"] if servos else []
-    call = render_call(kind, [*render_fields(fields), *lags], 8).strip()
+    call = render_call(kind, fields, lags).strip()
     what = "For ``ArticulationCfg(actuators=...)``"
     head = render_head(idim, "isaaclab.actuators", kind, f"dict[str, {kind}]", what, servos)
     text = head + f'    return {{\n        "drives": {call}\n    }}\n'
@@ -129,13 +129,8 @@ def render_head(
     return f"{words}\n\n{imported}\n\n{begin.format(delay=delay, kind=returned, what=what)}"
 
 
-def render_fields(fields: Mapping[str, Any]) -> list[str]:
-    """Keywords with literals of Python."""
-    return [f"{name}={value!r}" for name, value in fields.items()]
-
-
-def render_call(name: str, arguments: Sequence[str], indent: int) -> str:
-    """A call over several lines."""
-    space = " " * indent
-    inner = "".join(f"{space}    {argument},\n" for argument in arguments)
-    return f"{space}{name}(\n{inner}{space})"
+def render_call(name: str, fields: Mapping[str, Any], lags: Sequence[str]) -> str:
+    """A call over several lines: keywords with literals of Python, and those of lags."""
+    arguments = [*(f"{name}={value!r}" for name, value in fields.items()), *lags]
+    inner = "".join(f"            {argument},\n" for argument in arguments)
+    return f"        {name}(\n{inner}        )"

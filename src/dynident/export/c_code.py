@@ -531,27 +531,33 @@ def express_drive_friction(
                 raise InputError(f"{idim.robot.name}: friction law {law.__name__!r} has no C code")
             helpers[law.__name__] = render_law_function(law)
             shape = [format_c_number(value) for value in idim.shape[friction.shape]] or ["0.0"]
-            call = ", ".join([speed, format_sum({q[1]: q[0]}), sign])
-            lines += [
-                "{",
-                f"    const double p[{len(shape)}] = {{{', '.join(shape)}}};",
-                f"    double out[{len(acting)}];",
-                f"    {law.__name__}({call}, p, out);",
-            ]
-            force = " + ".join(
-                f"{format_c_number(c)} * out[{r}]" for r, c in enumerate(acting) if c != 0.0
-            )
-            for j, turn in enumerate(gear.turns):
-                if turn != 0.0:
-                    lines.append(
-                        f"    tau[{first + j}] += {format_c_number(float(turn))} * ({force});"
-                    )
-            lines.append("}")
+            call = f"{law.__name__}({speed}, {format_sum({q[1]: q[0]})}, {sign}, p, out);"
+            lines += call_law(call, shape, acting, first, gear.turns)
         force_here = code.sum(*parts)
         for j, turn in enumerate(turns):
             if turn != ZERO:
                 tau[first + j] = code.sum((tau[first + j],), (turn, force_here))
     return list(helpers.values()), lines
+
+
+def call_law(
+    call: str, shape: Sequence[str], acting: Sequence[float], first: int, turns: Array
+) -> list[str]:
+    """Lines of a block that calls a law and adds what it gives to the torques of its joints."""
+    force = " + ".join(f"{format_c_number(c)} * out[{r}]" for r, c in enumerate(acting) if c != 0.0)
+    added = [
+        f"    tau[{first + j}] += {format_c_number(float(turn))} * ({force});"
+        for j, turn in enumerate(turns)
+        if turn != 0.0
+    ]
+    return [
+        "{",
+        f"    const double p[{len(shape)}] = {{{', '.join(shape)}}};",
+        f"    double out[{len(acting)}];",
+        f"    {call}",
+        *added,
+        "}",
+    ]
 
 
 def render_law_function(law: Law) -> str:

@@ -33,7 +33,7 @@ def render_elastic_function(model: WholeModel, joints: Sequence[JointSpring]) ->
     if not springs:
         return ""
     code, n, dof = Arithmetic(), idim.robot.n, tree.dof
-    first, nq, names = dof - n, dof + idim.robot.floating, idim.robot.joint_names
+    first, nq = dof - n, dof + idim.robot.floating
     load = unroll_newton_euler(code, model)
     _, elements = express_drive_friction(code, model, None, load, (True,))
     drives: list[Value] = [ZERO] * dof
@@ -43,17 +43,11 @@ def render_elastic_function(model: WholeModel, joints: Sequence[JointSpring]) ->
     _, friction = express_drive_friction(code, model, None, drives, (False,), ("dm", "qm"))
     lines = [f"tau[{i}] = {format_sum({name: value})};" for i, (value, name) in enumerate(load)]
     lines += [*elements, f"for (int i = 0; i < {dof}; ++i) {{ left[i] = 0.0; }}"]
-    for j, name in enumerate(names):
-        if name in springs:
-            own = springs[name]
-            terms = {
-                f"delta[{j}]": own.stiffness,
-                f"ddelta[{j}]": own.damping,
-                f"delta[{j}] * delta[{j}] * delta[{j}]": own.cubic,
-                "": own.reference * own.stiffness,
-            }
-            spring = format_sum({term: value for term, value in terms.items() if value != 0.0})
-            lines.append(f"left[{first + j}] = tau[{first + j}] - ({spring});")
+    lines += [
+        f"left[{first + j}] = tau[{first + j}] - ({format_spring(springs[name], j)});"
+        for j, name in enumerate(idim.robot.joint_names)
+        if name in springs
+    ]
     lines += [
         f"tau[{i}] += {format_sum({name: value})};"
         for i, (value, name) in enumerate(drives)
@@ -88,3 +82,14 @@ def render_elastic_function(model: WholeModel, joints: Sequence[JointSpring]) ->
 {inside}
 }}
 """
+
+
+def format_spring(own: JointSpring, j: int) -> str:
+    """The torque of joint j's spring by its deflection."""
+    terms = {
+        f"delta[{j}]": own.stiffness,
+        f"ddelta[{j}]": own.damping,
+        f"delta[{j}] * delta[{j}] * delta[{j}]": own.cubic,
+        "": own.reference * own.stiffness,
+    }
+    return format_sum({term: value for term, value in terms.items() if value != 0.0})

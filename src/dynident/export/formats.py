@@ -10,8 +10,7 @@ from typing import Protocol
 import numpy.typing as npt
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
-from dynident.core.text import suggest_nearest
+from dynident.core.errors import refuse_unknown
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.whole import WholeModel
 from dynident.export.actuators import render_isaac_lab, render_mjlab
@@ -138,8 +137,7 @@ EXPORTS = {
 
 def find_format(name: str, robot: Robot | None = None) -> Format:
     """The one of a name; refused where it cannot hold loops that the robot has."""
-    if name not in EXPORTS:
-        raise InputError(f"format {name!r} is not known{suggest_nearest(name, EXPORTS)}")
+    refuse_unknown(name, EXPORTS, f"format {name!r} is not known")
     if robot is not None and name not in (choose_own_format(robot), "c"):
         robot.refuse_loops(EXPORTS[name].what)
     return EXPORTS[name]

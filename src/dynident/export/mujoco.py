@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, name_missing_package
 from dynident.dynamics.whole import WholeModel
 from dynident.export.mjcf import name_motor, render_identified_mjcf
 from dynident.export.softness import derive_softness
@@ -22,10 +22,8 @@ FAR = 1e-6
 
 def import_mujoco() -> Any:
     """MuJoCo's module."""
-    try:
+    with name_missing_package("needs MuJoCo: pip install dynident[mujoco]"):
         import mujoco
-    except ImportError as error:
-        raise InputError("needs MuJoCo: pip install dynident[mujoco]") from error
     return mujoco
 
 

@@ -220,7 +220,7 @@ def render_fresh_urdf(robot: Robot, phi: Array, attributes: Sequence[dict[str, s
     for link in dict.fromkeys((robot.base_link, *robot.links)):
         element = etree.SubElement(root, "link", name=link)
         if link in bodies and np.any(bodies[link]):
-            element.append(_build_element("inertial", _format_inertial(bodies[link])))
+            element.append(_build_inertial(bodies[link]))
     moved = (robot.base_link, *(joint.link for joint in robot.joints))
     for joint, dynamics in zip(robot.joints, attributes, strict=True):
         element = _build_joint_element(joint, moved[joint.parent])
@@ -301,9 +301,9 @@ def _format_inertial(phi: Array) -> dict[str, dict[str, str]]:
     }
 
 
-def _build_element(tag: str, children: Mapping[str, Mapping[str, str]]) -> etree._Element:
-    element = etree.Element(tag)
-    for name, attributes in children.items():
+def _build_inertial(phi: Array) -> etree._Element:
+    element = etree.Element("inertial")
+    for name, attributes in _format_inertial(phi).items():
         etree.SubElement(element, name, dict(attributes))
     return element
 
@@ -312,7 +312,7 @@ def _write_inertial(document: UrdfDocument, link: etree._Element, phi: Array) ->
     """Write a body's values; a body of zeros has no <inertial>."""
     inertial = link.find("inertial")
     if inertial is None and np.any(phi):
-        document.add(link, [_build_element("inertial", _format_inertial(phi))])
+        document.add(link, [_build_inertial(phi)])
     elif inertial is not None and np.any(phi):
         document.set_children(inertial, _format_inertial(phi))
     elif inertial is not None:

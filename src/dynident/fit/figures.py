@@ -53,9 +53,8 @@ class Scoring(Options):
     ] = None
     score: Annotated[
         Literal["all", "moving"],
-        "`moving`: beside the errors of all samples those of moving ones, because at rest "
-        "friction is "
-        "no function of speed",
+        "`moving`: beside the errors of all samples those of moving ones, because at rest friction "
+        "is no function of speed",
     ] = "all"
 
 

@@ -67,8 +67,7 @@ ONE_LOG = (
 """What trust in a result rests on that no second log was asked about."""
 SEVERAL_LOGS = (
     "on the evidence of logs that agree; the same wrong torque unit, gain or encoder zero in all "
-    "of "
-    "them would go unnoticed: compare with a known mass"
+    "of them would go unnoticed: compare with a known mass"
 )
 """The same of several logs."""
 CHECK_LOG = "run dynident doctor: it tries other units, gains, signs and clocks of the log"

@@ -158,8 +158,7 @@ def warn_of_sensor_errors(problem: Problem, theta: Array) -> list[str]:
     if idim.structure.stated:
         notes.append(
             f"{', '.join(idim.structure.stated)}: no motion of these logs can separate them from "
-            "other "
-            "parameters, so they are held at what [[contact]] states; let the base turn"
+            "other parameters, so they are held at what [[contact]] states; let the base turn"
         )
     angles: dict[str, Array] = {}
     for value, column in zip(idim.sensor_values(theta), idim.structure.sensor_columns, strict=True):

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dynident.core.errors import InputError
-from dynident.core.text import suggest_nearest
+from dynident.core.errors import refuse_unknown
 from dynident.core.words import format_entry, format_number, format_percent, format_table
 from dynident.fit.figures import ALL_SAMPLES
 from dynident.fit.json import PACKED, read_document
@@ -93,8 +92,7 @@ class ZooRow(NamedTuple):
 
 def find_zoo_entry(name: str) -> ZooEntry:
     """The entry of a name; `InputError` where there is none."""
-    if name not in ZOO:
-        raise InputError(f"{name!r} is not in the zoo{suggest_nearest(name, ZOO)}")
+    refuse_unknown(name, ZOO, f"{name!r} is not in the zoo")
     return ZOO[name]
 
 

@@ -10,8 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from dynident.core.errors import InputError
-from dynident.core.text import suggest_nearest
+from dynident.core.errors import InputError, refuse_unknown
 from dynident.friction.elements import number_symbols
 from dynident.friction.memoryless import OFFSET, USUAL
 from dynident.friction.model import FrictionModel, ShapeTerm
@@ -42,8 +41,7 @@ def build_friction(name: str) -> tuple[FrictionModel, ...]:
                 "that are known as 'stribeck(vs=0.1)'"
             )
         own = part["name"]
-        if own not in FRICTIONS:
-            raise InputError(f"friction {own!r} is not known{suggest_nearest(own, FRICTIONS)}")
+        refuse_unknown(own, FRICTIONS, f"friction {own!r} is not known")
         model = FRICTIONS[own]
         if part["shapes"] is not None:
             model = fix_shapes(own, model, part["shapes"])

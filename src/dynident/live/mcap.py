@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, name_missing_package
 from dynident.core.version import VERSION
 from dynident.live.messages import Message, build_schemas, split_into_topics
 
@@ -32,12 +32,8 @@ class McapFile:
     """
 
     def __init__(self, path: Path) -> None:
-        try:
+        with name_missing_package(f"{path}: needs the package mcap: pip install 'dynident[live]'"):
             import mcap.writer
-        except ImportError as error:
-            raise InputError(
-                f"{path}: needs the package mcap: pip install 'dynident[live]'"
-            ) from error
         self.path = path
         self._make = mcap.writer.Writer
         self._file: BinaryIO | None = None

@@ -38,12 +38,12 @@ class Outlets:
         if self.board is not None:
             self.board.write(message)
 
-    def end(self, words: str) -> None:
-        """No message comes any more: files are closed, and the page says why."""
+    def end(self) -> None:
+        """The stream has ended: files are closed, and the page says so."""
         for file in self.files:
             file.close()
         if self.board is not None:
-            self.board.end(words)
+            self.board.end("the stream has ended")
 
 
 @contextmanager

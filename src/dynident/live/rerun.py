@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, name_missing_package
 from dynident.live.messages import (
     ROOT,
     Message,
@@ -40,13 +40,11 @@ class RerunFile:
     """
 
     def __init__(self, path: Path) -> None:
-        try:
+        with name_missing_package(
+            f"{path}: needs the package rerun-sdk: pip install 'dynident[rerun]'"
+        ):
             import rerun
             import rerun.blueprint
-        except ImportError as error:
-            raise InputError(
-                f"{path}: needs the package rerun-sdk: pip install 'dynident[rerun]'"
-            ) from error
         self.path = path
         self._part = path.with_suffix(PART + path.suffix)
         self._rerun: ModuleType = rerun

@@ -17,7 +17,13 @@ from typing import Any, get_type_hints
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import ComputationError, InputError, OptionError, check_type
+from dynident.core.errors import (
+    ComputationError,
+    InputError,
+    OptionError,
+    check_type,
+    refuse_unknown,
+)
 from dynident.core.options import HUGE, Option, build_options, collect_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.side_by_side import HERE, Engine
@@ -110,8 +116,7 @@ def check_options(method: str, given: Mapping[str, object]) -> None:
     `given`: options; None is not given.
     """
     check_type("a method", method, str, "its name, as 'wls'")
-    if method not in ESTIMATORS:
-        raise InputError(f"method {method!r} is not known{suggest_nearest(method, ESTIMATORS)}")
+    refuse_unknown(method, ESTIMATORS, f"method {method!r} is not known")
     for name, value in given.items():
         if value is None or name in list_option_names(method):
             continue

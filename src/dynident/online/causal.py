@@ -169,6 +169,7 @@ def filter_sample(sections, state, past, count, sample, rate, n, out):  # type: 
     for j in range(n):
         a, b, c, d, e = past[0, j], past[1, j], past[2, j], past[3, j], past[4, j]
         out[j] = c
+        # five-point differences, of the fourth order in the time between samples
         out[n + j] = (8.0 * (d - b) + a - e) * rate / 12.0
         out[2 * n + j] = (16.0 * (b + d) - a - e - 30.0 * c) * rate * rate / 12.0
     for j in range(n, width):

@@ -74,6 +74,7 @@ class Projection(NamedTuple):
 @inner
 def factorise_pseudo_inertia(x, L):  # type: ignore[no-untyped-def]
     """The Cholesky factor of a body's pseudo-inertia; its log det, or minus infinity."""
+    # second moments tr(I) / 2 - I, then first ones and the mass (ardiani2024, eq. 17 and 18)
     half = 0.5 * (x[4] + x[6] + x[9])
     L[0, 0], L[1, 1], L[2, 2] = half - x[4], half - x[6], half - x[9]
     L[1, 0], L[2, 0], L[2, 1] = -x[5], -x[7], -x[8]
@@ -142,6 +143,7 @@ def evaluate_criterion(R, projection, x, beta, error, pulled):  # type: ignore[n
         for j in range(unknowns):
             total += projection.pull[i, j] * x[j]
         pulled[i] = total
+        # x^T G^T G x - 2 x^T G^T g
         cost += (total - projection.target[i]) * x[i]
     return cost
 
@@ -219,6 +221,7 @@ def fill_newton_step(projection, factor, R, error, pulled, x, bodies, mu, beta, 
         o = 10 * b
         factorise_pseudo_inertia(x[o : o + 10], L)
         fill_inverse_from_factor(L, W)
+        # d log det J / d phi_k = tr(J^-1 dJ / d phi_k), with W = J^-1
         step[o] -= mu * W[3, 3]
         for i in range(3):
             step[o + 1 + i] -= 2.0 * mu * W[i, 3]
@@ -289,6 +292,7 @@ def descend_to_consistency(R, projection, bodies, x, factor, weight, count):  # 
         inside = evaluate_barrier(trial, projection.positive, bodies, L)
         if inside > -np.inf:
             new = 0.5 * evaluate_criterion(R, projection, trial, beta, error, pulled) - mu * inside
+            # a tenth of what the slope promises is enough (Armijo 1966)
             if new <= cost - 0.1 * share * squared:
                 x[:] = trial
                 if share < 1.0:

@@ -130,12 +130,11 @@ def ekf(
 def refuse_beyond_instants(problem: Problem, bars: ErrorBars) -> None:
     """Refuse friction, rows and covariances that the filter does not have."""
     idim = problem.idim
-    for friction in idim.frictions:
-        if friction.model.state or friction.model.needs:
-            raise InputError(
-                f"friction {idim.friction!r} depends on more than the motion of an instant, which "
-                "ekf does not follow"
-            )
+    if idim.has_states or idim.needs:
+        raise InputError(
+            f"friction {idim.friction!r} depends on more than the motion of an instant, which ekf "
+            "does not follow"
+        )
     refuse_sensors(problem.robot, "ekf follows")
     refuse_combinations(problem, "ekf does not follow rows of")
     if bars.covariance is not None:

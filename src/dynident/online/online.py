@@ -447,6 +447,8 @@ def examine_half_window(s, pace, m, memory):  # type: ignore[no-untyped-def]
     rows = count[ROWS] + count[ROWS_BEFORE]
     count[MODE_AGE] += 1
     if count[QUIET] >= s.settle and count[ROWS_BEFORE] > 0 and count[ROWS] > 0:
+        # squares that vary as much more than those of a normal error are spread times chi-squared
+        # with as many fewer degrees of freedom (Satterthwaite 1946)
         total[FREEDOM] = rows / spread
         total[STATISTIC] = (total[SUM] + total[SUM_BEFORE]) / (level * spread)
         total[THRESHOLD] = approximate_chi2_quantile(total[FREEDOM], pace.quantile)

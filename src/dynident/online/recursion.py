@@ -235,6 +235,7 @@ def fade_information(R, beta, memory, elapsed, work):  # type: ignore[no-untyped
     """
     p = len(R)
     for k in range(p):
+        # R is a root of the information: half the exponent
         work[k] = np.exp(-0.5 * elapsed / memory[k])
     for k in range(p):
         total = 0.0

@@ -14,11 +14,10 @@ from scipy import linalg, special
 from dynident.consistency.feasible_set import FeasiblePoint
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array, Integers
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, refuse_unknown
 from dynident.core.kept import take_fingerprint
 from dynident.core.options import NotNegatives, Options, broadcast_to_joints
 from dynident.core.schema import Flag, Name, Number
-from dynident.core.text import suggest_nearest
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.contacts import follow_touch
 from dynident.online.carried import SURE, weigh_load
@@ -318,6 +317,7 @@ class Tracker:
         self._near = None if self._closure is None else self._closure.start
         self._instruments = None
         if instruments:
+            # rows are weighed by the square of what they are multiplied with
             age = 0.0 if forgetting.memory is None else 0.5 / (forgetting.memory * self.rate)
             R = first.R[:, : base.count]
             self._instruments = InstrumentAnswer(R, first.beta, float(np.exp(-age)))
@@ -730,8 +730,7 @@ def find_carrying_body(robot: Robot, link: str | None) -> int:
     """The body that carries loads: a link's, else the last, of a floating robot its base."""
     if link is None:
         return 0 if robot.floating else len(robot.links) - 1
-    if link not in robot.links:
-        raise InputError(f"link {link!r} is not known{suggest_nearest(link, robot.links)}")
+    refuse_unknown(link, robot.links, f"link {link!r} is not known")
     return robot.links.index(link)
 
 
@@ -760,6 +759,7 @@ def pack_tracker_model(
     turns = np.union1d(fading.turns, walking.turns)
     half = max(1, round(0.5 * alarm.window * rate))
     settle = max(2, int(np.ceil(alarm.settle * rate / half)))
+    # chance of one test: as many are made in an hour as it has half windows
     error = min(0.5, alarm.false_alarms * half / rate / HOUR)
     drives = idim.robot.drives
     gate = np.array([

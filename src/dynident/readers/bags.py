@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, name_missing_package
 from dynident.core.files import DAMAGE
 from dynident.core.text import format_one_line
 from dynident.readers.chunks import import_zstandard, refuse_bombs, refuse_message_bombs
@@ -125,14 +125,12 @@ def read_bag(path: Path) -> tuple[Table, ...]:
     in the same messages have tables of their own. Time is that of the headers, since the earliest
     one of the bag.
     """
-    try:
+    with name_missing_package(f"{path}: needs rosbags; pip install dynident[ros]"):
         import apsw
         import rosbags.rosbag1
         import rosbags.rosbag2
         from rosbags.serde import SerdeError
         from rosbags.typesys import TypesysError
-    except ImportError as error:
-        raise InputError(f"{path}: needs rosbags; pip install dynident[ros]") from error
     folder = path.parent if path.name == METADATA else path
     damage = (
         *DAMAGE,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dynident.core.errors import InputError
+from dynident.core.errors import name_missing_package
 from dynident.readers.table import (
     NO_NUMBERS,
     ArrayEntry,
@@ -31,10 +31,8 @@ def read_hdf5(path: Path) -> Table:
 
     Arrays in groups are called ``group.array``. What stands in other files is skipped.
     """
-    try:
+    with name_missing_package(f"{path}: needs h5py; pip install dynident[hdf5]"):
         import h5py
-    except ImportError as error:
-        raise InputError(f"{path}: needs h5py; pip install dynident[hdf5]") from error
     with (
         refuse_damage(path, "is not an HDF5 file, or was cut off", "write it again"),
         h5py.File(path, "r") as file,

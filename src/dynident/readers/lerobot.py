@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, name_missing_package
 from dynident.core.text import format_one_line
 
 HEAD = Path("meta", "info.json")
@@ -54,11 +54,9 @@ def list_episodes(folder: Path) -> list[Episode]:
 @contextmanager
 def open_parquet(file: Path) -> Iterator[tuple[Any, Any]]:
     """The package, and a file of a dataset; what is wrong with it in a block is said."""
-    try:
+    with name_missing_package(f"{file}: needs pyarrow; pip install dynident[parquet]"):
         import pyarrow
         import pyarrow.parquet
-    except ImportError as error:
-        raise InputError(f"{file}: needs pyarrow; pip install dynident[parquet]") from error
     try:
         with pyarrow.parquet.ParquetFile(file) as parquet:
             yield pyarrow, parquet

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -49,22 +50,22 @@ def _read_member_header(
     """What an array's header says of it, or why it is not read."""
     place = f"{path}, array {member.filename[:-4]!r}"
 
-    def read(index: Any) -> npt.NDArray[Any]:
+    @contextmanager
+    def reopen() -> Iterator[IO[bytes]]:
         refuse_bomb(place, member.compress_size, member.file_size)
         with (
             refuse_damage(place, "is damaged", AGAIN),
             zipfile.ZipFile(path) as again,
             again.open(member) as file,
         ):
+            yield file
+
+    def read(index: Any) -> npt.NDArray[Any]:
+        with reopen() as file:
             return np.asarray(np.lib.format.read_array(file, allow_pickle=False)[index])
 
     def read_pieces(count: int) -> Iterator[npt.NDArray[Any]]:
-        refuse_bomb(place, member.compress_size, member.file_size)
-        with (
-            refuse_damage(place, "is damaged", AGAIN),
-            zipfile.ZipFile(path) as again,
-            again.open(member) as file,
-        ):
+        with reopen() as file:
             _read_header(file)
             size = dtype.itemsize * math.prod(shape[1:])
             for first in range(0, shape[0], count):

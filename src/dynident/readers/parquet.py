@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, name_missing_package
 from dynident.core.store import ROWS
 from dynident.readers.table import MOST_COLUMNS, Lazy, Table, refuse_damage
 
@@ -23,12 +23,10 @@ def read_parquet(path: Path) -> Table:
 
     A column ``key`` of lists of n numbers becomes ``key_1 ... key_n``.
     """
-    try:
+    with name_missing_package(f"{path}: needs pyarrow; pip install dynident[parquet]"):
         import pyarrow
         import pyarrow.compute
         import pyarrow.parquet
-    except ImportError as error:
-        raise InputError(f"{path}: needs pyarrow; pip install dynident[parquet]") from error
     damage = partial(
         refuse_damage, path, "is not a Parquet file, or was cut off", "write it again",
         (pyarrow.ArrowException, OSError, ValueError),
@@ -40,11 +38,7 @@ def read_parquet(path: Path) -> Table:
         first = next(file.iter_batches(batch_size=1, columns=lists), None) if lists else None
         widths = {name: len(first[name][0] or ()) for name in lists} if first is not None else {}
     widths = {name: width for name, width in widths.items() if 0 < width <= MOST_COLUMNS}
-    spots: list[tuple[str, str, int | None]] = []  # what a column is called, and where it stands
-    for name, kind in types.items():
-        if NUMERIC.fullmatch(kind):
-            spots.append((name, name, None))
-        spots += [(f"{name}_{k + 1}", name, k) for k in range(widths.get(name, 0))]
+    spots = _list_spots(types, widths)
     names = tuple(called for called, _, _ in spots)
     twice = [name for name in names if names.count(name) > 1 or schema.names.count(name) > 1]
     if twice:
@@ -83,6 +77,16 @@ def read_parquet(path: Path) -> Table:
 
     lazy = Lazy((rows, len(names)), take, read_pieces)
     return Table(path, names, lazy, skipped=skipped)
+
+
+def _list_spots(types: dict[str, str], widths: dict[str, int]) -> list[tuple[str, str, int | None]]:
+    """What each column of ours is called, the file's column, and the entry of its lists."""
+    spots: list[tuple[str, str, int | None]] = []
+    for name, kind in types.items():
+        if NUMERIC.fullmatch(kind):
+            spots.append((name, name, None))
+        spots += [(f"{name}_{k + 1}", name, k) for k in range(widths.get(name, 0))]
+    return spots
 
 
 def _holds_lists(kind: str) -> bool:

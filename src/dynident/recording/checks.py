@@ -89,8 +89,7 @@ def refuse_unequal_rows(tables: Sequence[Table]) -> None:
             called = other.path if other.topic else first.path
             raise InputError(
                 f"{called}: has topics with a clock each, and cannot be put side by side with "
-                "another file; "
-                "stack = 'time' puts them one after another"
+                "another file; stack = 'time' puts them one after another"
             )
         if other.topic is None and other.samples != first.samples:
             raise InputError(

@@ -338,14 +338,7 @@ def average_periods(
         raise InputError(f"{name}: warmup = {warmup} is longer than the log")
     length, found = _find_period_length(recording, q, runs, period, warmup, max(cutoffs) / rate)
     cuts, unused = cut_periods(runs, length, warmup)
-    count = sum(cut.count for cut in cuts)
-    if count < 2:
-        raise PeriodError(
-            f"{name}: has {count or 'no'} whole period{'s' * (count != 1)} of {length / rate:g} s"
-            + (f" after {warmup} of warmup" if warmup else "")
-            + "; a mean needs two at least",
-            "record more, lower warmup, bridge gaps, or leave period out",
-        )
+    _refuse_few_periods(name, sum(cut.count for cut in cuts), length / rate, warmup)
     orders = [1 + max(1, int(min(hz / rate, HIGHEST) * length + ROUNDING)) for hz in cutoffs]
     every = 1 + max(1, int(HIGHEST * length))
     positions = [_limit_to_band(cut.harmonics(q, max(orders)), orders) for cut in cuts]
@@ -391,6 +384,17 @@ def average_periods(
             f"{warmup + 1}"
         )
     return made, touching, (*_warn_of_period_drift(recording, q, runs, made, cutoffs), *notes)
+
+
+def _refuse_few_periods(name: str, count: int, seconds: float, warmup: int) -> None:
+    """Refuse the mean of a single period, which shows no scatter, or of none."""
+    if count < 2:
+        raise PeriodError(
+            f"{name}: has {count or 'no'} whole period{'s' * (count != 1)} of {seconds:g} s"
+            + (f" after {warmup} of warmup" if warmup else "")
+            + "; a mean needs two at least",
+            "record more, lower warmup, bridge gaps, or leave period out",
+        )
 
 
 def repeat_contacts(

@@ -706,20 +706,12 @@ def _prepare_mean_period(
     notes: list[str],
 ) -> Samples:
     """The mean period of a recording that repeats."""
-    if recording.base is not None or recording.wrenches.keys() - {LAW} or recording.locked:
-        raise InputError(
-            f"{recording.name}: floating bases, measured wrenches and locked joints are not "
-            "averaged over periods; leave period out"
-        )
+    _refuse_averaging(recording)
     beside = {"temperatures": recording.temp, "known torques": recording.known}
     told = " and ".join(name for name, signal in beside.items() if signal is not None)
     if told:  # friction that asks for them says that the log has none
         recording = replace(recording, temp=None, known=None)
         notes = [*notes, f"{recording.name}: {told} are not averaged over periods, and left out"]
-    if recording.torque != "measured":
-        raise InputError(
-            f"{recording.name}: has no torque to average over periods; leave period out"
-        )
     q = recording.q.copy()
     for start, stop in runs:
         q[start:stop] = filter_by_median(q[start:stop], wanted.median)
@@ -768,3 +760,16 @@ def _prepare_mean_period(
         tared=recording.tared,
         **_list_settings(recording, wanted, cutoffs),
     )
+
+
+def _refuse_averaging(recording: Recording) -> None:
+    """Refuse the mean period of what has no torque, or more than motion and torque."""
+    if recording.base is not None or recording.wrenches.keys() - {LAW} or recording.locked:
+        raise InputError(
+            f"{recording.name}: floating bases, measured wrenches and locked joints are not "
+            "averaged over periods; leave period out"
+        )
+    if recording.torque != "measured":
+        raise InputError(
+            f"{recording.name}: has no torque to average over periods; leave period out"
+        )

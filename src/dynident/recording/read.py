@@ -345,16 +345,8 @@ def _locate_signals(log: _Log, time: Spot | None) -> tuple[dict[str, list[Spot]]
             spots *= len(here)
         called = signal
         if signal == "current" and np.all(robot.drives.gain == 1.0):
-            signed = any(np.any(table.take([index]) < 0.0) for table, index in spots)
-            if not (signed or signal in columns or log.torque):
-                warnings.append(
-                    f"{name}: currents without a sign are taken as sizes, not as torques"
-                )
-                called = "unsigned"
-            else:
-                warnings.append(
-                    f"{name}: currents taken as torques, because every drive's gain is 1"
-                )
+            called, taken = _name_currents(log, spots)
+            warnings.append(f"{name}: {taken}")
         if len(spots) not in (len(here), len(moved)):
             told = f"the robot has {len(here)} joints ({', '.join(here)})"
             told += _explain_missing_joints(robot, spots)
@@ -368,6 +360,14 @@ def _locate_signals(log: _Log, time: Spot | None) -> tuple[dict[str, list[Spot]]
         if spots:
             found[signal] = spots
     return found, (*warnings, *_warn_of_unread_columns(log))
+
+
+def _name_currents(log: _Log, spots: Sequence[Spot]) -> tuple[str, str]:
+    """As what signal currents are taken whose drives state no gain, and the words for it."""
+    signed = any(np.any(table.take([index]) < 0.0) for table, index in spots)
+    if signed or "current" in log.columns or log.torque:
+        return "current", "currents taken as torques, because every drive's gain is 1"
+    return "unsigned", "currents without a sign are taken as sizes, not as torques"
 
 
 def _warn_of_unread_columns(log: _Log) -> tuple[str, ...]:

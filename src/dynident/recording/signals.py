@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers
-from dynident.core.errors import InputError
-from dynident.core.text import format_count, suggest_nearest
+from dynident.core.errors import InputError, refuse_unknown
+from dynident.core.text import format_count
 from dynident.filters.blocks import find_extremes, join_signals
 from dynident.filters.clock import (
     GAP,
@@ -139,17 +139,7 @@ def build_recording(pieces: Sequence[TablePiece], request: LogRequest) -> Record
     if robot is not None and robot.loops:
         q, said = close_logged_chain(label, robot, q, piece)
     moved, borne = (find_extremes(signal) for signal in (q, tau))
-    warnings = [*piece.warnings, *said]
-    warnings += checks.warn_of_still_joints(label, request.joints, moved)
-    if robot is not None:
-        warnings += checks.check_positions(label, robot, moved, stated="q" in request.units)
-    if torque == "measured":
-        driven = slice(None) if robot is None else ~robot.passive
-        joints = np.array(request.joints)[driven]
-        own = (borne[0][driven], borne[1][driven])
-        warnings += checks.warn_of_dead_channels(label, joints.tolist(), own)
-    if robot is not None:
-        warnings += checks.warn_of_excessive_torques(label, robot, borne)
+    warnings = [*piece.warnings, *said, *_check_reach(request, torque, moved, borne)]
     dq, ddq, qref, dqref, temp, known = (piece.signals.get(signal) for signal in OPTIONAL)
     base: Base | None = None
     wrenches: dict[str, Array] = {}
@@ -187,6 +177,23 @@ def build_recording(pieces: Sequence[TablePiece], request: LogRequest) -> Record
         size=request.size,
         sampled=piece.sampled,
     )
+
+
+def _check_reach(
+    request: LogRequest, torque: Torque, moved: tuple[Array, Array], borne: tuple[Array, Array]
+) -> Iterator[str]:
+    """What the least and largest positions and torques of joints make doubtful."""
+    label, robot = request.name, request.robot
+    yield from checks.warn_of_still_joints(label, request.joints, moved)
+    if robot is not None:
+        yield from checks.check_positions(label, robot, moved, stated="q" in request.units)
+    if torque == "measured":
+        driven = slice(None) if robot is None else ~robot.passive
+        joints = np.array(request.joints)[driven]
+        own = (borne[0][driven], borne[1][driven])
+        yield from checks.warn_of_dead_channels(label, joints.tolist(), own)
+    if robot is not None:
+        yield from checks.warn_of_excessive_torques(label, robot, borne)
 
 
 def close_logged_chain(
@@ -230,11 +237,7 @@ def check_locked_positions(name: str, q: Array, request: LogRequest) -> dict[str
     """Where the joints were that were locked, by name [rad or m]."""
     found = dict(request.floating.locked or {})
     for joint, value in found.items():
-        if joint not in request.joints:
-            raise InputError(
-                f"{name}: locked: there is no joint "
-                f"{joint!r}{suggest_nearest(joint, request.joints)}"
-            )
+        refuse_unknown(joint, request.joints, f"{name}: locked: there is no joint {joint!r}")
         off = float(np.max(np.abs(q[:, request.joints.index(joint)] - value)))
         if off > ASIDE:
             raise InputError(

@@ -116,6 +116,7 @@ def factorise_run_sum(rows: Regression, weights: Array) -> tuple[Array, str]:
         )
     scatter = scores.T @ scores / count
     level = float(np.sum(squares)) / count / rank
+    # d^2 and b^2 of Ledoit and Wolf (2004): how far S is from its target, and from its mean
     apart = float(np.sum((scatter - level * seen) ** 2))
     unsure = float(np.sum(squares**2) / count - np.sum(scatter**2)) / count
     share = min(1.0, unsure / apart) if apart > 0.0 else 1.0

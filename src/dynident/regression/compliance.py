@@ -120,6 +120,7 @@ def judge_springs(
         if gauge.kind == TORQUE:
             if symbol in errors:
                 about = dict(seen[0][0].springs)[gauge.place].stiffness
+                # 1 / K to first order about the stiffness of the rows: see `step_springs`
                 compliance, std = (2.0 - own / about) / about, errors[symbol] / about**2
                 low, high = (compliance + side * NORMAL * std for side in (-1.0, 1.0))
                 found.append(SpringEvidence(name, own, compliance, std, (low, high)))
@@ -157,6 +158,7 @@ def weigh_bristles(
     """
     (symbol, stiffness), *bristles = values.items()
     width = 2.0 * sum(value for _, value in bristles) / stiffness
+    # of the width, by K and by each bristle's torque
     slopes = {symbol: -width / stiffness} | {each: 2.0 / stiffness for each, _ in bristles}
     names, system = problem.base.names, problem.factors.weighted(problem.factors.ones)
     places = {name: names.index(name) for name in values if name in names}
@@ -205,6 +207,7 @@ def regress_by_blocks(X: Array, y: Array, blocks: int) -> tuple[float, float]:
     size = np.sqrt(np.mean(X**2, axis=0)) + np.finfo(float).tiny
     Q, R = np.linalg.qr(X / size)
     rest = y - Q @ (Q.T @ y)
+    # sums over blocks in the place of rows: errors within one may be correlated as they like
     scores = [part.T @ e for part, e in zip(*(np.array_split(z, blocks) for z in (Q, rest)))]
     inverse = np.linalg.inv(R)
     own = np.array(scores) @ inverse.T

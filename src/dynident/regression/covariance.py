@@ -194,6 +194,7 @@ def sum_bartlett_scores(scores: ScoreRows, lag: int) -> Array:
         tail, end = np.zeros((0, p)), 0
         for first, (u,) in log:
             pause = min(max(first - end, 0), lag)
+            # instants without rows have no score: they are zero, and keep later ones at their lag
             series = np.vstack([tail, np.zeros((pause, p)), u])
             old = len(series) - len(u)
             total += u.T @ u
@@ -237,6 +238,7 @@ def fit_innovations(scores: ScoreRows) -> Innovations:
     for g in range(len(scores.rows.groups)):
         # of several regressions the errors' sum: it has a share in each
         whole = np.concatenate([log[g][1].sum(axis=1) for log in logs])
+        # there the series is -a_1 e_(t-1) - ...
         a.append(-fit_autoregression(whole))
     w = tuple(
         tuple(
@@ -296,6 +298,7 @@ class Adjoint:
         x = np.vstack([self._past, Z])
         begin = add_preceding_rows(self._a, instant, self._step, x)
         self._past = x[-order:].copy()
+        # rows before the last pause are none of this run's
         self._past[: max(0, begin - (len(x) - order))] = 0.0
         self._last = int(instant[-1])
         return x[order:]

@@ -69,6 +69,7 @@ def stream_energy_rows(base: BaseParameters, log: GeneralisedSamples) -> Iterato
     """Rows ``[change of energy + work of friction | work of torques]`` of one log."""
     kept = np.ones(len(log.q), dtype=bool) if log.kept is None else log.kept
     for start, stop in log.segments:
+        # changes between samples, of which there are one fewer
         decimator = Decimator(log.filters[0], start, stop - 1, base.count + 1)
         conditions, last = None, np.empty((0, 2, base.count + 1))
         for a in range(start, stop, CHUNK):

@@ -259,7 +259,7 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
     """A log as all equations of motion of a robot; as it is where it is that already."""
     if isinstance(log, GeneralisedSamples):
         return log
-    robot, tree = idim.robot, idim.tree
+    robot = idim.robot
     prepared, of_base = log.preparation, log.filters[0]
     log = cut_log_to_limb(idim, log).of_joints(robot.joint_names)
     if log.rests is not None:
@@ -273,6 +273,7 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
     tau = fill_right_hand_sides(idim, log, measured, q)
     deflection = find_deflection(idim, log, {})
     if deflection is not None:
+        # encoders of joints are on the motors; from here on the motion is that of the links
         q, dq, ddq = add_deflection((q, dq, ddq), -deflection)
     missing = put_felt_signals(idim, log, (q, dq, ddq), tau)
     numbers = {name: j for j, name in enumerate(robot.joint_names)}
@@ -294,15 +295,13 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
         segments, sets = split_by_contacts(idim, log, q, dq)
         log = replace(log, warnings=(*log.warnings, *warn_of_brief_contacts(log, segments)))
         observed = replace(observed, free=tuple(dict.fromkeys(sets)))
-        stated = np.zeros((len(q), len(rows)), dtype=bool)
-        for (start, stop), names in zip(segments, sets, strict=True):
-            stated[start:stop] = rows & ~mark_touched_equations(tree, robot, names)
+        stated = mark_untouched_equations(idim, rows, segments, sets, len(q))
         scale = estimate_equation_noise(idim, log, (q, dq, ddq))
     moving, left_out = mark_moving_rows(idim, log, deflection)
     before, behind = robot.dof - robot.n, robot.equations - robot.dof
-    fields = {name: getattr(log, name) for name in log.__dataclass_fields__}
-    fields |= {
+    fields = {name: getattr(log, name) for name in log.__dataclass_fields__} | {
         "q": q, "dq": dq, "ddq": ddq, "tau": tau, "segments": segments,
+        # rows without a joint of their own pass the filter of the first joint
         "filters": (of_base,) * before + log.filters + (of_base,) * behind,
         "left_out": left_out,
         "moving": moving if rows.all() and kind != "null-space" else moving & stated,
@@ -321,6 +320,20 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
     if deflection is None:
         return found
     return found.expecting(idim, idim.nominal, begin=True)
+
+
+def mark_untouched_equations(
+    idim: Idim,
+    rows: Booleans,
+    segments: Sequence[tuple[int, int]],
+    sets: Sequence[tuple[str, ...]],
+    samples: int,
+) -> Booleans:
+    """Which equations the contacts of a segment do not act on, shape (samples, equations)."""
+    stated = np.zeros((samples, len(rows)), dtype=bool)
+    for (start, stop), names in zip(segments, sets, strict=True):
+        stated[start:stop] = rows & ~mark_touched_equations(idim.tree, idim.robot, names)
+    return stated
 
 
 def put_base_motion_before(robot: Robot, log: Samples) -> tuple[Array, Array, Array]:
@@ -590,6 +603,7 @@ def split_by_contacts(
             around = 2 * round(0.5 * log.rate / STEADY) + 1
             flags[start:stop, k] = ndimage.binary_dilation(slow, np.ones(around, dtype=bool))
     segments, sets = [], []
+    # the window of each filter has to fit between two changes
     shortest = max(2 * f.half + 1 for f in log.filters)
     for start, stop in log.segments:
         changes = np.flatnonzero(np.any(flags[start + 1 : stop] != flags[start : stop - 1], axis=1))

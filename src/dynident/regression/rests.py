@@ -118,7 +118,7 @@ def average_rests(log: Samples) -> Samples:
         means[key] /= count
     first = np.array([np.argmax(place == k) for k in range(len(count))])
     whole = ((0, len(count)),)
-    every = DecimationFilter(0.5 * log.rate, 1, np.ones(1))
+    every = DecimationFilter(0.5 * log.rate, 1, np.ones(1))  # which changes nothing
     return replace(
         log,
         **means,

@@ -131,6 +131,8 @@ def factorise_scatter_sum(rows: Regression, weights: Array, scatter: PeriodScatt
                 Z[g][np.ix_(place, columns)] = part.scores[g] / weights[g] ** 2
         harmonics = np.fft.rfft(Z, axis=1).conj()
         twice = np.full(harmonics.shape[1], 2.0)
+        # rfft has one of each pair of conjugate harmonics; the mean and the last of an even count
+        # have none
         twice[0] = 1.0
         if instants % 2 == 0:
             twice[-1] = 1.0

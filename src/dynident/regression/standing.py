@@ -156,10 +156,8 @@ def check_angular_velocity(log: GeneralisedSamples, base: BaseMotion) -> tuple[s
     kept = np.isin(ends, list_inner_samples(log))
     omega, logged = np.concatenate(shown)[kept], np.concatenate(given)[kept]
     R = convert_quaternions(np.concatenate(turns)[kept])
-    size, apart = (
-        max(compute_vector_rms(omega), compute_vector_rms(logged)),
-        compute_vector_rms(omega - logged),
-    )
+    size = max(compute_vector_rms(omega), compute_vector_rms(logged))
+    apart = compute_vector_rms(omega - logged)
     if size < TURNED or apart < AGREES * size:
         return ()
 
@@ -369,9 +367,8 @@ def describe_missing_support(
     hint = f"check contact_{others[0]}" if others[0] in log.touching else "raise contact_speed"
     rest = " and what is measured carries nothing" if measured else ""
     return (
-        f"none of {', '.join(others)} is in contact by the log{rest}, but the robot does not "
-        f"fall; {hint}, "
-        "and name in [[contact]] whatever else supports it"
+        f"none of {', '.join(others)} is in contact by the log{rest}, but the robot does not fall; "
+        f"{hint}, and name in [[contact]] whatever else supports it"
     )
 
 
@@ -491,16 +488,14 @@ def check_moving_contacts(idim: Idim, log: GeneralisedSamples) -> tuple[str, ...
         if contact.name not in log.wrenches:
             raise InputError(
                 f"{log.name}: {contact.name} is marked as in contact (contact_{contact.name}) "
-                "while its "
-                f"frame moves at {speed:.2g} m/s; check the column, the frame of the contact and "
-                "the base's motion; where it does slide, raise contact_speed"
+                f"while its frame moves at {speed:.2g} m/s; check the column, the frame of the "
+                "contact and the base's motion; where it does slide, raise contact_speed"
             )
         sliding[contact.name] = speed
     if not sliding:
         return ()
     return (
-        f"{log.name}: {', '.join(sliding)} {'slides' if len(sliding) == 1 else 'slide'} under "
-        "load at up to "
-        f"{max(sliding.values()):.2g} m/s; unless contacts do slide, check the base's motion "
-        "(quaternion, position) and their frames",
+        f"{log.name}: {', '.join(sliding)} {'slides' if len(sliding) == 1 else 'slide'} under load "
+        f"at up to {max(sliding.values()):.2g} m/s; unless contacts do slide, check the base's "
+        "motion (quaternion, position) and their frames",
     )

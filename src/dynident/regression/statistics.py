@@ -104,6 +104,7 @@ def compute_residuals(problem: Regression, beta: Array) -> Residuals:
 def estimate_autocovariance(error: Array, lags: int) -> Array:
     """Autocovariance of a residual at lags 0 .. `lags`, its mean left in."""
     r = len(error)
+    # over r and not r - k, which keeps the sequence positive semidefinite
     return np.array([float(error[k:] @ error[: r - k]) / r for k in range(lags + 1)])
 
 
@@ -152,6 +153,7 @@ def choose_bartlett_lag(errors: tuple[Array, ...]) -> int:
     if not present:
         return 0
     rho = float(
+        # as Andrews and Monahan (1992) bound it: a root near one would ask for all lags
         np.clip(np.median([estimate_autocorrelation(e, 1)[0] for e in present]), -0.97, 0.97)
     )
     r = max(len(e) for e in present)

@@ -115,6 +115,7 @@ def estimate_group_sigma(
             (np.array(place), factors.counts),
         )
     )
+    # a group that the parameters fit exactly would have no freedom left, and any sigma
     freedom = np.maximum.reduce([rows - leverage, 0.1 * rows, np.ones(len(rows))])
     sigma = np.sqrt(squares / freedom)[place]
     if np.any(scarce := factors.scarce):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dynident.core.errors import InputError
-from dynident.core.text import suggest_nearest
+from dynident.core.errors import refuse_unknown
 from dynident.core.words import format_entry
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.base_algorithms import ALGORITHMS, find_basis
@@ -46,8 +45,7 @@ def serialise_base(base: BaseParameters, texts: Sequence[str]) -> dict[str, Any]
 
 def describe_basis(idim: Idim, by: str) -> tuple[dict[str, Any], str]:
     """Base parameters by an algorithm of the literature, as plain data and in words."""
-    if by not in ALGORITHMS:
-        raise InputError(f"--by {by!r} is not known{suggest_nearest(by, ALGORITHMS)}")
+    refuse_unknown(by, ALGORITHMS, f"--by {by!r} is not known")
     found = find_basis(idim, by)
     pairs = list(zip(found.names, found.regroupings, strict=True))
     told = [{"name": name, "regrouping": text} for name, text in pairs]

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import ComputationError, InputError
+from dynident.core.errors import ComputationError, refuse_unknown
 from dynident.core.files import write_files
 from dynident.core.inertia import find_smallest_eigenvalue
-from dynident.core.text import suggest_nearest
 from dynident.core.words import format_entry
 from dynident.dynamics.base import BaseParameters
 from dynident.estimators.closed_loop import Simulation
@@ -110,8 +109,7 @@ class Draws:
         """
         folder, known = Path(directory), list_draw_formats()
         chosen = format or choose_own_format(self.base.idim.robot)
-        if chosen not in known:
-            raise InputError(f"format {chosen!r} is not known{suggest_nearest(chosen, known)}")
+        refuse_unknown(chosen, known, f"format {chosen!r} is not known")
         if chosen in FORMATS:
             found, notes = FORMATS[chosen](self)
         else:

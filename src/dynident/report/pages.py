@@ -223,11 +223,6 @@ def render_draws_page(fit: Result, draws: Draws, logs: Sequence[Calibration]) ->
         for one in logs
     ]
     ranges = draws.ranges
-    relative = [100.0 * r["std"] / max(abs(r["mean"]), 1e-300) for r in ranges.values()]
-    known = [k for k, value in enumerate(relative) if 0.0 < value < 1e6]
-    order = sorted(known, key=lambda k: relative[k])
-    dots = Dots(np.arange(float(len(order))), np.array([relative[k] for k in order]), BLUE, 4.0)
-    panel = name_places([[*ranges][k] for k in order], (dots,), "spread [%]", log=True)
     columns = [
         (key, [format_number(row[key], 4) for row in ranges.values()])
         for key in ("mean", "std", "low", "high")
@@ -250,11 +245,23 @@ def render_draws_page(fit: Result, draws: Draws, logs: Sequence[Calibration]) ->
                 "spread",
                 "How far the draws are apart",
                 render_caption(spread)
-                + render_chart(Chart((panel,)), "Spread of each parameter over the draws"),
+                + render_chart(
+                    Chart((build_spreads(ranges),)), "Spread of each parameter over the draws"
+                ),
             ),
             PagePart("ranges", "Ranges", render_table(table)),
         ],
     )
+
+
+def build_spreads(ranges: Mapping[str, Mapping[str, float]]) -> Panel:
+    """Standard deviations of draws over their means, the least first, without those of nothing."""
+    relative = {name: 100.0 * r["std"] / max(abs(r["mean"]), 1e-300) for name, r in ranges.items()}
+    known = {name: value for name, value in relative.items() if 0.0 < value < 1e6}
+    order = sorted(known, key=lambda name: known[name])
+    spreads = np.array([known[name] for name in order])
+    dots = Dots(np.arange(float(len(order))), spreads, BLUE, 4.0)
+    return name_places(order, (dots,), "spread [%]", log=True)
 
 
 def render_replays_page(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, name_missing_package
 from dynident.core.inertia import find_smallest_eigenvalue, measure_least_gyration, serialise_body
 from dynident.fit.parameters import (
     find_body_errors,
@@ -100,8 +100,6 @@ def tabulate_base_parameters(result: Result) -> dict[str, list[Any]]:
 
 def build_frame(columns: Mapping[str, Sequence[Any]], index: Sequence[str], name: str) -> DataFrame:
     """A data frame of columns, its rows by names."""
-    try:
+    with name_missing_package("a data frame needs pandas; pip install pandas"):
         from pandas import DataFrame, Index
-    except ImportError as error:
-        raise InputError("a data frame needs pandas; pip install pandas") from error
     return DataFrame(dict(columns), index=Index(index, name=name))

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, refuse_unknown
 from dynident.core.series import TorqueSeries
-from dynident.core.text import suggest_nearest
 from dynident.fit.parameters import find_correlations
 from dynident.fit.result import Result
 from dynident.plots.charts import Mark, Panel
@@ -390,9 +389,7 @@ def draw_all(
 def find_log(names: Sequence[str], log: Log) -> int:
     """The place of a log."""
     if isinstance(log, str):
-        if log not in names:
-            told = suggest_nearest(log, names)
-            raise InputError(f"log {log!r} is none of the fit's{told}")
+        refuse_unknown(log, names, f"log {log!r} is none of the fit's")
         return names.index(log)
     if not -len(names) <= log < len(names):
         raise InputError(f"log {log} is not there; the fit has {len(names)}: {', '.join(names)}")
@@ -411,7 +408,5 @@ def select_names(known: Sequence[str], joints: Sequence[str]) -> list[str]:
     """Names that are asked for, all of them known."""
     asked = [joints] if isinstance(joints, str) else list(joints)
     for joint in asked:
-        if joint not in known:
-            told = suggest_nearest(joint, known)
-            raise InputError(f"joint {joint!r} has nothing to draw{told}")
+        refuse_unknown(joint, known, f"joint {joint!r} has nothing to draw")
     return asked

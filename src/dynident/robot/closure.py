@@ -254,7 +254,7 @@ class Closure:
         good = (gap < CLOSED) & (share[1:] > SINGULAR) & (jump < STEP)
         return (len(q) if good.all() else int(np.argmin(good))), closed
 
-    def close_beside(self, q: Array, near: Array, name: str = "") -> Array:
+    def close_beside(self, q: Array, near: Array) -> Array:
         """Positions closed as other closed chains near them are, shape (samples, n) both.
 
         Raises
@@ -273,7 +273,7 @@ class Closure:
         good = (gap < CLOSED) & (share > SINGULAR) & (jump < STEP)
         if not np.all(good):
             worst = int(np.argmin(good))
-            self._refuse(near[worst], q[worst], name, np.nan)
+            self._refuse(near[worst], q[worst], "the trajectory", np.nan)
         return found
 
     def _reach(self, last: Array, targets: Array, halvings: int) -> tuple[Array, np.ndarray]:

@@ -14,8 +14,7 @@ import numpy as np
 import pinocchio as pin
 
 from dynident.core.arrays import Array, freeze_array
-from dynident.core.errors import InputError
-from dynident.core.text import suggest_nearest
+from dynident.core.errors import InputError, refuse_unknown
 from dynident.robot.drives import Drives
 from dynident.robot.geometry import freeze_placement, load_urdf_model
 from dynident.robot.model import Contact, Joint, Robot
@@ -40,10 +39,7 @@ def locate_cut(robot: Robot, frame: str, name: str | None = None) -> SensorCut:
     """What a sensor at a link holds; see `cut_off_limb`."""
     urdf = load_urdf_model(robot, "at whose links it could be cut")
     path, model, frames = urdf.path, urdf.model, urdf.frames
-    if frame not in frames:
-        raise InputError(
-            f"{path}: there is no link {frame!r} to cut at{suggest_nearest(frame, frames)}"
-        )
+    refuse_unknown(frame, frames, f"{path}: there is no link {frame!r} to cut at")
     hanging = find_frames_beyond(model, frames[frame])
     seat = model.frames[frames[frame]]
     # a fixed joint has its link's frame

@@ -22,9 +22,8 @@ import numpy as np
 import pinocchio as pin
 
 from dynident.core.arrays import Array, freeze_array
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, refuse_unknown
 from dynident.core.inertia import from_com
-from dynident.core.text import suggest_nearest
 from dynident.robot.model import Joint
 from dynident.robot.spec import BaseSpec, DHJointSpec
 
@@ -85,11 +84,11 @@ def read_dh_inertials(table: Sequence[DHJointSpec], floating: bool) -> Array:
 def _find_parent(row: DHJointSpec, number: int, names: list[str], place: str | Path) -> int:
     if row.parent is None:
         return number - 1
-    if row.parent not in names:
-        raise InputError(
-            f"{place}: key 'joint[{number}].parent' is {row.parent!r}, which no earlier row is "
-            f"called{suggest_nearest(row.parent, names)}"
-        )
+    refuse_unknown(
+        row.parent,
+        names,
+        f"{place}: key 'joint[{number}].parent' is {row.parent!r}, which no earlier row is called",
+    )
     return names.index(row.parent)
 
 

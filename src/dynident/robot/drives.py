@@ -31,6 +31,13 @@ class Drives:
         """One uncoupled drive per joint, logged on the joint's side."""
         return cls(np.eye(n), np.eye(n), np.zeros(n), np.ones(n))
 
+    def behind(self, m: int) -> Drives:
+        """The same behind m more joints, each with a drive of its own."""
+        turns, reduction = (np.eye(m + len(self.zero)) for _ in range(2))
+        turns[m:, m:], reduction[m:, m:] = self.turns, self.reduction
+        gain = np.pad(self.gain, (m, 0), constant_values=1.0)
+        return Drives(turns, reduction, np.pad(self.zero, (m, 0)), gain)
+
     def coupled(self, joint: int) -> bool:
         """Whether the drive of joint index `joint` turns with other joints too."""
         return bool(np.any(self.turns[joint] != np.eye(len(self.turns))[joint]))

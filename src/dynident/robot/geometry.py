@@ -13,8 +13,7 @@ import pinocchio as pin
 from lxml import etree
 
 from dynident.core.arrays import Array, freeze_array
-from dynident.core.errors import InputError
-from dynident.core.text import suggest_nearest
+from dynident.core.errors import InputError, refuse_unknown
 from dynident.robot.model import HUGE, Robot
 from dynident.robot.urdf import (
     build_pinocchio_model,
@@ -41,10 +40,7 @@ def load_link_points(robot: Robot, link: str) -> Array:
     geometry, or by its visual one where it has no other; what is fixed to the body, or behind
     locked joints, is part of it.
     """
-    if link not in robot.links:
-        raise InputError(
-            f"{robot.name}: there is no link {link!r}{suggest_nearest(link, robot.links)}"
-        )
+    refuse_unknown(link, robot.links, f"{robot.name}: there is no link {link!r}")
     if link in robot.links[robot.bodies :]:
         raise InputError(
             f"{robot.name}: {link!r} is the part of a body that a sensor holds, whose shape is not "
@@ -78,10 +74,7 @@ def locate_frame(robot: Robot, name: str) -> tuple[str, Array, Array]:
         return name, np.eye(3), np.zeros(3)
     urdf = load_urdf_model(robot, f"so the place of frame {name!r} is not known")
     frames = {f.name: f for f in urdf.model.frames if urdf.carriers[f.parentJoint] in urdf.moving}
-    if name not in frames:
-        raise InputError(
-            f"{robot.name}: there is no moving frame {name!r}{suggest_nearest(name, frames)}"
-        )
+    refuse_unknown(name, frames, f"{robot.name}: there is no moving frame {name!r}")
     found = urdf.place(frames[name])
     body = urdf.moving.index(urdf.carriers[frames[name].parentJoint])
     return robot.links[body], np.array(found.rotation), np.array(found.translation)

@@ -11,7 +11,7 @@ import pinocchio as pin
 from numpy.polynomial import Polynomial
 
 from dynident.core.arrays import Array, freeze_array
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, refuse_unknown
 from dynident.core.text import suggest_nearest
 from dynident.robot.closure import Closure
 from dynident.robot.geometry import freeze_placement, load_urdf_model
@@ -57,9 +57,7 @@ def add_loops(robot: Robot, specs: Sequence[LoopSpec], place: str | Path) -> Rob
 
 def find_joint_number(robot: Robot, joint: str, key: str) -> int:
     """The 1-based number of a joint by its name."""
-    if joint not in robot.joint_names:
-        known = suggest_nearest(joint, robot.joint_names)
-        raise InputError(f"{key}: there is no joint {joint!r}{known}")
+    refuse_unknown(joint, robot.joint_names, f"{key}: there is no joint {joint!r}")
     return robot.joint_names.index(joint) + 1
 
 
@@ -94,8 +92,7 @@ def _place_frame(
 ) -> tuple[int, pin.SE3]:
     """Which body a link of the robot's URDF is on, and the frame of a loop there."""
     urdf = load_urdf_model(robot, "in which the links of loops could be found")
-    if link not in urdf.links:
-        raise InputError(f"{key}: there is no link {link!r}{suggest_nearest(link, urdf.links)}")
+    refuse_unknown(link, urdf.links, f"{key}: there is no link {link!r}")
     frame = urdf.links[link]
     carrier = urdf.carriers[frame.parentJoint]
     number = robot.numbers[urdf.moving.index(carrier)] if carrier in urdf.moving else 0

@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from dynident.core.arrays import Array, freeze_array
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, refuse_unknown
 from dynident.core.inertia import transform_body
 from dynident.core.text import suggest_nearest
 from dynident.robot.drives import Drives
@@ -236,18 +236,19 @@ def _build_joint(
         lower=lower,
         upper=upper,
         effort=max(map(abs, own.limited("actuatorfrcrange", "actuatorfrclimited", True))),
-        damping=_read_first_coefficient(own, "damping"),
+        damping=_read_damping(own),
         friction=own.number("frictionloss"),
         armature=own.number("armature"),
     )
     return joint, pin.SE3(np.eye(3), -anchor)
 
 
-def _read_first_coefficient(own: Attributes, key: str) -> float:
-    """A coefficient that MuJoCo lets be a polynomial of the speed."""
-    values = own.numbers(key, 8, 1) if key in own else [0.0]
+def _read_damping(own: Attributes) -> float:
+    """A joint's damping, which MuJoCo lets be a polynomial of the speed."""
+    values = own.numbers("damping", 8, 1) if "damping" in own else [0.0]
     if any(values[1:]):
-        raise InputError(f"{own.shown(key)} is a polynomial; only its first number can be kept")
+        what = own.shown("damping")
+        raise InputError(f"{what} is a polynomial; only its first number can be kept")
     return values[0]
 
 
@@ -359,11 +360,9 @@ def _gather_parts(
 def _refuse_unknown(element: MjcfElement) -> None:
     if element.tag.startswith("{"):
         return
-    if element.tag not in PARTS:
-        raise InputError(
-            f"{element.place}: <{element.tag}> is nothing that a body has"
-            f"{suggest_nearest(element.tag, PARTS)}"
-        )
+    refuse_unknown(
+        element.tag, PARTS, f"{element.place}: <{element.tag}> is nothing that a body has"
+    )
     for key in element.own:
         if element.tag in KNOWN and key not in KNOWN[element.tag] and not key.startswith("{"):
             raise InputError(

@@ -13,8 +13,7 @@ import pinocchio as pin
 from lxml import etree
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
-from dynident.core.text import suggest_nearest
+from dynident.core.errors import InputError, refuse_unknown
 from dynident.robot.model import HUGE
 from dynident.robot.rotations import turn_z_to
 from dynident.robot.urdf import parse_xml
@@ -197,9 +196,7 @@ class MjcfDocument:
 
     def known_class(self, name: str, element: MjcfElement) -> None:
         """Refuse classes that there are not."""
-        if name not in self.classes:
-            near = suggest_nearest(name, self.classes)
-            raise InputError(f"{element.place}: there is no default class {name!r}{near}")
+        refuse_unknown(name, self.classes, f"{element.place}: there is no default class {name!r}")
 
     def attributes(
         self, element: MjcfElement, childclass: str = "main", kind: str | None = None

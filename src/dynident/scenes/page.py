@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from dynident.core.arrays import Array
 from dynident.core.templates import load_templates
-from dynident.robot.model import Robot
+from dynident.robot.model import Joint, Robot
 from dynident.scenes.ellipsoids import MovingEllipsoid
 from dynident.scenes.scene import (
     DrawnScene,
@@ -95,8 +95,7 @@ def render_scene_page(
     traced = trace_points(place_bodies(robot, motion.path), drawn.hands)
     placed = place_bodies(robot, motion.path[:: motion.fine])
     middle, radius = bound_motion(drawn, placed, traced, ellipsoids)
-    revolute = [joint.kind == "revolute" for joint in robot.joints]
-    factor = np.where(revolute, np.degrees(1.0), 1000.0)
+    factor = np.where([j.kind == "revolute" for j in robot.joints], np.degrees(1.0), 1000.0)
     scale = max(float(np.abs(placed[..., 3]).max()), 1e-3)
     units = placed / np.array([1.0, 1.0, 1.0, scale])
     data = {
@@ -119,14 +118,7 @@ def render_scene_page(
             "azimuth": choose_azimuth(traced, placed),
         },
         "joints": [
-            {
-                "name": joint.name,
-                "unit": "°" if joint.kind == "revolute" else "mm",
-                **{
-                    end: float(factor[j] * own[j]) if math.isfinite(own[j]) else None
-                    for end, own in zip(("lower", "upper"), limits, strict=True)
-                },
-            }
+            serialise_joint(joint, *(float(factor[j] * own[j]) for own in limits))
             for j, joint in enumerate(robot.joints)
         ],
         "q": encode_array(motion.q * factor, "<f4"),
@@ -152,6 +144,16 @@ def render_scene_page(
             data=data,
         )
     )
+
+
+def serialise_joint(joint: Joint, lower: float, upper: float) -> dict[str, Any]:
+    """A joint and its limits in the units of the page; None where there is none."""
+    return {
+        "name": joint.name,
+        "unit": "°" if joint.kind == "revolute" else "mm",
+        "lower": lower if math.isfinite(lower) else None,
+        "upper": upper if math.isfinite(upper) else None,
+    }
 
 
 # ------------------------------------------------------------------------------ plain data

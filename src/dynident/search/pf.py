@@ -126,9 +126,11 @@ def run_particle_filter(
             root = curvature / np.sqrt(power) if kind else spread
             moved = sets + reach[kind] * rng.standard_normal((size, len(root))) @ root
             new = evaluate(moved)
+            # Metropolis: the criterion is twice minus the log-likelihood
             goes = np.log(rng.uniform(size=size)) < 0.5 * power * (costs - new)
             goes &= np.all(task.within(moved) == moved, axis=1)
             sets[goes], costs[goes] = moved[goes], new[goes]
+            # longer where more than the wanted share goes, shorter where less
             reach[kind] *= np.exp(np.mean(goes) - ACCEPTED)
         mean = np.mean(sets, axis=0)
         cost = float(evaluate(mean[None])[0])
@@ -151,6 +153,7 @@ def temper_weights(costs: Array, effective: float) -> tuple[Array, float]:
     for _ in range(50):
         power = 0.5 * (low + high)
         weights = np.exp(-0.5 * power * above)
+        # as many are effective as (sum w)^2 / sum w^2 says (Kong, Liu and Wong 1994)
         if np.sum(weights) ** 2 > effective * np.sum(weights**2):
             low = power
         else:

@@ -25,11 +25,10 @@ from dynident.consistency.feasible_set import FeasiblePoint
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.prior import GYRATION
 from dynident.core.arrays import Array
-from dynident.core.errors import ComputationError, InputError
+from dynident.core.errors import ComputationError, InputError, refuse_unknown
 from dynident.core.factors import UNEXCITED, System, measure_columns, triangularise_rows
 from dynident.core.options import Options
 from dynident.core.schema import Name, Number, make_choice_validator
-from dynident.core.text import suggest_nearest
 from dynident.estimators.constrained import (
     ConstrainedFit,
     ConstrainedSetting,
@@ -334,8 +333,7 @@ def bound_base_parameters(
         raise InputError("ranges is empty: give [low, high] by parameter, or leave it out")
     for name, (low, high) in (ranges or {}).items():
         known = [*base.names, *(n for n in idim.names if n not in base.names)]
-        if name not in known:
-            raise InputError(f"ranges: {name!r} is no parameter{suggest_nearest(name, known)}")
+        refuse_unknown(name, known, f"ranges: {name!r} is no parameter")
         if low >= high:
             raise InputError(
                 f"ranges: {name} is [{low:g}, {high:g}], but low has to be below high; what is "
@@ -404,8 +402,10 @@ def choose_usual_ranges(given: ConstrainedSetting) -> tuple[Array, Array]:
         own, phi = slice(10 * k, 10 * k + 10), idim.robot.nominal[k]
         if phi[0] > 0.0:
             mass = WIDE * phi[0]
+            # half the trace of I is the second moment of the mass about the origin
             radius = np.sqrt(max(0.5 * float(phi[4] + phi[6] + phi[9]) / phi[0], GYRATION**2))
             reach = WIDE * radius
+            # |integral of x y dm| is at most half that of x^2 + y^2
             moment, product = mass * reach**2, 0.5 * mass * reach**2
             upper[own] = [
                 mass, *[mass * reach] * 3, moment, product, moment, product, product, moment,
@@ -424,8 +424,7 @@ def choose_search_start(
     """Where a search begins."""
     beta, names = 0.5 * (low + high), given.problem.base.names
     for name, value in (begin or {}).items():
-        if name not in names:
-            raise InputError(f"begin: {name!r} is no base parameter{suggest_nearest(name, names)}")
+        refuse_unknown(name, names, f"begin: {name!r} is no base parameter")
         k = names.index(name)
         if not low[k] <= value <= high[k]:
             raise InputError(

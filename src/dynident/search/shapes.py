@@ -318,6 +318,7 @@ def fit_linear_parameters(problem: Problem, sigma: Array | None = None) -> Proje
     """
     base = problem.base
     free = base.kept >= problem.idim.plain
+    # what others are regrouped into may have any sign
     own = (base.kept >= problem.idim.inertial) & ~np.any(base.K, axis=1)
     positive = own & problem.idim.positive[base.kept] & ~free
     # columns of any sign, then positive ones, then shapes: one triangle solves for all

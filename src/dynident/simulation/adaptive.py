@@ -123,6 +123,8 @@ def advance_paced(tree, plant, law, table, pace, substeps, h, inputs, state, s, 
                     if status != DONE:
                         return status, k, failed
                     done = 1.0 if share >= 1.0 - done else done + share
+                    # the lower order errs with h^order (Hairer, Norsett and Wanner 1993, section
+                    # II.4)
                     growth = MOST if size == 0.0 else SAFETY * size ** (-1.0 / pace[2])
                     if share == pace[0]:  # what a sample cut short tells nothing
                         pace[0] = min(1.0, share * min(MOST, max(LEAST, growth)))

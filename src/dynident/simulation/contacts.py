@@ -245,6 +245,7 @@ def apply_ground_forces(tree, ground, points, q, w, c, tau):  # type: ignore[no-
         load = spring * grip
         if not load > 0.0:
             continue
+        # what is left without the part along the normal slides
         v0, v1, v2 = v0 + rate * n0, v1 + rate * n1, v2 + rate * n2
         rho = np.sqrt(v0 * v0 + v1 * v1 + v2 * v2 + ground.slip * ground.slip)
         drag = ground.friction * load / rho
@@ -296,6 +297,7 @@ def add_ground_slopes(tree, ground, points, w, c, K, D):  # type: ignore[no-unty
                 )
                 both = J[j, 0] * J[m, 0] + J[j, 1] * J[m, 1] + J[j, 2] * J[m, 2]
                 K[a, k] += c.stiff[i] * rise
+                # of friction: drag (1 - n n^T - s s^T), s the velocity over its root with the slip
                 D[a, k] += c.damp[i] * rise + c.drag[i] * (both - rise - slid)
 
 

@@ -513,6 +513,7 @@ def advance_floating(  # type: ignore[no-untyped-def]
             copy_matrix(memory, work.memory)
             last = h
             tick += stride
+            # steps are halves of halves of the longest: one twice as long begins on its own grid
             if stride < FINEST and tick % (2 * stride) == 0:
                 stride *= 2
     return DONE, stop, -1

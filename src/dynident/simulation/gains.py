@@ -21,8 +21,7 @@ import numpy.typing as npt
 from scipy import linalg
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
-from dynident.core.text import suggest_nearest
+from dynident.core.errors import InputError, refuse_unknown
 from dynident.regression.statistics import choose_bartlett_lag
 
 KINDS = ("p-p", "pd")
@@ -153,8 +152,7 @@ def identify_gains(
     InputError
         For signals that do not fit together, and joints whose gains they do not show.
     """
-    if kind not in KINDS:
-        raise InputError(f"kind {kind!r} is not known{suggest_nearest(kind, KINDS)}")
+    refuse_unknown(kind, KINDS, f"kind {kind!r} is not known")
     if not 0.0 < rate < np.inf:
         raise InputError(f"rate has to be positive, got {rate:g} Hz")
     if not lags or any(lag != int(lag) or lag < 1 for lag in lags):
@@ -342,6 +340,7 @@ def _fit_law(X: Array, y: Array, basis: Array, used: int, memory: int) -> _Fit |
 
 def _extract_gains(coefficients: Array, kind: str) -> tuple[float, float]:
     """Position and velocity gain from the coefficients of a law's columns."""
+    # u = kv (kp (qref - q) - dq) of p-p: the error's coefficient is a product
     first, second = float(coefficients[0]), float(coefficients[1])
     return (first / second if kind == "p-p" else first), second
 

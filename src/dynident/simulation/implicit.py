@@ -117,6 +117,7 @@ def solve_implicit_stage(tree, plant, law, s, g, q, dq, memory, SQ, SV, SM, kq, 
     copy_vector(s.guess, kv)
     copy_vector(s.guess, trial)
     for iteration in range(NEWTON):
+        # the second half of the trials takes no slope for that of a convex function: see `cut_step`
         falling = iteration >= NEWTON // 2
         if iteration == NEWTON // 2:
             begun, previous = 0.0, np.inf

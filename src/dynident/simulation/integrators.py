@@ -11,6 +11,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 
+# with this diagonal the second order is L-stable (Alexander 1977)
 GAMMA = 1.0 - 1.0 / np.sqrt(2.0)
 
 

@@ -18,7 +18,6 @@ from dynident.dynamics.parameters import Attached
 from dynident.dynamics.structure import Structure
 from dynident.friction.gap import ONSET, STIFFNESS, gap
 from dynident.friction.names import split_friction_names
-from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
 
 BACKLASH = "backlash"
@@ -72,15 +71,9 @@ def lash_model(idim: Idim, width: Array) -> Apart:
               np.zeros(3), np.array([0.0, 0.0, 1.0]))
         for joint in robot.joints
     ]  # fmt: skip
-    own = robot.drives
-    turns, reduction = (np.eye(2 * n) for _ in range(2))
-    turns[n:, n:], reduction[n:, n:] = own.turns, own.reduction
-    drives = Drives(turns, reduction, np.pad(own.zero, (n, 0)),
-                    np.pad(own.gain, (n, 0), constant_values=1.0))  # fmt: skip
-    parted = Robot(
-        robot.name, (*robot.joints, *motors), np.pad(robot.nominal, ((0, n), (0, 0))), drives,
-        gravity=robot.gravity,
-    )  # fmt: skip
+    nominal, drives = np.pad(robot.nominal, ((0, n), (0, 0))), robot.drives.behind(n)
+    joints = (*robot.joints, *motors)
+    parted = Robot(robot.name, joints, nominal, drives, gravity=robot.gravity)
     frictions = split_friction_names(idim.friction)
     frictions *= n if len(frictions) == 1 else 1
     names = ",".join([*["none"] * n, *frictions])
@@ -99,6 +92,7 @@ def rest_on_flank(idim: Idim, theta: Array, q: Array, width: Array) -> tuple[Arr
     rest = np.zeros((1, idim.robot.n))
     load = idim.torque(links, q[None], rest, rest)[0] / STIFFNESS
     bent = np.abs(load)
+    # a flank begins as x^2 / (2 ONSET) and goes on as x - ONSET / 2: the inverse of that
     into = np.where(bent < 0.5 * ONSET, np.sqrt(2.0 * ONSET * bent), bent + 0.5 * ONSET)
     side = np.tanh(load / UNLOADED)
     return side * (0.5 * width + into), 0.5 * side

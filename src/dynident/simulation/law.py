@@ -64,6 +64,7 @@ def bend_error(e, band, edge):  # type: ignore[no-untyped-def]
     up, down = (e - band) / edge, (-e - band) / edge
     above = 1.0 / (1.0 + np.exp(-up)) if up > 0.0 else np.exp(up) / (1.0 + np.exp(up))
     below = 1.0 / (1.0 + np.exp(-down)) if down > 0.0 else np.exp(down) / (1.0 + np.exp(down))
+    # log(1 + e^x) = max(x, 0) + log(1 + e^-|x|), which does not overflow
     f = max(up, 0.0) + np.log1p(np.exp(-abs(up))) - max(down, 0.0) - np.log1p(np.exp(-abs(down)))
     over, under = above * (1.0 - above) / edge, below * (1.0 - below) / edge
     # by the dead band: f by -h, h by the last

@@ -10,8 +10,7 @@ import numpy as np
 from dynident.control.controller import MOST_LATE, Controller
 from dynident.control.reference import Reference
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
-from dynident.core.text import suggest_nearest
+from dynident.core.errors import InputError, refuse_unknown
 from dynident.dynamics.idim import Idim
 from dynident.friction.model import Element
 from dynident.simulation.integrators import INTEGRATORS
@@ -109,9 +108,26 @@ class Loop:
     def __post_init__(self) -> None:
         idim, n = self.idim, self.idim.robot.n
         name = idim.robot.name
-        if self.integrator not in INTEGRATORS:
-            known = suggest_nearest(self.integrator, INTEGRATORS)
-            raise InputError(f"integrator {self.integrator!r} is not known{known}")
+        self._check_integrator()
+        if self.controller.n != n:
+            raise InputError(f"the controller has {self.controller.n} joints, {name} has {n}")
+        if self.reference.q.shape[1] != n:
+            raise InputError(
+                f"the reference has {self.reference.q.shape[1]} joints, {name} has {n}"
+            )
+        object.__setattr__(self, "reference", close_reference(idim, self.reference, self.q0))
+        if self.width is None:
+            object.__setattr__(self, "width", choose_share_of_speed(self.reference.dq, WIDTH_SHARE))
+        self._check_signals()
+        self._check_compensation()
+        if self.base is not None and not idim.robot.floating:
+            raise InputError(f"{name}: a motion of the base is of a robot that floats")
+        _ = self.steps  # which refuses clocks that do not fit
+
+    def _check_integrator(self) -> None:
+        """Whether the integrator can follow this robot under this controller."""
+        idim = self.idim
+        refuse_unknown(self.integrator, INTEGRATORS, f"integrator {self.integrator!r} is not known")
         if INTEGRATORS[self.integrator].error is not None and (
             idim.has_states or any(each.model.state for each in self.elements)
         ):
@@ -124,15 +140,6 @@ class Loop:
             raise InputError(f"tolerance has to be from {least:g} to {most:g}")
         if not 1 <= self.substeps <= MOST_STEPS:
             raise InputError(f"substeps must be from 1 to {MOST_STEPS}, got {self.substeps}")
-        if self.controller.n != n:
-            raise InputError(f"the controller has {self.controller.n} joints, {name} has {n}")
-        if self.reference.q.shape[1] != n:
-            raise InputError(
-                f"the reference has {self.reference.q.shape[1]} joints, {name} has {n}"
-            )
-        object.__setattr__(self, "reference", close_reference(idim, self.reference, self.q0))
-        if self.width is None:
-            object.__setattr__(self, "width", choose_share_of_speed(self.reference.dq, WIDTH_SHARE))
         sampled = self.controller.rate is not None
         if INTEGRATORS[self.integrator].implicit and (
             idim.robot.floating or idim.robot.loops or not (sampled or self.controller.integrates)
@@ -142,6 +149,10 @@ class Loop:
                 "controller (give it a rate) or one without states but integrals; ode1 to ode5 do "
                 "not"
             )
+
+    def _check_signals(self) -> None:
+        """Whether encoders, delays and limits go with the controller."""
+        n, sampled = self.idim.robot.n, self.controller.rate is not None
         if np.any(np.isfinite(self.controller.speed_limit)) and not self.held:
             raise InputError("a speed_limit needs targets that are held (targets = 'held')")
         if self.count is not None:
@@ -158,6 +169,10 @@ class Loop:
             raise InputError("rows before the start are of a continuous controller's reference")
         if self.bias is not None and np.shape(self.bias) != (n,):
             raise InputError(f"encoder biases need {n} values, got {np.size(self.bias)}")
+
+    def _check_compensation(self) -> None:
+        """Whether there is a model to compensate with, and nothing that it does not know."""
+        idim = self.idim
         if self.controller.compensation != "none":
             if self.model is None:
                 raise InputError(
@@ -170,9 +185,6 @@ class Loop:
             idim.robot.refuse_loops("a compliant mount")
         if self.mount is not None and self.controller.compensation != "none":
             raise InputError("a compliant mount needs a controller without compensation")
-        if self.base is not None and not idim.robot.floating:
-            raise InputError(f"{name}: a motion of the base is of a robot that floats")
-        _ = self.steps
 
     @property
     def rate(self) -> float:

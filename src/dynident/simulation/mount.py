@@ -20,7 +20,6 @@ from dynident.dynamics.parameters import Attached
 from dynident.dynamics.structure import Structure
 from dynident.friction.elements import spring
 from dynident.friction.names import split_friction_names
-from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
 
 AXES: dict[str, tuple[Literal["prismatic", "revolute"], tuple[float, float, float]]] = {
@@ -134,15 +133,8 @@ def mount_model(idim: Idim, axes: Sequence[str]) -> Mounted:
         for k, axis in enumerate(axes)
     ]  # fmt: skip
     joints += [replace(joint, parent=joint.parent + m) for joint in robot.joints]
-    own = robot.drives
-    turns, reduction = (np.eye(m + robot.n) for _ in range(2))
-    turns[m:, m:], reduction[m:, m:] = own.turns, own.reduction
-    drives = Drives(turns, reduction, np.pad(own.zero, (m, 0)),
-                    np.pad(own.gain, (m, 0), constant_values=1.0))  # fmt: skip
-    carried = Robot(
-        robot.name, tuple(joints), np.pad(robot.nominal, ((m, 0), (0, 0))), drives,
-        gravity=robot.gravity,
-    )  # fmt: skip
+    nominal, drives = np.pad(robot.nominal, ((m, 0), (0, 0))), robot.drives.behind(m)
+    carried = Robot(robot.name, tuple(joints), nominal, drives, gravity=robot.gravity)
     frictions = split_friction_names(idim.friction)
     frictions *= robot.n if len(frictions) == 1 else 1
     springs = [Attached(k, spring()) for k in range(m)]

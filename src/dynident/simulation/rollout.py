@@ -12,8 +12,7 @@ from dynident.core.arrays import Array, Integers
 from dynident.core.beside import compile_beside
 from dynident.core.bundle import Bundle, keep_bundle
 from dynident.core.compiled import is_compiled
-from dynident.core.errors import InputError, RolloutError
-from dynident.core.text import suggest_nearest
+from dynident.core.errors import InputError, RolloutError, refuse_unknown
 from dynident.dynamics.following import follow_friction
 from dynident.dynamics.idim import Idim
 from dynident.plant.plant import Plant, build_plant, keep_plant
@@ -231,10 +230,7 @@ def sensitive_rollout(
     if len(columns) and robot.floating and loop.base is None:
         raise InputError("sensitivities need a fixed base, or one whose motion is given")
     for name in wanted:
-        if name not in SENSITIVITIES:
-            raise InputError(
-                f"sensitivity {name!r} is not known{suggest_nearest(name, SENSITIVITIES)}"
-            )
+        refuse_unknown(name, SENSITIVITIES, f"sensitivity {name!r} is not known")
     n, dof, c = robot.n, robot.dof, len(columns) + len(own)
     scheme = INTEGRATORS[loop.integrator]
     if c:
@@ -244,6 +240,7 @@ def sensitive_rollout(
     if begun is not None:
         state.SQ[dof - n :, : len(columns)] = begun
     h = 1.0 / (loop.rate * loop.substeps)
+    # the share of a step that the first one takes, and what the next ones are chosen by
     pace = np.array([1.0, loop.tolerance, scheme.order])
     given = [keep_bundle(idim.tree), keep_bundle(plant), Bundle(law)]
     held = [Bundle(each) for each in (inputs, state, room)]
@@ -540,6 +537,7 @@ def build_initial_state(loop: Loop, law: ControlLaw, plant: Plant, columns: int)
     if not (np.all(np.isfinite(q)) and np.all(np.isfinite(dq))):
         raise InputError("the start holds values that are not finite")
     q, dq = np.array(q, dtype=float), np.array(dq, dtype=float)
+    # a start is what encoders read
     q[len(q) - n :] -= law.bias
     closure = loop.idim.structure.closure
     if closure is not None:
@@ -612,6 +610,7 @@ def check_input_signal(signal: Array | None, samples: int, width: int, what: str
 def align_base_motion(loop: Loop) -> Array:
     """The given motion of a base, its quaternions on one side of their sphere; else no rows."""
     found = check_input_signal(loop.base, loop.samples, BASE, "motion of the base")
+    # q and -q are one orientation: interpolated from one to the other the base would turn round
     turned = np.sum(found[1:, 3:7] * found[:-1, 3:7], axis=1) < 0.0
     found[1:, 3:7] *= np.where(np.cumsum(turned) % 2, -1.0, 1.0)[:, None]
     return found

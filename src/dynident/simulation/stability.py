@@ -55,12 +55,7 @@ def linearise_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
     dof = idim.robot.dof
     assert loop.width is not None
     plant = build_plant(idim, theta, loop.width, (), loop.elements)
-    q = np.zeros(dof + idim.robot.floating)
-    if idim.robot.floating:
-        q[6] = 1.0
-    if loop.base is not None:
-        q[:7] = loop.base[loop.lead, :7]
-    q[len(q) - n :] = loop.reference.q[0] if loop.q0 is None else loop.q0[len(loop.q0) - n :]
+    q = place_start(loop)
     still = np.zeros((1, dof))
     found = differentiate_dynamics(idim.tree, plant.phi, q[None], still, still)
     K, D, M = (part[0].copy() for part in found)
@@ -74,14 +69,9 @@ def linearise_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
     refuse_wild_matrices(loop, M, D, K)
     moved = slice(0 if loop.base is None else dof - n, dof)  # a base that is led is no state
     M = M[moved, moved]
-    values, vectors = np.linalg.eigh(M)
-    if values[0] <= 0.0:
-        name = name_fastest_joint(loop, np.concatenate([vectors[:, 0], vectors[:, 0]]))
-        raise InputError(
-            f"the mass matrix is not positive definite where the motion starts ({name}): these "
-            "parameters are no robot's"
-        )
+    refuse_indefinite_mass(loop, M)
     with np.errstate(over="ignore"):
+        # the smooth sign, tanh(v / width), is as steep as 1 / width at standstill
         slope = plant.friction[:, 1] + steep * plant.friction[:, 2] / plant.width
     refuse_wild_matrices(loop, np.diag(slope))
     D += gears.T @ (slope[:, None] * gears)
@@ -111,6 +101,30 @@ def linearise_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
     return LinearPlant(
         M, D[moved, moved], K[moved, moved], B[moved], by_z, by_q[:, moved], by_dq[:, moved]
     )
+
+
+def place_start(loop: Loop) -> Array:
+    """Positions where the motion starts; an upright base at the origin unless it is led."""
+    robot = loop.idim.robot
+    q = np.zeros(robot.dof + robot.floating)
+    if robot.floating:
+        q[6] = 1.0  # the real part of the base's quaternion, which stands last
+    if loop.base is not None:
+        q[:7] = loop.base[loop.lead, :7]
+    joints = loop.reference.q[0] if loop.q0 is None else loop.q0[len(loop.q0) - robot.n :]
+    q[len(q) - robot.n :] = joints
+    return q
+
+
+def refuse_indefinite_mass(loop: Loop, M: Array) -> None:
+    """Refuse parameters under which some motion would have no, or negative, kinetic energy."""
+    values, vectors = np.linalg.eigh(M)
+    if values[0] <= 0.0:
+        name = name_fastest_joint(loop, np.concatenate([vectors[:, 0], vectors[:, 0]]))
+        raise InputError(
+            f"the mass matrix is not positive definite where the motion starts ({name}): these "
+            "parameters are no robot's"
+        )
 
 
 def refuse_wild_matrices(loop: Loop, *matrices: Array) -> None:
@@ -156,6 +170,7 @@ def check_integration(loop: Loop, theta: Array) -> None:
     joints = slice(dof - n, dof)
     if loop.controller.rate is None:
         K, D = K.copy(), D.copy()
+        # D[:, 3] and D[:, 4] are minus the gains on position and speed, which stiffen and damp
         K[joints, joints] -= np.diag(loop.gain * loop.controller.D[:, 3])
         D[joints, joints] -= np.diag(loop.gain * loop.controller.D[:, 4])
     system = np.block(
@@ -173,6 +188,7 @@ def check_integration(loop: Loop, theta: Array) -> None:
     if not scheme.implicit and scheme.error is None:
         values, vectors = np.linalg.eig(system)
         for k in np.argsort(values.real):
+            # what grows by itself is for `check_loop`; no step may make grow what decays
             if values[k].real >= 0.0:
                 break
             if abs(scheme.amplification(h * values[k])) > 1.0 + ROOM:
@@ -189,6 +205,7 @@ def check_integration(loop: Loop, theta: Array) -> None:
         fastest = np.linalg.eigvals(flow)
         values, vectors = np.linalg.eig(scheme.propagator(h * held) @ after)
         worst = int(np.argmax(np.abs(values)))
+        # what grows by itself may do so in a step, and no more
         grown = np.exp(h * max(0.0, float(fastest.real.max())))
         if abs(values[worst]) > grown + ROOM:
             refuse(float(np.abs(fastest).max()), vectors[: 2 * dof, worst])
@@ -246,6 +263,7 @@ def compute_loop_growth(loop: Loop, theta: Array) -> tuple[float, str]:
     with np.errstate(over="ignore", invalid="ignore"):
         whole = expm(np.block([[free, push], [np.zeros((n, 3 * n))]]) * period)
     move, act = whole[: 2 * n, : 2 * n], whole[: 2 * n, 2 * n :]
+    # control periods that a torque waits, rounded up: as many wait in a queue behind the states
     late = -(-delay // hold)
     size = 2 * n + n * m + n * late
     closed = np.zeros((size, size))

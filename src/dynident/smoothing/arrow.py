@@ -74,6 +74,7 @@ class Eliminated:
         yield len(self.heads), F
         for k in range(len(self.heads) - 1, -1, -1):
             rows = self.heads[k]
+            # the next interval shares all but the last of these coefficients
             known = triangularise_rows(F[: a - n].T).T
             F = np.zeros((a, a))
             F[n:, n:] = known
@@ -102,6 +103,7 @@ def eliminate_motion(n: int, p: int, intervals: Iterable[Array]) -> Eliminated:
         if sum(map(len, left)) > GATHERED:
             left = [triangularise_rows(np.vstack(left))]
         heads.append(R[:n])
+        # rows that say nothing of the first coefficients go on to the next interval
         carried = np.zeros((DEGREE * n, width))
         own = R[n:a]
         carried[: len(own), : a - n] = own[:, n:a]

@@ -7,7 +7,7 @@ derivation is in docs/theory/maximum-likelihood.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated
@@ -33,6 +33,7 @@ from dynident.estimators.covariance import (
     name_covariance,
 )
 from dynident.estimators.estimate import Estimate
+from dynident.recording.prepare import Samples
 from dynident.recording.recording import COMMANDED
 from dynident.regression.problem import Problem, Regression, refuse_combinations, refuse_sensors
 from dynident.regression.rows import RowGroup, Rows
@@ -137,20 +138,10 @@ def refuse_unpropagated_noise(problem: Problem) -> None:
             "another friction, or wls"
         )
     for log in problem.samples:
-        cause = None
-        if log.averaging is not None:
-            cause = "logs that are averaged over periods; leave period out"
-        elif log.derivatives == "measured":
-            cause = "measured speeds; set derivatives = 'differences'"
-        elif log.median is not None:
-            cause = "a median filter; leave median out"
-        elif log.rests is not None:
-            cause = "averages over rests; leave rests out"
-        elif not problem.robot.joints:
+        cause = name_what_hides_noise(log)
+        if cause is None and not problem.robot.joints:
             cause = "the joints that carry a tool"
-        elif log.torque == COMMANDED:
-            cause = "torque that a law makes of positions; leave law_kp out"
-        elif log.left_out is not None:
+        elif cause is None and log.left_out is not None:
             cause = "samples that are left out; leave torque_median out"
         if cause is not None:
             raise InputError(
@@ -158,6 +149,28 @@ def refuse_unpropagated_noise(problem: Problem) -> None:
             )
     refuse_sensors(problem.robot, "ml propagates")
     refuse_combinations(problem, "ml does not propagate noise through")
+
+
+def name_what_hides_noise(log: Samples) -> str | None:
+    """What of a log's preparation hides the noise of its positions, and how to do without."""
+    if log.averaging is not None:
+        return "logs that are averaged over periods; leave period out"
+    if log.derivatives == "measured":
+        return "measured speeds; set derivatives = 'differences'"
+    if log.median is not None:
+        return "a median filter; leave median out"
+    if log.rests is not None:
+        return "averages over rests; leave rests out"
+    if log.torque == COMMANDED:  # whose errors are those of the positions
+        return "torque that a law makes of positions; leave law_kp out"
+    return None
+
+
+def describe_noise(position: Sequence[Array]) -> str:
+    """Standard deviations of the encoders of some logs in words."""
+    rms = np.sqrt(np.mean(np.square(position), axis=0))
+    least, most = f"{np.min(rms):.2g}", f"{np.max(rms):.2g}"
+    return least if least == most else f"{least} to {most}"
 
 
 def choose_noise_levels(problem: Problem, noise: Noise) -> tuple[Levels, ...]:
@@ -449,9 +462,7 @@ def finish_ml_estimate(found: RowLikelihood, fixed: Array, bars: ErrorBars) -> E
     scores = EstimateScores(rows, beta, ones, ones, compute_residuals(rows, beta))
     spread = estimate_covariance(scores, found.inverse, bars, white="robust", coloured="hac")
     literature = compute_literature_std(problem.factors.weighted(found.spread))
-    encoders = np.sqrt(np.mean([own.position**2 for own in found.propagation.levels], axis=0))
-    least, most = f"{np.min(encoders):.2g}", f"{np.max(encoders):.2g}"
-    words = least if least == most else f"{least} to {most}"
+    words = describe_noise([own.position for own in found.propagation.levels])
     return Estimate(
         beta,
         None,

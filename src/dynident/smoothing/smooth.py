@@ -32,13 +32,12 @@ from dynident.estimators.constrained import (
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
 from dynident.plots.overview import find_step
-from dynident.recording.recording import COMMANDED
 from dynident.regression.generalised import GeneralisedSamples, has_only_joint_torques
 from dynident.regression.problem import Problem, Regression, refuse_sensors
 from dynident.regression.rows import Rows
 from dynident.regression.statistics import OUTLYING, EstimatedMotion
 from dynident.regression.weighted import Reweighting, compute_literature_std, find_smallest_sigma
-from dynident.smoothing.ml import JointNoise
+from dynident.smoothing.ml import JointNoise, describe_noise, name_what_hides_noise
 from dynident.smoothing.motion import (
     LEAST_FREEDOM,
     LEAST_JITTER,
@@ -144,6 +143,7 @@ def take_log(log: GeneralisedSamples, wanted: Smoothing, *, clocked: bool = Fals
     own = None if clocked else log.sampled
     at = np.arange(len(log.q), dtype=float) if own is None else own.at
     q, tau = (log.measured, log.tau) if own is None else (own.q, own.tau)
+    # all else was resampled to the clock: each sample has what its nearest one there has
     near = np.minimum(np.round(at).astype(np.int64), len(log.q) - 1)
     beside: dict[str, Any] = {
         name: None if (signal := getattr(log, name)) is None else np.asarray(signal)[near]
@@ -176,6 +176,7 @@ def take_log(log: GeneralisedSamples, wanted: Smoothing, *, clocked: bool = Fals
         )
         for a, b in taken.runs
     )
+    # what rounds to a step errs by the step over the root of 12
     floor = np.nan_to_num([find_step(column) for column in taken.measured.T]) / np.sqrt(12.0)
     return Logged(taken, at, runs, floor, own is not None)
 
@@ -208,6 +209,7 @@ def fit_positions(given: Logged, known: Array) -> Begun:
     """
     n = given.log.measured.shape[1]
     changes = np.vstack([np.diff(run.q, ORDER, axis=0) for run in given.runs])
+    # the k-th difference of white noise has binomial(2 k, k) times its variance
     rough = np.sqrt(np.mean(changes**2, axis=0) / math.comb(2 * ORDER, ORDER)) + TINY
     position = np.where(np.isnan(known), np.maximum(rough, given.floor), known)
     coefficients = tuple(np.zeros((run.knots.coefficients, n)) for run in given.runs)
@@ -223,6 +225,7 @@ def fit_positions(given: Logged, known: Array) -> Begun:
         np.vstack([own[1] for own in motions]),
     )
     scaled = speeds / plain.spreads.position**2
+    # of each sample the delay that explains its n errors best, which leaves n - 1 of them
     late = np.sum(errors * scaled, axis=1) / np.maximum(np.sum(speeds * scaled, axis=1), TINY)
     rest = np.sqrt(np.mean((errors - late[:, None] * speeds) ** 2, axis=0) * n / (n - 1.0))
     position = np.where(np.isnan(known), np.maximum(rest, given.floor) + TINY, known)
@@ -674,25 +677,8 @@ def refuse_unsmoothed(problem: Problem) -> None:
     """Refuse robots and logs whose samples are not those of joints with equations of their own."""
     refuse_sensors(problem.robot, "smooth takes")
     for log in problem.samples:
-        cause = None
+        cause = name_what_hides_noise(log)
         if not has_only_joint_torques(problem.robot, log):
             cause = "floating bases, contacts or joints locked in one log; fit these by wls"
-        elif log.averaging is not None:
-            cause = "logs that are averaged over periods; leave period out"
-        elif log.rests is not None:
-            cause = "averages over rests; leave rests out"
-        elif log.derivatives == "measured":
-            cause = "measured speeds; set derivatives = 'differences'"
-        elif log.median is not None:
-            cause = "a median filter; leave median out"
-        elif log.torque == COMMANDED:  # whose errors are those of the positions
-            cause = "torque that a law makes of positions; leave law_kp out"
         if cause is not None:
             raise InputError(f"{log.name}: smooth does not take {cause}, or take pc-idim-ls")
-
-
-def describe_noise(position: Sequence[Array]) -> str:
-    """Standard deviations of encoders in words."""
-    rms = np.sqrt(np.mean(np.square(position), axis=0))
-    least, most = f"{np.min(rms):.2g}", f"{np.max(rms):.2g}"
-    return least if least == most else f"{least} to {most}"

@@ -63,6 +63,7 @@ class Knots:
         Those of the signal and its first three derivatives.
         """
         x = (time - self.start) / self.step
+        # the last instant is the end of the last interval
         place = np.clip(x.astype(np.int64), 0, self.intervals - 1)
         u, pieces = x - place, list_pieces().T
         found = np.empty((len(time), 4, ACTIVE))

@@ -152,9 +152,8 @@ def state_model(study: Study, folder: Path) -> FolderStatement:
     wanted = read_options(Preparation, study.prepare)
     if idim.nonlinear or idim.loaded:
         raise InputError(
-            f"friction {idim.friction!r} has shapes or depends on loads, which takes rows: "
-            "collect with "
-            "friction that is linear, as coulomb-viscous or cube-root, or identify the logs"
+            f"friction {idim.friction!r} has shapes or depends on loads, which takes rows: collect "
+            "with friction that is linear, as coulomb-viscous or cube-root, or identify the logs"
         )
     if wanted.rests is not None or wanted.period != "none":
         raise InputError(
@@ -271,10 +270,6 @@ def identify_factors(
         As of `identify`.
     **options
         Those of the method, by name; the study's by default.
-
-    Returns
-    -------
-    Fit
 
     Raises
     ------

@@ -82,10 +82,6 @@ def read_result(path: str | Path) -> Fit:
     ----------
     path : str or Path
 
-    Returns
-    -------
-    Fit
-
     Raises
     ------
     InputError
@@ -120,10 +116,6 @@ def read_zoo(name: str) -> Fit:
     ----------
     name : str
         Of `dynident.fit.zoo.ZOO`; ``dynident zoo`` lists them.
-
-    Returns
-    -------
-    Fit
 
     Raises
     ------

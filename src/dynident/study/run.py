@@ -26,6 +26,7 @@ from dynident.recording.prepare import describe_assumed_bandwidth
 from dynident.regression.problem import Problem
 from dynident.regression.rehearsal import prepare_rows
 from dynident.report.fit import Fit
+from dynident.robot.model import Robot
 from dynident.simulation.rollout import prepare_rollouts
 from dynident.study.decide import decide_study, list_open_decisions, prepare_fitted
 from dynident.study.late import find_law_delay, tell_law_delay
@@ -58,16 +59,8 @@ def run_study(study: Study, progress: Progress = ignore_progress, *, engine: Run
     check_type("run_study", study, Study, "dynident.read_study(path) makes one")
     watch = Stopwatch()
     chosen = study.identify
-    options = collect_study_options(study)
     asked = read_options(Deciding, chosen).asked
-    of_method = {
-        key: value for key, value in options.items() if key not in collect_options(EVERY_METHOD)
-    }
-    simulates = (
-        study.controller is not None and SIMULATION in list_option_names(chosen.method)
-    ) or None
-    check_options(chosen.method, {**of_method, SIMULATION: simulates})
-    refuse_idle_engine(chosen.method, choose_engine(1, engine))
+    simulates = check_study_method(study, engine)
     if simulates:
         prepare_rollouts()
     progress("reading", 0.0)
@@ -78,7 +71,7 @@ def run_study(study: Study, progress: Progress = ignore_progress, *, engine: Run
     torque = chosen.method not in TORQUE_FREE
     recordings = read_study_recordings(study, robot, torque, progress, late=True)
     watch.lap("logs")
-    open_ = list_open_decisions(study, asked, bool(simulates))
+    open_ = list_open_decisions(study, asked, simulates)
     study, recordings = find_law_delay(study, robot, recordings, progress)
     study, decisions, problem, warnings = decide_study(study, robot, recordings, open_, progress)
     options = collect_study_options(study)
@@ -109,20 +102,36 @@ def run_study(study: Study, progress: Progress = ignore_progress, *, engine: Run
     timings = {**watch.laps, **stages, "total": watch.total()["total"]}
     uneven = () if result.estimate.fitted is None else result.estimate.fitted.uneven
     if uneven and "friction" not in study.robot.model_fields_set:
-        kinds = ["uneven" if name in uneven else study.robot.friction for name in robot.joint_names]
-        own = study.robot.model_copy(update={"friction": ",".join(kinds)})
-        again = run_study(study.model_copy(update={"robot": own}), progress, engine=engine)
-        words = (
-            f"friction of {', '.join(uneven)} is 'uneven', as the errors of "
-            f"{study.robot.friction!r} were those of friction that changes along a turn; give "
-            "[robot] friction for another"
-        )
-        return replace(again, warnings=(words, *again.warnings))
+        again, words = make_uneven(study, robot, uneven)
+        fit = run_study(again, progress, engine=engine)
+        return replace(fit, warnings=(words, *fit.warnings))
     settings = {**result.settings, "decided": [asdict(decision) for decision in decisions]}
     settled = list_settled_notes(problem, decisions)
     told = (words for words in result.warnings if words not in settled)
     warnings = (*tell_law_delay(study, result), *warnings, *told)
     return replace(result, timings=timings, study=study, settings=settings, warnings=warnings)
+
+
+def check_study_method(study: Study, engine: Runner) -> bool:
+    """Whether the study's method simulates its controller; refuses options that it has not."""
+    method = study.identify.method
+    simulates = study.controller is not None and SIMULATION in list_option_names(method)
+    every = collect_options(EVERY_METHOD)
+    own = {key: value for key, value in collect_study_options(study).items() if key not in every}
+    check_options(method, {**own, SIMULATION: simulates or None})
+    refuse_idle_engine(method, choose_engine(1, engine))
+    return simulates
+
+
+def make_uneven(study: Study, robot: Robot, uneven: Sequence[str]) -> tuple[Study, str]:
+    """A study with friction that changes along a turn of these joints, and what is said of it."""
+    kinds = ["uneven" if name in uneven else study.robot.friction for name in robot.joint_names]
+    own = study.robot.model_copy(update={"friction": ",".join(kinds)})
+    words = (
+        f"friction of {', '.join(uneven)} is 'uneven', as the errors of {study.robot.friction!r} "
+        "were those of friction that changes along a turn; give [robot] friction for another"
+    )
+    return study.model_copy(update={"robot": own}), words
 
 
 def list_settled_notes(problem: Problem, decisions: Sequence[Decision]) -> list[str]:

@@ -44,7 +44,6 @@ from dynident.regression.problem import Problem
 from dynident.regression.weighted import solve_wls
 from dynident.report.fit import Fit
 from dynident.robot.model import WRENCH_ROWS, Robot
-from dynident.study.fits import relocate_log_section
 from dynident.study.study import (
     LogSection,
     Study,
@@ -365,7 +364,6 @@ def estimate_log_sigma(setting: TrackSetting, base: BaseParameters, recording: R
 @limit_to_one_thread
 def track_log(
     setting: TrackSetting,
-    source: str | None,
     write: Callable[[Message], None],
     *,
     stream: IO[bytes] | None = None,
@@ -376,12 +374,10 @@ def track_log(
     stopped: Stopped = lambda: False,
     warn: Callable[[Sequence[str]], None] = lambda words: None,
 ) -> LogFollower:
-    """Follow a log or a stream from where its state says to its end.
+    """Follow the log of a setting, or a stream, from where its state says to its end.
 
     Parameters
     ----------
-    source : str or None
-        A log's files, separated by commas; None for the study's own log.
     write : callable
         Given every message when it comes: estimates, events and, with `signals`, samples.
     stream : binary file, optional
@@ -410,11 +406,11 @@ def track_log(
         if stream is not None or follow:
             if setting.weights.sigma is None and setting.result is None and earlier is None:
                 raise InputError(NO_SIGMA)
-            lines = open_lines(setting, source, stream, follow, stopped, opened)
+            lines = open_lines(setting, stream, follow, stopped, opened)
             text = build_text_stream(setting, lines, rate)
             samples = text.samples()
         else:
-            whole = read_whole_log(setting, source, rate)
+            whole = read_whole_log(setting, rate)
             warn(whole.warnings)
             rate = whole.rate
             channels = find_channels(
@@ -443,13 +439,14 @@ def track_log(
             for last in follower.rest():
                 write(last)
     if follower is None:
-        raise InputError(f"{text.lines.name if text else source}: has no samples")
+        origin = whole if text is None else text.lines
+        assert origin is not None
+        raise InputError(f"{origin.name}: has no samples")
     return follower
 
 
 def open_lines(
     setting: TrackSetting,
-    source: str | None,
     stream: IO[bytes] | None,
     follow: bool,
     stopped: Stopped,
@@ -460,7 +457,7 @@ def open_lines(
     if stream is not None:
         return StreamLines(stream, STANDARD_INPUT, follow, stopped)
     files = () if setting.section is None else setting.section.files
-    name = source or ",".join(files)
+    name = ",".join(files)
     return StreamLines(opened.enter_context(open_text(name)), name, follow, stopped)
 
 
@@ -506,14 +503,9 @@ def begin_following(
     return follower
 
 
-def read_whole_log(setting: TrackSetting, source: str | None, rate: float | None) -> Recording:
-    """A log read as a whole, laid out as the study has it."""
+def read_whole_log(setting: TrackSetting, rate: float | None) -> Recording:
+    """The log of a setting, read as a whole."""
     section = setting.section
-    if source is not None:
-        files = tuple(source.split(","))
-        section = (
-            LogSection(files=files) if section is None else relocate_log_section(section, files)
-        )
     if section is None:
         raise InputError("no log is given")
     if rate is not None and section.rate is None:

@@ -68,10 +68,6 @@ def sweep(
     progress : callable
         See `Progress`.
 
-    Returns
-    -------
-    Sweep
-
     Raises
     ------
     InputError

@@ -136,6 +136,7 @@ def is_never_negative(space: Space, row: Array) -> bool:
     size = float(np.max(np.abs(row)))
     for k in range(idim.bodies):
         dual = solve_dual_matrix(row[10 * k : 10 * k + 10])
+        # <F, J> >= 0 for all J >= 0 just where F >= 0: the semidefinite cone is its own dual
         if np.linalg.eigvalsh(scale_pseudo_inertia(dual, 1.0) * LENGTH**2)[0] < -ROUNDING * size:
             return False
     for value, parameter in zip(idim.split(row)[1], idim.drives, strict=True):

@@ -127,6 +127,7 @@ def update_ellipsoid_weights(lifted, weights, inverse, reach, tolerance):  # typ
             return step
         if above >= below:
             chosen, r = ahead, reach[ahead]
+            # raises det M most, points being lifted to 4 numbers (Khachiyan 1996)
             t = (r - 4.0) / (4.0 * (r - 1.0))
         else:
             chosen, r = behind, reach[behind]

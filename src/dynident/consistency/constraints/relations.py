@@ -200,6 +200,7 @@ def equate_links(
     """Rows for ``J_right = map J_left map^T``, and equal drives."""
     images = [to_inertial_parameters(map_ @ matrix @ map_.T) for matrix in PSEUDO_INERTIA_BASIS]
     rows = space.body(right) - np.column_stack(images) @ space.body(left)
+    # in the scaled units of the left body, of order one like all other constraints
     rows = rows / (space.mass(left) * BODY_UNITS)[:, None]
     pair = f"{word} {space.links[left]} {space.links[right]}"
     names = tuple(f"{pair}: {symbol}" for symbol in INERTIAL)
