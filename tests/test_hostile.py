@@ -101,6 +101,7 @@ def test_torques_that_are_none_say_so(place, size, method):
         ("kp = 400.0", "kp = 1e300", "controller.kp"),
         ("torque = 0.1", "torque = [0.1, 0.1, 0.1]", "[noise] torque"),
         ("torque = 0.1", "ripple = 1.0", "[noise]: "),
+        ("torque = 0.1", "jitter = 1.0", "[noise]: "),
         ("frequency = 0.5", "frequency = 1e300", "reference"),
         ("frequency = 0.5", "frequenzy = 0.5", "frequenzy"),
         ("offset = [0.1, 0.2]", "offset = [0.1]", "reference"),
@@ -110,6 +111,14 @@ def test_torques_that_are_none_say_so(place, size, method):
 def test_a_loop_that_cannot_be_is_refused_with_the_file(place, old, new, words):
     Path("x.toml").write_text(LOOP.replace(old, new, 1))
     refused(["simulate", "x.toml", "-o", "never.csv"], "x.toml: ", words)
+
+
+def test_wild_friction_is_named_where_an_element_turns_with_two_joints(place):
+    over = '[[element]]\njoint = "joint_2"\nkind = "spring"\nover = "joint_1"\n'
+    wild = LOOP.replace("fv2 = 2.0", "fv2 = 1e300", 1)
+    Path("x.toml").write_text(wild + over)
+    words = "the inertia or the friction of joint_2 is no robot's"
+    refused(["simulate", "x.toml", "-o", "never.csv"], "x.toml: ", "[simulation]: ", words)
 
 
 def test_the_motors_side_needs_a_transmission(place):
