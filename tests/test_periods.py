@@ -386,6 +386,7 @@ def test_a_period_that_is_not_the_logs_is_noted():
     [
         ({"period": -1.0}, "period"),
         ({"period": "soon"}, "period"),
+        ({"period": 1e308}, "period has to be"),
         ({"period": 1e-3}, "samples; it is in s"),
         ({"warmup": -1}, "warmup"),
         ({"torque_hz": 0.3}, "too short for a torque filter"),

@@ -19,6 +19,7 @@ from dynident.core.options import (
     Positives,
     broadcast_to_joints,
     build_all_options,
+    refuse_extreme,
 )
 from dynident.core.schema import Number
 from dynident.filters.blocks import (
@@ -65,7 +66,8 @@ def check_odd_window(value: int) -> int:
 
 Whole = Annotated[int, Field(strict=True, ge=1, le=MOST)]
 Count = Annotated[int, Field(strict=True, ge=0, le=MOST)]
-Period = Annotated[Number, Field(gt=0.0)] | Literal["found", "none"]
+Seconds = Annotated[Number, Field(gt=0.0), AfterValidator(refuse_extreme)]
+Period = Seconds | Literal["found", "none"]
 Odd = Annotated[Whole, AfterValidator(check_odd_window)]
 
 
@@ -112,7 +114,7 @@ class Preparation(Options):
     ] = "none"
     warmup: Annotated[Count, "periods left out at the start of a log that is averaged"] = 0
     rests: Annotated[
-        Annotated[Number, Field(gt=0.0)] | None,
+        Seconds | None,
         "instead of the motion the poses that were held, by side of approach; shortest rest [s]",
     ] = None
 
