@@ -93,6 +93,7 @@ def test_torques_that_are_none_say_so(place, size, method):
         ("[simulation]", f"[simulation]\nsubsteps = 1{28 * '0'}", "simulation.substeps"),
         ("[simulation]", "[simulation]\nwidth = [0.1]", "[simulation]: width"),
         ("[simulation]", "[simulation]\nwidth = 1e-300", "simulation.width"),
+        ("[simulation]", "[simulation]\ntolerance = 1e-3", "[simulation]: tolerance is of integ"),
         ("fv1 = 2.0", "fv1 = 1e300", "[simulation]: "),
         ("fv1 = 2.0", "fv1 = -1e300", "[simulation]: "),
         ("fc1 = 1.0", "fc1 = 1e300", "[simulation]: "),
@@ -119,6 +120,12 @@ def test_wild_friction_is_named_where_an_element_turns_with_two_joints(place):
     Path("x.toml").write_text(wild + over)
     words = "the inertia or the friction of joint_2 is no robot's"
     refused(["simulate", "x.toml", "-o", "never.csv"], "x.toml: ", "[simulation]: ", words)
+
+
+@pytest.mark.parametrize("key", ["law_kd", "law_delay"])
+def test_a_law_without_its_stiffness_is_refused(place, key):
+    Path("x.toml").write_text(STUDY.replace('"a.csv"', f'"a.csv"\n{key} = 0.01'))
+    refused(["identify", "x.toml"], "x.toml: [[log]] a.csv: ", f"{key} is of law_kp")
 
 
 def test_the_motors_side_needs_a_transmission(place):

@@ -259,7 +259,9 @@ def consistent_witness(
         When it could not be decided.
     """
     system = build_measured_system(beta, std)
-    knowledge = Knowledge(prior="none", consistency=consistency, gyration=0.0)
+    knowledge = Knowledge(prior="none", consistency=consistency)
+    if knowledge.consistency == "pseudo-inertia":
+        knowledge = replace(knowledge, gyration=0.0)
     admitted = build_feasible_set(base, system, knowledge)
     known = np.flatnonzero(np.isfinite(std))
     names = [base.names[k] for k in known]

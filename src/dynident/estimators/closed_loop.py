@@ -18,7 +18,7 @@ from dynident.control.controller import OF_SERVOS, Controller
 from dynident.control.reference import Reference, average_held_signals
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, name_section_in_errors
-from dynident.core.options import InPython, Options, Positives
+from dynident.core.options import InPython, Of, Options, Positives
 from dynident.core.schema import Name, Number, make_choice_validator
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.idim import Idim
@@ -95,6 +95,7 @@ class Simulation(Options):
         Annotated[Number, Field(ge=TOLERANCES[0], le=TOLERANCES[1])],
         "of a step's error over one plus the value of each position and speed: of `ode45`, whose "
         "steps are as long as it allows",
+        Of("integrator", "ode45"),
     ] = TOLERANCE
     width: Annotated[
         Positives | None,

@@ -15,6 +15,7 @@ from dynident.core.arrays import Array, Booleans, freeze_array
 from dynident.core.errors import InputError, check_type
 from dynident.core.options import (
     NotNegatives,
+    Of,
     Options,
     Positives,
     broadcast_to_joints,
@@ -112,7 +113,9 @@ class Preparation(Options):
         "of a motion that repeats, over whose periods motion and torque are averaged (Swevers "
         "1997) [s]; `found` looks for it in the log",
     ] = "none"
-    warmup: Annotated[Count, "periods left out at the start of a log that is averaged"] = 0
+    warmup: Annotated[
+        Count, "periods left out at the start of a log that is averaged", Of("period")
+    ] = 0
     rests: Annotated[
         Seconds | None,
         "instead of the motion the poses that were held, by side of approach; shortest rest [s]",

@@ -102,7 +102,8 @@ def simulate_study(study: Study, progress: Progress = ignore_progress) -> Simula
         reference = choose_log_reference(simulation.references, logs[0])
     else:
         controller, _ = build_controller(study.controller, robot, logs)
-        simulation = Simulation(controller, **study.simulation.options())
+        with name_section_in_errors("[simulation]"):
+            simulation = Simulation(controller, **study.simulation.options())
         reference = build_reference(study.reference)
     sensors = build_sensors(study.noise, robot.n)
     beside = build_base_sensors(study.noise, robot.floating)
