@@ -19,11 +19,13 @@ from dynident.cli import run
 from dynident.conic.cones import Definite, Positive
 from dynident.consistency.constraints import Bounds, TotalMass
 from dynident.consistency.draws import (
+    ROOM,
     ConeRegion,
     Normal,
     draw_by_hit_and_run,
     draw_truncated_normal,
     draw_within_cones,
+    find_region_centre,
 )
 from dynident.consistency.extremes import find_extreme_eigenvalues
 from dynident.control.controller import pd, servo
@@ -89,6 +91,19 @@ def test_chains_stay_inside_however_far_outside_their_mean_is(far):
     found, _ = draw_by_hit_and_run(region, normal.mean, 50, np.random.default_rng(0))
     (matrices,) = region.matrices(found)
     assert np.all(np.isfinite(np.linalg.cholesky(matrices)))
+
+
+@pytest.mark.parametrize("far", [1.0, 1.5e3, 1e6])
+def test_the_centre_of_a_region_is_found_from_a_corner_of_it(far):
+    """Of positive numbers each is where ``x - m - 1 / x`` is zero, m being where it would be."""
+    normal = Normal(np.full(6, ROOM), np.eye(6), far * np.array([1.0, -1.0, 0.3, -0.2, 1e-3, -2.0]))
+    region = ConeRegion.of([Positive(tuple("abcdef"), np.eye(6), np.zeros(6))], normal)
+    z, second = find_region_centre(region, normal.mean)
+    m = normal.mean + ROOM
+    root = np.sqrt(m**2 + 4.0)
+    right = np.where(m > 0.0, 0.5 * (m + root), 2.0 / (root - m))
+    np.testing.assert_allclose(z + ROOM, right, rtol=1e-4)
+    np.testing.assert_allclose(second, np.diag(1.0 + 1.0 / right**2), rtol=1e-3)
 
 
 @pytest.mark.parametrize("size", [1, 2, 4, 7])
