@@ -279,8 +279,8 @@ def shorten_step(
 ) -> float:
     """Share of a step of Newton that lowers density and barrier enough, of at most `end`.
 
-    `here` is the point with its barrier. Of a self-concordant function ``1 / (1 + sqrt(decrement))``
-    always does, which far from the minimum is thousands of steps.
+    `here` is the point with its barrier. Of a self-concordant function `least` always does, with
+    which there are thousands of steps far from the minimum.
     """
     z, value = here
     before = value + 0.5 * float(np.sum((z - mean) ** 2))
