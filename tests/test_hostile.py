@@ -122,6 +122,23 @@ def test_wild_friction_is_named_where_an_element_turns_with_two_joints(place):
     refused(["simulate", "x.toml", "-o", "never.csv"], "x.toml: ", "[simulation]: ", words)
 
 
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ('quaternion = "wxyz"', "quaternion is of a floating base; read toy with floating = true"),
+        ("imu_rpy = [0.1, 0.0, 0.0]", "imu_rpy is of a floating base"),
+        ('base = "fixed"', "base is of a floating base"),
+        ('equations = "base"', "equations = 'base' is of a floating base"),
+        ('equations = "null-space"', "equations = 'null-space' is of contacts or sensors of force"),
+        ("contact_force = 9.0", "contact_force is of contacts or sensors of forces; toy has none"),
+        ("tared = true", "tared is of contacts"),
+    ],
+)
+def test_keys_of_bases_and_contacts_are_refused_without_any(place, key, words):
+    Path("x.toml").write_text(STUDY.replace('"a.csv"', f'"a.csv"\n{key}'))
+    refused(["identify", "x.toml"], "a.csv: ", words)
+
+
 @pytest.mark.parametrize("key", ["law_kd", "law_delay"])
 def test_a_law_without_its_stiffness_is_refused(place, key):
     Path("x.toml").write_text(STUDY.replace('"a.csv"', f'"a.csv"\n{key} = 0.01'))
