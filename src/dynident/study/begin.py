@@ -107,7 +107,9 @@ def render_first_study(
     for key, words in (line for layout in layouts for line in layout.words):
         head += [f"# {line}" for line in format_entry(key, words)]
     head += ["#"] if layouts else []
-    if reports is None:
+    if study.robot.beyond is not None:
+        head += ["# The doctor takes whole robots: ask it about these logs without beyond."]
+    elif reports is None:
         head += ["# Its logs have no torques: state the [controller] that drove the robot, and ask"]
         head += ["# dynident doctor what is wrong with them."]
     else:

@@ -49,7 +49,7 @@ from dynident.readers import READERS, read_tables
 from dynident.readers.presets import PRESETS, PresetLayout, find_layout, find_stated_layout
 from dynident.readers.stores import is_remote
 from dynident.recording.commanded import DriveLaw, command_torque
-from dynident.recording.floating import Floating
+from dynident.recording.floating import Floating, find_logged_robot
 from dynident.recording.mend import Mending, mend
 from dynident.recording.options import CLOCKING, LOG_OPTIONS
 from dynident.recording.prepare import Count, Period, Preparation, Samples, prepare
@@ -353,7 +353,7 @@ def recognise_layouts(study: Study, stated: bool = False) -> tuple[Study, tuple[
     if stated and all(log.preset is None for log in study.log):
         return study, ()
     free = study.robot.model_copy(update={"locked": {}})
-    whole = load_study_robot(study.model_copy(update={"robot": free}))
+    whole = find_logged_robot(load_study_robot(study.model_copy(update={"robot": free})))
     joints = whole.joint_names
     logs, found = [], dict[str, PresetLayout]()
     for log in study.log:
