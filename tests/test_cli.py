@@ -148,6 +148,20 @@ def test_a_joint_without_columns_may_be_locked(stocked, monkeypatch, capsys):
         Path(name).unlink()
 
 
+def test_doctor_and_sample_tell_what_reading_logs_warns_of(place, capfd):
+    lines = Path("a.csv").read_text().splitlines()
+    Path("lost.csv").write_text("\n".join(lines[:600] + lines[680:]))
+    words = "lost.csv: 1 gap in time"
+    logs = ["--robot", "arm.urdf", "--log", "lost.csv", "--bandwidth", "5"]
+    drawn = ["sample", "out-pc-idim-ls/result.json", "-n", "3", "--log", "lost.csv"]
+    for argv in (["doctor", *logs], drawn):
+        assert f"warning: {words}" in tell(capfd, argv).err
+    (report,) = ask(capfd, ["doctor", *logs])
+    (inside,) = ask(capfd, drawn)["calibration"]
+    assert report["warnings"][0].startswith(words)
+    assert inside["warnings"] == report["warnings"]
+
+
 def test_base_has_the_rotors_that_were_asked_for_with_logs_too(place, capfd):
     given = ["base", "arm.urdf", "--log", "a.csv", "--bandwidth", "5"]
     for more, rotors in (([], True), (["--rotor"], True), (["--no-rotor"], False)):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dynident.cli.options import JsonFlag, LogFlags, PageOption, add_log_flags, refuse_fix
-from dynident.cli.output import print_answer, say_written, write_page
+from dynident.cli.output import print_answer, say, say_written, write_page
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError, name_study_in_errors
 
@@ -52,6 +52,7 @@ def doctor(
         lambda: [build_report_dict(report) for report in reports],
         lambda: format_reports(reports),
     )
+    say("warning", (words for report in reports for words in report.warnings))
     write_page(page, lambda: render_study_page(chosen, reports))
     if study is not None and fix is not None:
         if not any(report.mendable for report in reports):
@@ -100,4 +101,5 @@ def build_report_dict(report: Report) -> dict[str, Any]:
         "log": report.log,
         "findings": [serialise_finding(found) for found in report.findings],
         "signs": [asdict(sign) for sign in report.signs],
+        "warnings": list(report.warnings),
     }

@@ -50,7 +50,7 @@ def measure_torque_calibration(fit: Fit, draws: Draws, samples: Samples) -> Cali
         raise InputError(f"{samples.name}: has no rows of equations that were fitted")
     names = tuple(group.name for group in problem.groups if group.name in counts)
     shares = np.array([hits[name] / counts[name] for name in names]).T
-    return Calibration(samples.name, "torque", names, len(draws), *shares)
+    return Calibration(samples.name, "torque", names, len(draws), *shares, samples.warnings)
 
 
 def measure_position_calibration(
@@ -87,7 +87,7 @@ def measure_position_calibration(
         for j in range(measured.shape[1])
     ]).T / len(measured)  # fmt: skip
     names = problem.robot.joint_names
-    return Calibration(log.name, "position", names, len(found), *shares)
+    return Calibration(log.name, "position", names, len(found), *shares, log.warnings)
 
 
 def count_inside_band(drawn: Array, measured: Array, sigma: float) -> Array:
