@@ -93,6 +93,21 @@ def test_chains_stay_inside_however_far_outside_their_mean_is(far):
     assert np.all(np.isfinite(np.linalg.cholesky(matrices)))
 
 
+def test_draws_are_about_an_estimate_that_a_bound_holds():
+    """Whose standard deviation is what rounding leaves of none."""
+    robot = toy.arm(2)
+    samples = toy.on_its_motion(toy.log(robot, noise=1.0)[0])
+    problem = di.Problem(robot, samples, "stribeck(vs=0.1)")
+    fit = di.identify(problem, bootstrap=0, doctor=False)
+    std = fit.estimate.covariance.std
+    assert fit.estimate.active
+    assert np.min(std / np.abs(fit.estimate.beta)) < 1e-6
+    draws = di.sample(fit, 50)
+    size = np.maximum(std, 1e-3 * np.median(std))
+    away = np.abs(draws.beta.mean(axis=0) - fit.estimate.beta) / size
+    assert np.max(away) < 2.0
+
+
 @pytest.mark.parametrize("far", [1.0, 1.5e3, 1e6])
 def test_the_centre_of_a_region_is_found_from_a_corner_of_it(far):
     """Of positive numbers each is where ``x - m - 1 / x`` is zero, m being where it would be."""

@@ -36,6 +36,8 @@ MEASURED = {"entropic": "pullback"}
 """The metric in which a repair is told where the one that was asked for cannot."""
 LEAST_STD = 1e-3
 """Standard deviation over the value, of parameters that come with none."""
+ROUNDED = 1e-9
+"""Standard deviation over the value that is none, but what rounding leaves of one."""
 
 
 @dataclass(frozen=True)
@@ -199,9 +201,12 @@ def nearest_to_base(
 
 
 def build_measured_system(beta: Array, std: Array) -> System:
-    """Base parameters with their standard deviations as rows."""
-    least = LEAST_STD * np.maximum(np.abs(beta), 1e-3 * float(np.max(np.abs(beta), initial=1e-9)))
-    sigma = np.where(std > 0.0, std, least)
+    """Base parameters with their standard deviations as rows.
+
+    What an active bound holds has one that only rounding leaves, and counts as having none.
+    """
+    size = np.maximum(np.abs(beta), 1e-3 * float(np.max(np.abs(beta), initial=1e-9)))
+    sigma = np.where(std > ROUNDED * size, std, LEAST_STD * size)
     return System(np.diag(1.0 / sigma), beta / sigma, 0.0)
 
 
