@@ -49,8 +49,8 @@ def measure_torque_calibration(fit: Fit, draws: Draws, samples: Samples) -> Cali
     if not counts:
         raise InputError(f"{samples.name}: has no rows of equations that were fitted")
     names = tuple(group.name for group in problem.groups if group.name in counts)
-    shares = np.array([hits[name] / counts[name] for name in names]).T
-    return Calibration(samples.name, "torque", names, len(draws), *shares, samples.warnings)
+    alone, noisy = np.array([hits[name] / counts[name] for name in names]).T
+    return Calibration(samples.name, "torque", names, len(draws), alone, noisy, samples.warnings)
 
 
 def measure_position_calibration(
@@ -82,12 +82,12 @@ def measure_position_calibration(
         raise ComputationError(f"{log.name}: no draw can be simulated along it")
     measured = np.vstack([log.measured[start:stop] for start, stop, _ in loops])
     band = np.array(found)
-    shares = np.array([
+    alone, noisy = np.array([
         count_inside_band(band[:, :, j].T, measured[:, j], sigma[j])
         for j in range(measured.shape[1])
     ]).T / len(measured)  # fmt: skip
     names = problem.robot.joint_names
-    return Calibration(log.name, "position", names, len(found), *shares, log.warnings)
+    return Calibration(log.name, "position", names, len(found), alone, noisy, log.warnings)
 
 
 def count_inside_band(drawn: Array, measured: Array, sigma: float) -> Array:
