@@ -17,7 +17,7 @@ from thin import first
 import dynident as di
 from dynident.cli import run
 from dynident.conic.cones import Definite, Positive
-from dynident.consistency.constraints import Bounds, TotalMass
+from dynident.consistency.constraints import Bounds, Fixed, TotalMass
 from dynident.consistency.draws import (
     ROOM,
     ConeRegion,
@@ -91,6 +91,17 @@ def test_chains_stay_inside_however_far_outside_their_mean_is(far):
     found, _ = draw_by_hit_and_run(region, normal.mean, 50, np.random.default_rng(0))
     (matrices,) = region.matrices(found)
     assert np.all(np.isfinite(np.linalg.cholesky(matrices)))
+
+
+def test_draws_are_about_an_estimate_whatever_is_known_of_a_parameter():
+    """Replicates of what is known differ by what their solver leaves."""
+    fit, _ = identified(6.0, constraints=(Fixed("fv2", 2.0),))
+    std = fit.estimate.covariance.std
+    place = fit.base.names.index("fv2")
+    assert std[place] < 1e-6
+    draws = di.sample(fit, 100)
+    away = np.abs(draws.beta.mean(axis=0) - fit.estimate.beta) / np.maximum(std, 1e-6)
+    assert np.max(np.delete(away, place)) < 1.0
 
 
 def test_draws_are_about_an_estimate_that_a_bound_holds():

@@ -41,7 +41,7 @@ STEPS, FEWEST_STEPS = 5, 200
 """Of a chain, per direction, and in all."""
 CHAINS = 256
 """That go together, with random numbers of their own."""
-NEWTON_STEPS = 200
+NEWTON_STEPS = 1000
 SETTLED = 1e-9
 CLOSE = 0.25
 """Of the squared decrement of Newton's step: whole steps are then good."""
