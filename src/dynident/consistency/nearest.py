@@ -26,6 +26,7 @@ from dynident.core.factors import System
 from dynident.core.inertia import find_smallest_eigenvalue, to_pseudo_inertia
 from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
+from dynident.core.words import ROUNDED
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.robot.model import Robot
@@ -36,8 +37,6 @@ MEASURED = {"entropic": "pullback"}
 """The metric in which a repair is told where the one that was asked for cannot."""
 LEAST_STD = 1e-3
 """Standard deviation over the value, of parameters that come with none."""
-ROUNDED = 1e-9
-"""Standard deviation over the value that is none, but what rounding leaves of one."""
 
 
 @dataclass(frozen=True)
