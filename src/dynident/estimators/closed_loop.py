@@ -88,7 +88,7 @@ class Simulation(Options):
     ]
     integrator: Annotated[
         IntegratorName | None,
-        "of the loop; `ode3` by default, `sdirk2` for logs without torque",
+        "of the loop; `ode3` by default, `sdirk2` where targets are held by default",
     ] = None
     substeps: Annotated[Steps, "integration steps a sample of the log"] = 1
     tolerance: Annotated[
@@ -105,7 +105,8 @@ class Simulation(Options):
     ] = None
     targets: Annotated[
         Targets | None,
-        "between samples: `smooth` by default, `held` for logs without torque",
+        "between samples: `smooth` by default, `held` for logs without torque, in replays and "
+        "where drives are fitted to positions",
     ] = None
     references: Annotated[
         tuple[Reference, ...] | None, InPython(), "one a log, where the log has none of its own"
