@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import toy
 from commands import ask, tell
+from loops import WIDTH, closed_loop
 from tables import write_joints
 from test_encoder import DELAY, KD, KP, RATE, log_of, twin
 from thin import first
@@ -249,6 +250,18 @@ def test_what_is_at_a_bound_without_an_error_stays_there():
     own = fit.estimate.fitted
     assert (own.names[-1], own.values[-1], own.std[-1]) == ("delay", 0.0, 0.0)
     np.testing.assert_allclose(di.sample(fit, 20).values[:, 0], 1e-6, atol=1e-12)
+
+
+@pytest.mark.long
+def test_the_noise_of_a_simulated_fit_is_that_along_measured_motions():
+    """Encoders are noisy; what the fit left along its simulated motion is the torques' alone."""
+    logs = [closed_loop(noise=2e-4, torque_noise=0.1, seed=seed, seconds=6.0) for seed in (0, 1)]
+    (problem, _, control), (other, _, _) = logs
+    loop = di.Simulation(control, width=WIDTH)
+    fit = di.identify(problem, "pc-didim", simulation=loop, bootstrap=0, doctor=False)
+    draws = di.sample(fit, 40, anyway=True)
+    inside = measure_torque_calibration(fit, draws, other.samples[0]).noise
+    assert np.all((inside > 0.9) & (inside < 0.99))
 
 
 def test_bands_with_noise_hold_what_noise_moved():
