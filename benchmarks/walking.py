@@ -29,8 +29,7 @@ from common import FIGURES, ROOT, markdown
 import dynident as di
 from dynident.fit.parameters import list_base_parameters, list_sensor_parameters
 from dynident.robot.model import LAW
-from dynident.study.late import read_law
-from dynident.study.study import Study
+from dynident.study.study import Study, read_law
 
 FOLDER = ROOT / "examples" / "quadruped"
 RATE, SECONDS, LATE = 500.0, 10.0, 4e-3

@@ -148,6 +148,27 @@ def test_a_joint_without_columns_may_be_locked(stocked, monkeypatch, capsys):
         Path(name).unlink()
 
 
+def test_doctor_and_sample_tell_what_reading_logs_warns_of(place, capfd):
+    lines = Path("a.csv").read_text().splitlines()
+    Path("lost.csv").write_text("\n".join(lines[:600] + lines[680:]))
+    words = "lost.csv: 1 gap in time"
+    logs = ["--robot", "arm.urdf", "--log", "lost.csv", "--bandwidth", "5"]
+    drawn = ["sample", "out-pc-idim-ls/result.json", "-n", "3", "--log", "lost.csv"]
+    for argv in (["doctor", *logs], drawn):
+        assert f"warning: {words}" in tell(capfd, argv).err
+    (report,) = ask(capfd, ["doctor", *logs])
+    (inside,) = ask(capfd, drawn)["calibration"]
+    assert report["warnings"][0].startswith(words)
+    assert inside["warnings"] == report["warnings"]
+
+
+def test_base_has_the_rotors_that_were_asked_for_with_logs_too(place, capfd):
+    given = ["base", "arm.urdf", "--log", "a.csv", "--bandwidth", "5"]
+    for more, rotors in (([], True), (["--rotor"], True), (["--no-rotor"], False)):
+        assert ("Ia" in tell(capfd, [*given, *more]).out) == rotors
+    assert "Ia" in tell(capfd, ["base", "arm.urdf", "--friction", "none", "--rotor"]).out
+
+
 def test_locked_joints_of_a_study_stay_locked(tmp_path):
     path = tmp_path / "s.toml"
     path.write_text('[robot]\nfile = "arm.urdf"\nlocked = { a = 0.3, b = 0.1 }\n')
@@ -364,6 +385,9 @@ def test_help_and_version(capfd):
         (["base", "arm.urdf", "--by", "qr", "--symbols"], ("--by", "--symbols")),
         (["base", "arm.urdf", "--log", "a.csv", "--study", "s.toml"], ("--study", "--log")),
         (["base", "arm.urdf", "--log", "a.csv", "--by", "qr"], ("--log", "--by")),
+        (["base", "arm.urdf", "--symmetries", "--by", "qr"], ("--by", "--symmetries")),
+        (["base", "arm.urdf", "--bandwidth", "5"], ("--bandwidth", "--log")),
+        (["base", "arm.urdf", "--preset", "ur-rtde"], ("--preset", "--log")),
         (["base", "arm.urdf", "--log", "no.csv"], ("no.csv",)),
         (["base", "bare.urdf", "--study", "s.toml"], ("s.toml", "arm.urdf", "bare.urdf")),
         (["validate", "no.json", "a.csv"], ("no.json",)),

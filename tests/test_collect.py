@@ -289,6 +289,10 @@ def test_commands_collect_and_identify(logs, tmp_path, monkeypatch, capfd):
     assert "written" not in told.err
     told = tell(capfd, ["collect", str(ARM), "-o", "g", "--bandwidth", "5"], code=2)
     assert "no log is given" in told.err
+    Path("s.toml").write_text(f'[robot]\nfile = "{ARM}"\n[[log]]\nfiles = "{logs}/run1.npz"\n')
+    for flag in (["--rows", "0,900"], ["--units", "q=deg"], ["--columns", "q=p_*"]):
+        said = tell(capfd, ["collect", "s.toml", "-o", "g", *flag], code=2).err
+        assert f"error: {flag[0]}: s.toml has logs of its own: edit its [[log]]" in said
     assert not Path("g").exists()
 
 

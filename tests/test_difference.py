@@ -49,6 +49,28 @@ def fit(
     return identify(Problem(own, named, friction), method, doctor=False)
 
 
+def test_what_bounds_hold_is_no_difference():
+    """Whose standard deviations are rounding, and whose values are where the bounds are."""
+    fits = []
+    for seed in range(4):
+        own = toy.arm(2)
+        samples = prepare(toy.log(own, 6.0, NOISE, seed)[0], 5.0)
+        problem = Problem(own, samples, "stribeck(vs=0.1)")
+        fits.append(identify(problem, doctor=False, bootstrap=0))
+    held = [each for each in fits if "fs1 > 0" in each.estimate.active][:2]
+    assert len(held) == 2
+    found = held[0].compare(held[1])
+    (pair,) = (each for each in found.parameters if each.name == "fs1")
+    assert pair.values[0] != pair.values[1]
+    assert pair.stds == (0.0, 0.0)
+    assert np.isnan(pair.deviations)
+    assert found.test.p_value > 0.01
+    shown = found.summary(full=True)
+    assert re.search(r"^drive .* fs A", shown, re.M)
+    assert "(-)" in shown
+    assert not re.search(r"\d\.\d{10}", shown)
+
+
 def test_a_result_does_not_differ_from_itself():
     found = fit().compare(fit())
     assert [pair.name for pair in found.parameters] == list(fit().base.names)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import toy
 from commands import ask, tell
+from loops import WIDTH, closed_loop
 from tables import write_joints
 from test_encoder import DELAY, KD, KP, RATE, log_of, twin
 from thin import first
@@ -17,13 +18,15 @@ from thin import first
 import dynident as di
 from dynident.cli import run
 from dynident.conic.cones import Definite, Positive
-from dynident.consistency.constraints import Bounds, TotalMass
+from dynident.consistency.constraints import Bounds, Fixed, TotalMass
 from dynident.consistency.draws import (
+    ROOM,
     ConeRegion,
     Normal,
     draw_by_hit_and_run,
     draw_truncated_normal,
     draw_within_cones,
+    find_region_centre,
 )
 from dynident.consistency.extremes import find_extreme_eigenvalues
 from dynident.control.controller import pd, servo
@@ -89,6 +92,45 @@ def test_chains_stay_inside_however_far_outside_their_mean_is(far):
     found, _ = draw_by_hit_and_run(region, normal.mean, 50, np.random.default_rng(0))
     (matrices,) = region.matrices(found)
     assert np.all(np.isfinite(np.linalg.cholesky(matrices)))
+
+
+def test_draws_are_about_an_estimate_whatever_is_known_of_a_parameter():
+    """Replicates of what is known differ by what their solver leaves."""
+    fit, _ = identified(6.0, constraints=(Fixed("fv2", 2.0),))
+    std = fit.estimate.covariance.std
+    place = fit.base.names.index("fv2")
+    assert std[place] < 1e-6
+    draws = di.sample(fit, 100)
+    away = np.abs(draws.beta.mean(axis=0) - fit.estimate.beta) / np.maximum(std, 1e-6)
+    assert np.max(np.delete(away, place)) < 1.0
+
+
+def test_draws_are_about_an_estimate_that_a_bound_holds():
+    """Whose standard deviation is what rounding leaves of none."""
+    robot = toy.arm(2)
+    samples = toy.on_its_motion(toy.log(robot, noise=1.0)[0])
+    problem = di.Problem(robot, samples, "stribeck(vs=0.1)")
+    fit = di.identify(problem, bootstrap=0, doctor=False)
+    std = fit.estimate.covariance.std
+    assert fit.estimate.active
+    assert np.min(std / np.abs(fit.estimate.beta)) < 1e-6
+    draws = di.sample(fit, 50)
+    size = np.maximum(std, 1e-3 * np.median(std))
+    away = np.abs(draws.beta.mean(axis=0) - fit.estimate.beta) / size
+    assert np.max(away) < 2.0
+
+
+@pytest.mark.parametrize("far", [1.0, 1.5e3, 1e6])
+def test_the_centre_of_a_region_is_found_from_a_corner_of_it(far):
+    """Of positive numbers each is where ``x - m - 1 / x`` is zero, m being where it would be."""
+    normal = Normal(np.full(6, ROOM), np.eye(6), far * np.array([1.0, -1.0, 0.3, -0.2, 1e-3, -2.0]))
+    region = ConeRegion.of([Positive(tuple("abcdef"), np.eye(6), np.zeros(6))], normal)
+    z, second = find_region_centre(region, normal.mean)
+    m = normal.mean + ROOM
+    root = np.sqrt(m**2 + 4.0)
+    right = np.where(m > 0.0, 0.5 * (m + root), 2.0 / (root - m))
+    np.testing.assert_allclose(z + ROOM, right, rtol=1e-4)
+    np.testing.assert_allclose(second, np.diag(1.0 + 1.0 / right**2), rtol=1e-3)
 
 
 @pytest.mark.parametrize("size", [1, 2, 4, 7])
@@ -208,6 +250,18 @@ def test_what_is_at_a_bound_without_an_error_stays_there():
     own = fit.estimate.fitted
     assert (own.names[-1], own.values[-1], own.std[-1]) == ("delay", 0.0, 0.0)
     np.testing.assert_allclose(di.sample(fit, 20).values[:, 0], 1e-6, atol=1e-12)
+
+
+@pytest.mark.long
+def test_the_noise_of_a_simulated_fit_is_that_along_measured_motions():
+    """Encoders are noisy; what the fit left along its simulated motion is the torques' alone."""
+    logs = [closed_loop(noise=2e-4, torque_noise=0.1, seed=seed, seconds=6.0) for seed in (0, 1)]
+    (problem, _, control), (other, _, _) = logs
+    loop = di.Simulation(control, width=WIDTH)
+    fit = di.identify(problem, "pc-didim", simulation=loop, bootstrap=0, doctor=False)
+    draws = di.sample(fit, 40, anyway=True)
+    inside = measure_torque_calibration(fit, draws, other.samples[0]).noise
+    assert np.all((inside > 0.9) & (inside < 0.99))
 
 
 def test_bands_with_noise_hold_what_noise_moved():

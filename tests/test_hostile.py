@@ -93,6 +93,7 @@ def test_torques_that_are_none_say_so(place, size, method):
         ("[simulation]", f"[simulation]\nsubsteps = 1{28 * '0'}", "simulation.substeps"),
         ("[simulation]", "[simulation]\nwidth = [0.1]", "[simulation]: width"),
         ("[simulation]", "[simulation]\nwidth = 1e-300", "simulation.width"),
+        ("[simulation]", "[simulation]\ntolerance = 1e-3", "[simulation]: tolerance is of integ"),
         ("fv1 = 2.0", "fv1 = 1e300", "[simulation]: "),
         ("fv1 = 2.0", "fv1 = -1e300", "[simulation]: "),
         ("fc1 = 1.0", "fc1 = 1e300", "[simulation]: "),
@@ -101,6 +102,7 @@ def test_torques_that_are_none_say_so(place, size, method):
         ("kp = 400.0", "kp = 1e300", "controller.kp"),
         ("torque = 0.1", "torque = [0.1, 0.1, 0.1]", "[noise] torque"),
         ("torque = 0.1", "ripple = 1.0", "[noise]: "),
+        ("torque = 0.1", "jitter = 1.0", "[noise]: "),
         ("frequency = 0.5", "frequency = 1e300", "reference"),
         ("frequency = 0.5", "frequenzy = 0.5", "frequenzy"),
         ("offset = [0.1, 0.2]", "offset = [0.1]", "reference"),
@@ -110,6 +112,37 @@ def test_torques_that_are_none_say_so(place, size, method):
 def test_a_loop_that_cannot_be_is_refused_with_the_file(place, old, new, words):
     Path("x.toml").write_text(LOOP.replace(old, new, 1))
     refused(["simulate", "x.toml", "-o", "never.csv"], "x.toml: ", words)
+
+
+def test_wild_friction_is_named_where_an_element_turns_with_two_joints(place):
+    over = '[[element]]\njoint = "joint_2"\nkind = "spring"\nover = "joint_1"\n'
+    wild = LOOP.replace("fv2 = 2.0", "fv2 = 1e300", 1)
+    Path("x.toml").write_text(wild + over)
+    words = "the inertia or the friction of joint_2 is no robot's"
+    refused(["simulate", "x.toml", "-o", "never.csv"], "x.toml: ", "[simulation]: ", words)
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ('quaternion = "wxyz"', "quaternion is of a floating base; read toy with floating = true"),
+        ("imu_rpy = [0.1, 0.0, 0.0]", "imu_rpy is of a floating base"),
+        ('base = "fixed"', "base is of a floating base"),
+        ('equations = "base"', "equations = 'base' is of a floating base"),
+        ('equations = "null-space"', "equations = 'null-space' is of contacts or sensors of force"),
+        ("contact_force = 9.0", "contact_force is of contacts or sensors of forces; toy has none"),
+        ("tared = true", "tared is of contacts"),
+    ],
+)
+def test_keys_of_bases_and_contacts_are_refused_without_any(place, key, words):
+    Path("x.toml").write_text(STUDY.replace('"a.csv"', f'"a.csv"\n{key}'))
+    refused(["identify", "x.toml"], "a.csv: ", words)
+
+
+@pytest.mark.parametrize("key", ["law_kd", "law_delay"])
+def test_a_law_without_its_stiffness_is_refused(place, key):
+    Path("x.toml").write_text(STUDY.replace('"a.csv"', f'"a.csv"\n{key} = 0.01'))
+    refused(["identify", "x.toml"], "x.toml: [[log]] a.csv: ", f"{key} is of law_kp")
 
 
 def test_the_motors_side_needs_a_transmission(place):

@@ -439,6 +439,22 @@ def test_a_urdf_has_what_a_sensor_holds_in_its_own_link(arm, folder):
     assert model.body("flange").mass == pytest.approx(fit.phi[2, 0])
 
 
+def test_a_first_study_of_a_tool_alone(folder, capsys, monkeypatch):
+    _, _, one, two = files(folder)
+    monkeypatch.chdir(folder)
+    flags = ["--robot", "arm.urdf", "--beyond", "tool", "--bandwidth", "10"]
+    assert run(["init", *flags, "--log", one, "--log", two, "-o", "first.toml"]) == 0
+    said = capsys.readouterr()
+    assert re.search(r"^shoulder +\S+ +\S+ .* rad/s$", said.out, re.M)
+    assert "[controller]" not in said.err
+    text = (folder / "first.toml").read_text()
+    assert "# The doctor takes whole robots: ask it about these logs without beyond." in text
+    assert 'beyond = "tool"' in text
+    assert run(["identify", "first.toml", "--as-given"]) == 0
+    robot = load_tool(di.load_robot("arm.urdf"))
+    assert len(di.read_log(one, robot).plot(robot=robot)) == 3
+
+
 def test_a_tool_alone_from_a_study(folder, capsys):
     _, _, one, two = files(folder)
     study = folder / "tool.toml"

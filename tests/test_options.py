@@ -20,6 +20,7 @@ from dynident.consistency.prior import METRICS
 from dynident.core.errors import InputError, OptionError, name_study_in_errors
 from dynident.core.options import (
     InPython,
+    Of,
     Options,
     build_option_section,
     build_options,
@@ -53,6 +54,15 @@ class Cooking(Options):
     pan: Annotated[object, InPython(), "what in"] = None
 
 
+@dataclass(frozen=True)
+class Baking(Options):
+    """Another, with options that are of others."""
+
+    pan: Annotated[str | None, "what in"] = None
+    stirred: Annotated[int, "how often, in a pot", Of("pan", "pot")] = 0
+    cooled: Annotated[int, "how long, in a pan", Of("pan")] = 0
+
+
 def problem():
     return Problem(toy.arm(2), prepare(toy.log(toy.arm(2), noise=0.1)[0], 10.0))
 
@@ -76,6 +86,36 @@ def test_an_option_has_what_its_field_says():
     assert pan.in_python
     assert not minutes.in_python
     assert build_options(Cooking, {"minutes": 4, "salt": True}) == Cooking(4)
+
+
+def test_an_option_that_says_nothing_alone_is_refused():
+    with pytest.raises(OptionError, match=r"^stirred is of pan = 'pot'; leave it out$") as refused:
+        Baking(pan="wok", stirred=2)
+    assert refused.value.key == "stirred"
+    with pytest.raises(OptionError, match=r"^cooled is of pan; leave it out$"):
+        Baking(cooled=1)
+    assert Baking(stirred=0, cooled=0) == Baking()
+    assert Baking(pan="pot", stirred=2, cooled=1).stirred == 2
+
+
+def test_what_an_option_is_of_is_another_of_its_family():
+    for name, option in list_all_options().items():
+        if option.of is not None:
+            assert option.of.other in list_all_options(), name
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"method": "wls", "essential_ratio": 20.0}, "essential_ratio is of essential = 'ratio'"),
+        ({"method": "wls", "essential": "ratio", "essential_p": 0.1}, "of essential = 'f-test'"),
+        ({"method": "ga", "spread_weight": 2.0}, "of objective = 'mean-and-spread'"),
+        ({"consistency": "base", "gyration": 0.1}, "gyration is of consistency = 'pseudo-inertia'"),
+    ],
+)
+def test_an_option_without_what_it_is_of_is_not_left_aside(given, words):
+    with pytest.raises(OptionError, match=words):
+        identify(problem(), doctor=False, **given)
 
 
 def test_a_section_has_the_options_that_a_file_can_hold():

@@ -142,7 +142,8 @@ def refusal(method: str, friction: str, element: str) -> str:
         return "friction 'none' leaves nothing to fit"
     shaped = model.shape or element in ("gas-spring", "ripple", "counterweight", "linkage")
     if method == "ekf" and shaped and (needs or model.state):
-        return "depends on more than the motion of an instant, which ekf does not follow"
+        beyond = "the .*" if needs else "more than the motion of an instant"
+        return f"depends on {beyond}, which ekf does not follow"
     return ""
 
 

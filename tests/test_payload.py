@@ -61,6 +61,30 @@ def test_a_kilogram_at_the_hand_is_weighed_and_placed(name):
     assert np.mean(np.array(inside)[:, :4]) > 0.8
 
 
+@pytest.mark.parametrize("friction", ["load", pytest.param("load-square", marks=pytest.mark.long)])
+def test_a_load_is_in_the_friction_that_it_makes(friction):
+    """Drives that brake by 5 % of what they bear bear the load, too."""
+    robot = toy.arm(3)
+    model = di.build_idim(robot, friction)
+    values = {"Ia": 0.3, "fv": 2.0, "fc": 3.0, "off": 0.5, "fl": 0.05, "fl2": 1e-4}
+    theta = model.join(robot.nominal, np.array([values[p.symbol] for p in model.drives]))
+    carried = from_com(1.0, [0.05, 0.02, 0.1], np.diag([4e-3, 5e-3, 3e-3]))
+    logs = []
+    for seed, load in ((1, 0.0), (3, carried)):
+        whole = theta.copy()
+        whole[20:30] += load
+        motion = toy.motion(3, 12.0, seed, 250.0)
+        noise = 0.1 * np.random.default_rng(seed).normal(size=motion[0].shape)
+        logs.append(di.read_arrays(motion[0], model.torque(whole, *motion) + noise, rate=250.0))
+    problem = di.Problem(robot, di.prepare(logs[0], bandwidth=5.0), friction)
+    fit = di.identify(problem, bootstrap=0, doctor=False)
+    found = di.payload(fit, logs[1], gain_error=0.0)
+    assert found.load.moved is None
+    assert found.low["mass"] < 1.0 < found.high["mass"]
+    assert found.high["mass"] - found.low["mass"] < 0.01
+    np.testing.assert_allclose(found.com, [0.05, 0.02, 0.1], atol=1e-3)
+
+
 def test_weights_of_an_estimated_covariance_do_not_go_where_it_errs():
     """A model's covariance from fewer replicates than parameters, as a bootstrap gives it."""
     rng = np.random.default_rng(0)

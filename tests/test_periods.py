@@ -39,6 +39,7 @@ from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.regression.row_kinds import ROWS
 from dynident.regression.scatter import measure_scatter, run_lack_of_fit_test
+from dynident.study.study import load_study_robot, read_study, read_study_logs
 
 RATE = 250.0
 PERIOD = 2.0137  # 503.425 samples
@@ -386,6 +387,8 @@ def test_a_period_that_is_not_the_logs_is_noted():
     [
         ({"period": -1.0}, "period"),
         ({"period": "soon"}, "period"),
+        ({"period": 1e308}, "period has to be"),
+        ({"period": "none", "warmup": 2}, "warmup is of period; leave it out"),
         ({"period": 1e-3}, "samples; it is in s"),
         ({"warmup": -1}, "warmup"),
         ({"torque_hz": 0.3}, "too short for a torque filter"),
@@ -661,6 +664,18 @@ def test_a_study_averages_and_a_log_may_say_otherwise(study, capsys):
     assert log["averaging"]["periods"] == 6
     assert held["averaging"] is None
     assert run(["validate", str(out / "result.json"), str(study.parent / "other.csv")]) == 0
+
+
+def test_a_warm_up_is_of_logs_that_repeat_alone(study):
+    text = study.read_text()
+    study.write_text(text.replace('"found"', '"found"\nwarmup = 1'))
+    found = read_study(study)
+    mean, other = read_study_logs(found, load_study_robot(found))
+    assert (mean.averaging.warmup, other.averaging) == (1, None)
+    study.write_text(text.replace('"none"', '"none"\nwarmup = 1'))
+    found = read_study(study)
+    with pytest.raises(InputError, match=r"^other\.csv: warmup is of period; leave it out$"):
+        read_study_logs(found, load_study_robot(found))
 
 
 def test_a_log_that_does_not_repeat_is_refused_in_one_line(study, capsys):

@@ -294,8 +294,11 @@ def test_base_consistency_has_nulls_where_links_would_be():
     assert found["consistent"] is False
     assert found["settings"]["prior"] == "none"
     assert found["active_constraints"] == ["fv2 >= 3"]
-    with pytest.raises(InputError, match="base parameters only"):
-        fit.model_urdf()
+    words = "pc-idim-ls with consistency 'base' gives base parameters only"
+    for ask in (fit.model_urdf, fit.links):
+        with pytest.raises(InputError, match=words):
+            ask()
+    assert words in " ".join(fit.summary(full=True).split())
 
 
 def test_nonlinear_parameters_and_estimates_over_time_are_told():

@@ -263,6 +263,18 @@ def test_python_follows_a_fit_as_the_command_does(desk, capfd):
     assert di.track(bare, di.read_log("run.csv", fit.robot), consistent=True).theta.shape[1] > 20
 
 
+def test_a_fit_without_a_study_is_followed_as_its_logs_were_prepared(desk, capfd):
+    robot = di.load_robot("arm.toml")
+    samples = di.prepare(di.read_log("run.csv", robot), bandwidth=6.0, drop_below=0.1)
+    fit = di.identify(di.Problem(robot, samples), "wls", doctor=False)
+    fit.save("out", report=False)
+    found = tell(capfd, ["track", "run.csv", "--start", "out/result.json", "--every", "3"])
+    written = [[float(cell) for cell in line.split(",")[:6]] for line in found.out.split()[1:]]
+    followed = di.track(di.read_result("out/result.json"), "run.csv", every=3.0)
+    own = np.column_stack([followed.time, followed.beta[:, :4]])
+    np.testing.assert_allclose(np.delete(np.array(written), 1, axis=1), own, rtol=1e-7)
+
+
 def test_what_python_cannot_follow_is_refused(desk):
     fit = di.run_study(read_study("study.toml"))
     log = di.read_log("run.csv", fit.robot)
@@ -586,6 +598,8 @@ def test_what_is_missing_is_said(desk, capsys):
     assert "sigma" in refusal(["track", "run.csv", "--robot", "arm.toml", "--follow"], capsys)
     line = refusal(["track", "run.csv", "--robot", "arm.toml", "--start", "x.json"], capsys)
     assert "give one of" in line
+    given = ["track", "run.csv", "--start", "x.json", "--friction", "viscous"]
+    assert "--friction is that of the result" in refusal(given, capsys)
     line = refusal(["track", "study.toml", "--memory", "-1"], capsys)
     assert "memory" in line
     line = refusal(["track", "no.csv", "--study", "study.toml", "--sigma", "1", "--follow"], capsys)

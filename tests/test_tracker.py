@@ -16,6 +16,8 @@ from dynident.core.inertia import from_com
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.following import follow_friction
 from dynident.dynamics.idim import build_idim
+from dynident.dynamics.parameters import Attached
+from dynident.friction.elements import known
 from dynident.online.carried import weigh_load
 from dynident.online.online import unpack_model
 from dynident.online.recursive import Drift, Forgetting
@@ -473,7 +475,14 @@ def test_what_no_tracker_can_be_made_of():
 @pytest.mark.parametrize("friction", ["load", "temperature"])
 def test_friction_of_more_than_the_motion_is_refused(friction):
     base = base_parameters(build_idim(toy.arm(1), friction))
-    with pytest.raises(InputError, match="depends on more than the motion, which a tracker"):
+    words = rf"its friction depends on the {friction} of its drive, which a tracker does not follow"
+    with pytest.raises(InputError, match=words):
+        Tracker(base, [1.0], RATE)
+
+
+def test_what_an_element_needs_is_told_and_not_its_friction():
+    base = base_parameters(build_idim(toy.arm(1), elements=[Attached(0, known())]))
+    with pytest.raises(InputError, match=r"^toy: its friction depends on the known torque of the"):
         Tracker(base, [1.0], RATE)
 
 

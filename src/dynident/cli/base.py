@@ -69,16 +69,23 @@ def base(
     )
 
     model = given.load_robot(robot)
-    if symmetries:
-        print_symmetries(model, json)
-        return
     logs = given.log
-    ways = {"--by": by, "--study": study, "--log": logs, "--rows": rows, "--symbols": symbols}
+    ways = {
+        "--by": by, "--study": study, "--log": logs, "--rows": rows, "--symbols": symbols,
+        "--symmetries": symmetries,
+    }  # fmt: skip
     asked = [flag for flag, value in ways.items() if value]
     if len(asked) > 1:
         raise InputError(f"{asked[0]} does not go with {asked[1]}; leave one of them out")
+    for flag in ("bandwidth", "preset") if not (study or logs) else ():
+        if getattr(given, flag) is not None:
+            raise InputError(f"--{flag} is of --log")
+    if symmetries:
+        print_symmetries(model, json)
+        return
     if study is not None or logs:
-        print_told(robot, replace(given, study=study, robot=None if study else robot), json)
+        own = replace(given, study=study, robot=None if study else robot)
+        print_told(robot, own, rotor, json)
         return
     law = given.friction
     idim = build_idim(model, law, rotor) if law else build_idim(model, rotor=rotor)
@@ -101,7 +108,7 @@ def base(
     typer.echo(format_regroupings(found, texts))
 
 
-def print_told(file: Path, given: StudyFlags, json: bool) -> None:
+def print_told(file: Path, given: StudyFlags, rotor: bool | None, json: bool) -> None:
     """The structural base parameters of a robot, and what the motion of logs tells of them."""
     from dynident.cli.progress import show_progress
     from dynident.core.errors import name_study_in_errors
@@ -116,6 +123,9 @@ def print_told(file: Path, given: StudyFlags, json: bool) -> None:
     chosen = given.read(LogFlags({}, {}))
     if Path(chosen.robot.file).resolve() != file.resolve():
         raise InputError(f"{given.study}: is of {chosen.robot.file}, not of {file}")
+    if rotor is not None:
+        section = chosen.robot.model_copy(update={"rotor": rotor})
+        chosen = chosen.model_copy(update={"robot": section})
     with show_progress() as progress, name_study_in_errors(given.study):
         problem = read_study_problem(chosen, progress)
         found = find_told_parameters(problem)

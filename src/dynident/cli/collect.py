@@ -56,6 +56,8 @@ def collect(
             f"{model}: states its robot; --floating, --contact, --beyond and --sensor stand beside "
             "a robot"
         )
+    if study.log and not sources:
+        told.refuse_beside(f"{model} has logs of its own")
     study = given.override(study, told)
     with show_progress() as progress, name_study_in_errors(model if study.log else None):
         found = collecting.collect(

@@ -50,6 +50,7 @@ def doctor(
         lambda: [build_report_dict(report) for report in reports],
         lambda: format_reports(reports),
     )
+    say("warning", (words for report in reports for words in report.warnings))
     write_page(page, lambda: render_study_page(chosen, reports))
     mendable = any(report.mendable for report in reports)
     if fix is None:
@@ -102,4 +103,5 @@ def build_report_dict(report: Report) -> dict[str, Any]:
         "log": report.log,
         "findings": [serialise_finding(found) for found in report.findings],
         "signs": [asdict(sign) for sign in report.signs],
+        "warnings": list(report.warnings),
     }

@@ -71,7 +71,7 @@ def init(
         typer.echo(f"{log.overview(robot)}\n")
     reports = None
     measured = all(log.torque == "measured" for log in logs)
-    if measured:
+    if measured and robot.carrier is None:
         with show_progress() as progress, name_study_in_errors(None):
             reports = doctor(chosen, progress)
         typer.echo(format_reports(reports))

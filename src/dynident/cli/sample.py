@@ -95,6 +95,6 @@ def sample(
     else:
         typer.echo(f"{paint_verdict(format_trust(fit))}\n{format_draws(draws, found)}")
     write_page(page, lambda: render_draws_page(fit, draws, found))
-    say("warning", fit.robot.warnings)
+    say("warning", (*fit.robot.warnings, *(words for each in found for words in each.warnings)))
     say("note", notes)
     say_written(output)

@@ -103,6 +103,8 @@ def track(
     if signals and not json:
         raise InputError("--signals are lines of JSON: give --json, too")
     own = source.endswith(".toml")
+    if start is not None and friction is not None:
+        raise InputError("--friction is that of the result that --start names; leave it out")
     chosen, result, place = choose_settings(Path(source) if own else study, start, robot, own)
     if own:
         told.refuse_beside(f"{source} has logs of its own")
@@ -203,8 +205,9 @@ def choose_settings(
 ) -> tuple[Study, Fit | None, Path | None]:
     """The study whose settings count, the result to start from, and the study's place."""
     from dynident.core.schema import validate_data
-    from dynident.study.fits import find_study, read_result
-    from dynident.study.study import RobotSection, Study, read_study
+    from dynident.study.fits import read_result
+    from dynident.study.study import Study, read_study
+    from dynident.study.tracked import find_followed_study
 
     if sum(each is not None for each in (study, robot)) > 1 or (robot is not None and start):
         raise InputError("give one of a study, --start and --robot")
@@ -212,8 +215,7 @@ def choose_settings(
     if study is not None:
         return read_study(study, use="identify" if own else None), result, study
     if result is not None:
-        known = find_study(result) or Study(robot=RobotSection(file=result.robot.name))
-        return known, result, None
+        return find_followed_study(result), result, None
     if robot is None:
         raise InputError(
             "give a study, or with a log --study, --start or --robot; see dynident track --help"

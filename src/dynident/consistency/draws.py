@@ -41,8 +41,10 @@ STEPS, FEWEST_STEPS = 5, 200
 """Of a chain, per direction, and in all."""
 CHAINS = 256
 """That go together, with random numbers of their own."""
-NEWTON_STEPS = 200
+NEWTON_STEPS = 1000
 SETTLED = 1e-9
+CLOSE = 0.25
+"""Of the squared decrement of Newton's step: whole steps are then good."""
 NEARER = 1e-9
 """Share of their way that points go back to the centre first, from where rounding took them."""
 SHORT = 1.0 - 1e-6
@@ -260,16 +262,38 @@ def find_region_centre(region: ConeRegion, mean: Array) -> tuple[Array, Array]:
         decrement = float(-slope @ step)
         if decrement < SETTLED:
             return z, H
-        # of a self-concordant function this step stays inside, and lowers it (Nesterov and
-        # Nemirovskii 1994)
-        length = 1.0 if decrement < 0.25 else 1.0 / (1.0 + np.sqrt(decrement))
-        _, high = region.chord(z[None], step[None])
-        z = z + min(length, 0.95 * float(high[0])) * step
+        end = min(1.0, 0.95 * float(region.chord(z[None], step[None])[1][0]))
+        z = z + shorten_step(region, mean, (z, value), step, decrement, end) * step
         value, gradient, second = region.barrier(z)
     raise ComputationError(
         f"no interior point of the admitted parameters was found in {NEWTON_STEPS} steps "
         f"({value:.3g}); the constraints may imply an equality"
     )
+
+
+def shorten_step(
+    region: ConeRegion,
+    mean: Array,
+    here: tuple[Array, float],
+    step: Array,
+    decrement: float,
+    end: float,
+) -> float:
+    """Share of a step of Newton that lowers density and barrier enough, of at most `end`.
+
+    `here` is the point with its barrier. Of a self-concordant function `least` always does, with
+    which there are thousands of steps far from the minimum.
+    """
+    z, value = here
+    before = value + 0.5 * float(np.sum((z - mean) ** 2))
+    length, least = end, 1.0 / (1.0 + np.sqrt(decrement))
+    while decrement > CLOSE and length > least:
+        there = z + length * step
+        after = region.barrier(there)[0] + 0.5 * float(np.sum((there - mean) ** 2))
+        if after < before - 0.25 * length * decrement:
+            break
+        length = max(least, 0.5 * length)
+    return length
 
 
 def draw_truncated_normal(low: Array, high: Array, generator: np.random.Generator) -> Array:

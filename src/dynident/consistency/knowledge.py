@@ -11,7 +11,7 @@ from dynident.consistency.constraints import CONSISTENCY, ON_BASE, Constraint
 from dynident.consistency.gyration import Gyration, list_gyrations, list_radii
 from dynident.consistency.prior import METRICS, NO_PRIOR, Prior, build_belief
 from dynident.core.errors import InputError
-from dynident.core.options import InPython, NotNegatives, Options, broadcast_to_joints
+from dynident.core.options import InPython, NotNegatives, Of, Options, broadcast_to_joints
 from dynident.core.schema import Name, Number, make_choice_validator
 from dynident.robot.model import Robot
 
@@ -55,6 +55,7 @@ class Knowledge(Options):
         "least radius of gyration of a link [m], one for all or one a link; `file` takes half of "
         "what the robot's file shows, less where the log contradicts it; 0 asks for no more than "
         "a positive definite pseudo-inertia",
+        Of("consistency", "pseudo-inertia"),
     ] = FROM_FILE
     constraints: Annotated[
         tuple[Constraint, ...], InPython(), "more of what is known; `[[constraint]]` of a study"

@@ -25,6 +25,7 @@ from dynident.core.errors import InfeasibleError, InputError, refuse_unknown
 from dynident.core.factors import System
 from dynident.core.inertia import find_smallest_eigenvalue, to_pseudo_inertia
 from dynident.core.threads import limit_to_one_thread
+from dynident.core.words import ROUNDED
 from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.robot.model import Robot
@@ -203,9 +204,12 @@ def nearest_to_base(
 
 
 def build_measured_system(beta: Array, std: Array) -> System:
-    """Base parameters with their standard deviations as rows."""
-    least = LEAST_STD * np.maximum(np.abs(beta), 1e-3 * float(np.max(np.abs(beta), initial=1e-9)))
-    sigma = np.where(std > 0.0, std, least)
+    """Base parameters with their standard deviations as rows.
+
+    What an active bound holds has one that only rounding leaves, and counts as having none.
+    """
+    size = np.maximum(np.abs(beta), 1e-3 * float(np.max(np.abs(beta), initial=1e-9)))
+    sigma = np.where(std > ROUNDED * size, std, LEAST_STD * size)
     return System(np.diag(1.0 / sigma), beta / sigma, 0.0)
 
 
@@ -263,7 +267,9 @@ def consistent_witness(
         When it could not be decided.
     """
     system = build_measured_system(beta, std)
-    knowledge = Knowledge(prior="none", consistency=consistency, gyration=0.0)
+    knowledge = Knowledge(prior="none", consistency=consistency)
+    if knowledge.consistency == "pseudo-inertia":
+        knowledge = replace(knowledge, gyration=0.0)
     admitted = build_feasible_set(base, system, knowledge)
     known = np.flatnonzero(np.isfinite(std))
     names = [base.names[k] for k in known]

@@ -85,6 +85,26 @@ class InPython:
 
 
 @dataclass(frozen=True)
+class Of:
+    """Marks an option that says nothing but beside another of its family: it is refused alone."""
+
+    other: str
+    value: object = None
+    """Of the other; None for any but its default."""
+
+    def refuse_alone(self, name: str, family: Options) -> None:
+        """Refuse the option, which was given, an `OptionError`, where the other is not so."""
+        found = getattr(family, self.other)
+        if self.value is None:
+            alone = found == collect_options([type(family)])[self.other].default
+        else:
+            alone = found != self.value
+        if alone:
+            beside = self.other if self.value is None else f"{self.other} = {self.value!r}"
+            raise OptionError(name, f"{name} is of {beside}; leave it out")
+
+
+@dataclass(frozen=True)
 class Option:
     """One field of a family."""
 
@@ -96,6 +116,7 @@ class Option:
     """What it says, in a sentence."""
     in_python: bool
     """Whether it is an object that no key of a study can hold."""
+    of: Of | None
 
     @property
     def kinds(self) -> frozenset[Any]:
@@ -146,9 +167,13 @@ class Options:
     """Base of the families: values are checked where they are given."""
 
     def __post_init__(self) -> None:
-        for option in list_options(type(self)):  # type: ignore[arg-type]
+        options = list_options(type(self))  # type: ignore[arg-type]
+        for option in options:
             value = getattr(self, option.name)
             object.__setattr__(self, option.name, check_option(option, value))
+        for option in options:
+            if option.of is not None and getattr(self, option.name) != option.default:
+                option.of.refuse_alone(option.name, self)
 
 
 @cache
@@ -161,14 +186,15 @@ def list_options(family: type) -> tuple[Option, ...]:
 def _read_option(field: Field[Any], hint: Any) -> Option:
     kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     words = next((note for note in notes if isinstance(note, str)), "")
-    checks = [note for note in notes if not isinstance(note, str | InPython)]
+    checks = [note for note in notes if not isinstance(note, str | InPython | Of)]
     if checks:
         kind = Annotated[(kind, *checks)]
     default = field.default
     if default is MISSING and field.default_factory is not MISSING:
         default = field.default_factory()
     in_python = any(isinstance(note, InPython) for note in notes)
-    return Option(field.name, kind, default, words, in_python)
+    of = next((note for note in notes if isinstance(note, Of)), None)
+    return Option(field.name, kind, default, words, in_python, of)
 
 
 @cache

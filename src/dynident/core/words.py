@@ -11,6 +11,8 @@ LABEL = 12
 """Columns of the header's keywords."""
 LONGEST_NAME = 25
 """Columns that a joint's name may take in a table."""
+ROUNDED = 1e-9
+"""Standard deviation over the value that is none, but what rounding leaves to what is held."""
 
 
 def format_number(value: float | None, digits: int = 4) -> str:
@@ -27,7 +29,7 @@ def format_with_error(value: float | None, std: float) -> str:
     """
     if value is None or not math.isfinite(value):
         return "-"
-    if not (math.isfinite(std) and std > 0.0):
+    if not (math.isfinite(std) and std > ROUNDED * abs(value)):
         return f"{format_number(value)}(-)"
     largest = max(abs(value), std)
     power = math.floor(math.log10(largest))

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
+from dynident.core.errors import InputError
+from dynident.core.options import HUGE
 from dynident.dynamics.equations import EstimatedSensor
 from dynident.friction.elements import ELEMENTS, number_symbols
 from dynident.friction.model import FrictionModel, ShapeTerm
@@ -86,6 +88,10 @@ class Attached:
     ratio: float = 1.0
     origin: ElementOrigin | None = None
     """What its maker was told, so that it can be made again; None of what was made otherwise."""
+
+    def __post_init__(self) -> None:
+        if not abs(self.ratio) <= HUGE:
+            raise InputError(f"ratio is {self.ratio:g}; {HUGE:g} at most in magnitude")
 
     def turns(self, n: int) -> Array:
         """How what it acts on turns with the joints, shape (n,)."""

@@ -20,7 +20,7 @@ from dynident.dynamics.idim import Idim
 from dynident.dynamics.inverse import evaluate_inverse_dynamics
 from dynident.dynamics.mass import compute_mass_matrix
 from dynident.dynamics.torques import evaluate_drive_torques
-from dynident.friction.model import SIGNALS
+from dynident.friction.model import name_signals
 
 OPEN = 1e-6
 """Gap of a loop that is open, over the robot's length."""
@@ -244,12 +244,11 @@ class WholeModel:
 
     def refuse_more_than_motion(self, what: str, allowed: tuple[str, ...] = ()) -> None:
         """Refuse friction that depends on more than the motion and what is allowed beside."""
-        more = sorted(self.idim.needs - {*allowed})
+        more = self.idim.needs - {*allowed}
         if more:
-            needs = " and the ".join(SIGNALS[need] for need in more)
             raise InputError(
-                f"{self.idim.robot.name}: its friction depends on the {needs}, which is more than "
-                f"{what} of one instant can know"
+                f"{self.idim.robot.name}: its friction depends on the {name_signals(more)}, which "
+                f"is more than {what} of one instant can know"
             )
 
 

@@ -18,7 +18,7 @@ from dynident.control.controller import OF_SERVOS, Controller
 from dynident.control.reference import Reference, average_held_signals
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, name_section_in_errors
-from dynident.core.options import InPython, Options, Positives
+from dynident.core.options import InPython, Of, Options, Positives
 from dynident.core.schema import Name, Number, make_choice_validator
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.idim import Idim
@@ -88,13 +88,14 @@ class Simulation(Options):
     ]
     integrator: Annotated[
         IntegratorName | None,
-        "of the loop; `ode3` by default, `sdirk2` for logs without torque",
+        "of the loop; `ode3` by default, `sdirk2` where targets are held by default",
     ] = None
     substeps: Annotated[Steps, "integration steps a sample of the log"] = 1
     tolerance: Annotated[
         Annotated[Number, Field(ge=TOLERANCES[0], le=TOLERANCES[1])],
         "of a step's error over one plus the value of each position and speed: of `ode45`, whose "
         "steps are as long as it allows",
+        Of("integrator", "ode45"),
     ] = TOLERANCE
     width: Annotated[
         Positives | None,
@@ -104,7 +105,8 @@ class Simulation(Options):
     ] = None
     targets: Annotated[
         Targets | None,
-        "between samples: `smooth` by default, `held` for logs without torque",
+        "between samples: `smooth` by default, `held` for logs without torque, in replays and "
+        "where drives are fitted to positions",
     ] = None
     references: Annotated[
         tuple[Reference, ...] | None, InPython(), "one a log, where the log has none of its own"

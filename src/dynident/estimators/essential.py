@@ -18,7 +18,7 @@ from pydantic import BeforeValidator, Field
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, OptionError
 from dynident.core.factors import Factors
-from dynident.core.options import Options
+from dynident.core.options import Of, Options
 from dynident.core.schema import Name, Number, join_names, make_choice_validator
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.base import BaseParameters
@@ -124,14 +124,19 @@ class Elimination(Options):
         Rule | None, "rule by which base parameters that the log does not determine are eliminated"
     ] = None
     essential_ratio: Annotated[
-        Annotated[Number, Field(ge=1.0)], "of relative standard deviations: where `ratio` stops"
+        Annotated[Number, Field(ge=1.0)],
+        "of relative standard deviations: where `ratio` stops",
+        Of("essential", "ratio"),
     ] = 30.0  # "between 30 and 20"
     essential_p: Annotated[
-        Annotated[Number, Field(gt=0.0, lt=1.0)], "p-value of the F-test: where `f-test` stops"
+        Annotated[Number, Field(gt=0.0, lt=1.0)],
+        "p-value of the F-test: where `f-test` stops",
+        Of("essential", "f-test"),
     ] = SIGNIFICANCE
     essential_percent: Annotated[
         Annotated[Number, Field(gt=0.0)],
         "rise of a joint's torque error, in per cent of its range: where `torque-range` stops",
+        Of("essential", "torque-range"),
     ] = 0.1
     only: Annotated[
         Annotated[str, BeforeValidator(join_names)] | None,

@@ -62,6 +62,8 @@ class Report:
         Of the robot, where that is to be changed [m/s^2].
     mendable : bool
         Whether a study can undo something of it.
+    warnings : tuple of str
+        Of reading and preparing it.
     """
 
     log: str
@@ -72,6 +74,7 @@ class Report:
     keys: Mapping[str, Any]
     gravity: tuple[float, ...] | None
     mendable: bool
+    warnings: tuple[str, ...] = ()
 
 
 Findings = tuple[Finding, ...]
@@ -126,7 +129,7 @@ def report_log(
     told = {found.what for found in findings}
     shown = () if blind else find_signs(robot, log)
     beside = (*(sign for sign in shown if sign.what not in told), *beside)
-    return Report(log.name, findings, beside, mending, units, keys, gravity, mendable)
+    return Report(log.name, findings, beside, mending, units, keys, gravity, mendable, log.warnings)
 
 
 def look_at_encoders(idim: Idim, loop: Simulation, logs: Sequence[Samples]) -> Examined:

@@ -182,6 +182,12 @@ class Result:
         theta = self.estimate.theta
         return None if theta is None else self.idim.split(theta)[0]
 
+    @property
+    def bare(self) -> str:
+        """What gives no links, where there are none: the method, with the consistency asked for."""
+        asked = self.settings.get("consistency")
+        return self.method if asked is None else f"{self.method} with consistency {asked!r}"
+
     @cached_property
     def smallest_eigenvalue(self) -> float | None:
         """Smallest pseudo-inertia eigenvalue over all bodies."""

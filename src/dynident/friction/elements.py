@@ -15,6 +15,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.jit import entry
+from dynident.core.options import HUGE
 from dynident.friction.kernel import BY_POSITION, BY_STATE, VALUE, At
 from dynident.friction.model import FrictionModel, LinearTerm, ShapeTerm
 
@@ -257,7 +258,9 @@ def known() -> FrictionModel:
 
 
 def make_fixed_shape(symbol: str, unit: str, value: float) -> ShapeTerm:
-    """A shape that is known."""
+    """A shape that is known; an `InputError` for a number that no mechanism has."""
+    if not abs(value) <= HUGE:
+        raise InputError(f"{symbol} is {value:g}; {HUGE:g} at most in magnitude")
     return ShapeTerm(symbol, unit, value, value, value)
 
 

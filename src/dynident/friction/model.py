@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -28,6 +29,11 @@ SIGNALS = {
     "known": "known torque of the log",
 }
 """What a model may need beside the motion of its drive, and what messages call it."""
+
+
+def name_signals(needs: Iterable[str]) -> str:
+    """Some of `SIGNALS` in words."""
+    return " and the ".join(SIGNALS[need] for need in sorted(needs))
 
 
 @dataclass(frozen=True)

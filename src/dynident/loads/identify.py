@@ -9,7 +9,7 @@ from dynident.core.errors import InputError
 from dynident.core.options import Options, build_all_options
 from dynident.core.schema import Name
 from dynident.loads.keywords import PayloadOptions
-from dynident.loads.load import Loading, identify_load
+from dynident.loads.load import Loading, bear_load, identify_load
 from dynident.loads.payload import Payload
 from dynident.recording.prepare import Samples
 from dynident.recording.read import Files
@@ -91,5 +91,7 @@ def payload(
     covariance = fit.estimate.covariance.matrix
     problem = Problem.of(fit.base, samples)
     require_torque(problem)
-    load = identify_load(problem, fit.estimate.beta, covariance, body, loading)
+    beta = fit.estimate.beta
+    problem = bear_load(problem, fit.theta[: problem.idim.plain], beta, covariance, body)
+    load = identify_load(problem, beta, covariance, body, loading)
     return Payload(load, samples.name, frame or carrier, rotation, translation)

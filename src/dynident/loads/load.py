@@ -63,12 +63,16 @@ WINDOWS, SIDES = 4, 2
 """Parts of a log, by time and by the direction of gravity, in which a load is the same."""
 UNTOLD = 30.0
 """Standard deviation of a load of which nothing is told, in its own mass and `LENGTH`."""
+SIZES = np.array([1.0] + [LENGTH] * 3 + [LENGTH**2] * 6)
+"""Of a kilogram."""
 LEAST_MASS = 0.05
 """Unit of a load that seems to have none [kg]."""
 DRAWS = 2000
 """Of the intervals: their ends within a twentieth of a standard deviation."""
 BAND = (0.025, 0.975)
 STEPS, SETTLED = 50, 1e-9
+ROUNDS, CLOSE = 30, 1e-2
+"""In which friction under the load settles; by a share of the load's standard deviations."""
 KNOWN = 1e-4
 """Of a mass that is known."""
 DOUBTED = 0.5
@@ -284,6 +288,46 @@ def run_zero_test(found: RestFit, chosen: Sequence[int], null: str) -> TestResul
 
 
 @limit_to_one_thread
+def bear_load(problem: Problem, theta: Array, beta: Array, covariance: Array, link: str) -> Problem:
+    """The model on a loaded log, its friction under what bodies and the load make drives bear.
+
+    Friction that depends on loads has the columns of the bodies that it bears, the load among them:
+    that is found, and found again under what it adds, until it stays.
+
+    Parameters
+    ----------
+    problem : Problem
+        The model on the loaded log.
+    theta : ndarray, shape (parameters without shapes,)
+        Full set without the load.
+    beta, covariance, link
+        As `identify_load` has them.
+
+    Raises
+    ------
+    ComputationError
+        Where it does not stay.
+    """
+    if not problem.idim.loaded:
+        return problem
+    body = problem.robot.links.index(link)
+    place = slice(10 * body, 10 * body + 10)
+    own, load = problem.base.matrix[:, place], np.zeros(10)
+    for _ in range(ROUNDS):
+        rest, _, _ = subtract_unloaded_model(problem, beta, covariance)
+        found = fit_load_columns(rest, own, UNTOLD * SIZES)
+        if np.all(np.abs(found.x - load) <= CLOSE * np.sqrt(np.diag(found.covariance))):
+            return problem
+        load, borne = found.x, theta.copy()
+        borne[place] += load
+        problem = problem.bearing(borne)
+    raise ComputationError(
+        f"{problem.samples[0].name}: friction under the load did not settle in {ROUNDS} rounds; "
+        "record more, or take a result with friction that does not depend on loads"
+    )
+
+
+@limit_to_one_thread
 def identify_load(
     problem: Problem,
     beta: Array,
@@ -316,9 +360,8 @@ def identify_load(
     rest, sigma, kappa = subtract_unloaded_model(problem, beta, covariance)
     known = Unloaded(problem, beta, covariance, sigma, kappa)
     # the size of the load sets the scale of what is believed of it
-    lengths = np.array([1.0] + [LENGTH] * 3 + [LENGTH**2] * 6)
-    first = fit_load_columns(rest, own, UNTOLD * lengths)
-    unit = max(abs(float(first.x[0])), LEAST_MASS) * lengths
+    first = fit_load_columns(rest, own, UNTOLD * SIZES)
+    unit = max(abs(float(first.x[0])), LEAST_MASS) * SIZES
     chosen, tests, columns, slight = choose_drive_changes(problem, rest, own, unit)
     fit = fit_load_columns(rest, columns, slight)
     tests.append(run_zero_test(fit, range(10), NO_LOAD))

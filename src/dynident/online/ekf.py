@@ -29,6 +29,7 @@ from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.columns import fill_rows
 from dynident.estimators.covariance import ErrorBars, Spread, name_covariance
 from dynident.estimators.estimate import Estimate, ShapeEstimate, Track
+from dynident.friction.model import name_signals
 from dynident.online.recursion import (
     AgeingRule,
     Recursion,
@@ -130,7 +131,12 @@ def ekf(
 def refuse_beyond_instants(problem: Problem, bars: ErrorBars) -> None:
     """Refuse friction, rows and covariances that the filter does not have."""
     idim = problem.idim
-    if idim.has_states or idim.needs:
+    if idim.needs:
+        needs = name_signals(idim.needs)
+        raise InputError(
+            f"its friction depends on the {needs}, which ekf does not follow; take wls"
+        )
+    if idim.has_states:
         raise InputError(
             f"friction {idim.friction!r} depends on more than the motion of an instant, which ekf "
             "does not follow"

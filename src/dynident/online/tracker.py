@@ -20,6 +20,7 @@ from dynident.core.options import NotNegatives, Options, broadcast_to_joints
 from dynident.core.schema import Flag, Name, Number
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.contacts import follow_touch
+from dynident.friction.model import name_signals
 from dynident.online.carried import SURE, weigh_load
 from dynident.online.causal import TURN_POINTS, Turnover
 from dynident.online.consistent import ConsistentAnswer
@@ -685,12 +686,16 @@ def refuse_untrackable(base: BaseParameters, sigma: Sequence[float] | Array, rat
         )
     if not 0.0 < rate < np.inf:
         raise InputError(f"rate = {rate} is no sample rate; give it in Hz")
-    for friction in idim.frictions:
-        if friction.model.needs or any(friction.model.state):  # bristles are straight at first
-            raise InputError(
-                f"{idim.robot.name}: friction {idim.friction!r} depends on more than the motion, "
-                "which a tracker does not follow; identify it from a log"
-            )
+    if idim.needs:
+        raise InputError(
+            f"{idim.robot.name}: its friction depends on the {name_signals(idim.needs)}, which a "
+            "tracker does not follow; identify it from a log"
+        )
+    if any(any(friction.model.state) for friction in idim.frictions):  # bristles begin straight
+        raise InputError(
+            f"{idim.robot.name}: a tracker does not know where the states of friction "
+            f"{idim.friction!r} begin; identify it from a log"
+        )
 
 
 def refuse_without_instruments(base: BaseParameters, forgetting: Forgetting, drift: Drift) -> None:

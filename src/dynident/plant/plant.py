@@ -16,7 +16,7 @@ from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
 from dynident.dynamics.idim import Idim
 from dynident.friction.kernel import Elements, find_law_address
-from dynident.friction.model import SIGNALS, Element, FrictionModel
+from dynident.friction.model import Element, FrictionModel, name_signals
 
 
 class Plant(NamedTuple):
@@ -231,11 +231,9 @@ def build_elements(laws: Sequence[Acting]) -> Elements:
 
 def refuse_missing_signals(model: FrictionModel) -> None:
     """Refuse friction that reads signals that a simulation does not have."""
-    beyond = [SIGNALS[need] for need in model.needs if need != "load" or model.state]
+    beyond = [need for need in model.needs if need != "load" or model.state]
     if beyond:
-        raise InputError(
-            f"friction that depends on the {' and the '.join(beyond)} cannot be simulated"
-        )
+        raise InputError(f"friction that depends on the {name_signals(beyond)} cannot be simulated")
 
 
 def pad_rows(rows: Sequence[Array]) -> Array:

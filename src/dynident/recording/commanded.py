@@ -10,7 +10,7 @@ from pydantic import Field
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.options import NotNegatives, Options, Positives, broadcast_to_joints
+from dynident.core.options import NotNegatives, Of, Options, Positives, broadcast_to_joints
 from dynident.core.schema import Number
 from dynident.filters.filters import differentiate_twice
 from dynident.recording.recording import COMMANDED, Recording
@@ -29,11 +29,12 @@ class DriveLaw(Options):
         "stiffness of the drives' own law; a log without torques then has `law_kp (qref - q) + "
         "law_kd (dqref - dq)` as what was commanded [Nm/rad or N/m]",
     ] = None
-    law_kd: Annotated[NotNegatives, "damping of that law [Nm s/rad or N s/m]"] = 0.0
+    law_kd: Annotated[NotNegatives, "damping of that law [Nm s/rad or N s/m]", Of("law_kp")] = 0.0
     law_delay: Annotated[
         Annotated[Number, Field(ge=0.0, le=LONGEST)] | None,
         "by which that law has its targets late [s]; `identify` finds it by default, all else "
         "needs it",
+        Of("law_kp"),
     ] = None
 
 

@@ -7,7 +7,7 @@ minus gravity), which an inertial measurement unit gives by itself.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
@@ -91,6 +91,25 @@ class Floating(Options):
         "whether sensors of forces were tared before the log: what of them is estimated is its "
         "own then, and else that of all logs",
     ] = False
+
+
+OF_BASES = ("base", "quaternion", "base_axes", "imu_position", "imu_rpy")
+"""Keys of `Floating` that are of bases which float, and those of contacts or sensors."""
+OF_CONTACTS = ("contact_speed", "contact_force", "tared")
+
+
+def refuse_idle_keys(label: str, given: Floating, robot: Robot) -> None:
+    """Refuse, an `InputError`, what is said of a log of a base or contacts that a robot has not."""
+
+    def list_said(keys: Sequence[str], equations: Equations) -> list[str]:
+        said = [key for key in keys if getattr(given, key) != getattr(Floating, key)]
+        return [*said, *[f"equations = {equations!r}"] * (given.equations == equations)]
+
+    name = robot.name
+    for key in [] if robot.floating else list_said(OF_BASES, "base"):
+        raise InputError(f"{label}: {key} is of a floating base; read {name} with floating = true")
+    for key in [] if robot.contacts or robot.limbs else list_said(OF_CONTACTS, "null-space"):
+        raise InputError(f"{label}: {key} is of contacts or sensors of forces; {name} has none")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.plots.data import PlottedLog
 from dynident.plots.overview import JointOverview, Overview, Range, find_range, find_step
+from dynident.recording.floating import find_logged_robot
 from dynident.robot.model import Robot
 
 OVER = 0.02
@@ -24,6 +25,7 @@ NOWHERE: Range = (math.nan, math.nan)
 def build_overview(log: PlottedLog, robot: Robot | None = None) -> Overview:
     """A log at a glance; see `Recording.overview`."""
     runs = tuple(slice(start, stop) for start, stop in log.segments)
+    robot = None if robot is None else find_logged_robot(robot)
     names, places = match_joints(log, robot)
     speeds = measure_speeds(log)
     joints = []

@@ -15,10 +15,12 @@ from dynident.core.arrays import Array, Booleans, freeze_array
 from dynident.core.errors import InputError, check_type
 from dynident.core.options import (
     NotNegatives,
+    Of,
     Options,
     Positives,
     broadcast_to_joints,
     build_all_options,
+    refuse_extreme,
 )
 from dynident.core.schema import Number
 from dynident.filters.blocks import (
@@ -65,7 +67,8 @@ def check_odd_window(value: int) -> int:
 
 Whole = Annotated[int, Field(strict=True, ge=1, le=MOST)]
 Count = Annotated[int, Field(strict=True, ge=0, le=MOST)]
-Period = Annotated[Number, Field(gt=0.0)] | Literal["found", "none"]
+Seconds = Annotated[Number, Field(gt=0.0), AfterValidator(refuse_extreme)]
+Period = Seconds | Literal["found", "none"]
 Odd = Annotated[Whole, AfterValidator(check_odd_window)]
 
 
@@ -110,9 +113,11 @@ class Preparation(Options):
         "of a motion that repeats, over whose periods motion and torque are averaged (Swevers "
         "1997) [s]; `found` looks for it in the log",
     ] = "none"
-    warmup: Annotated[Count, "periods left out at the start of a log that is averaged"] = 0
+    warmup: Annotated[
+        Count, "periods left out at the start of a log that is averaged", Of("period")
+    ] = 0
     rests: Annotated[
-        Annotated[Number, Field(gt=0.0)] | None,
+        Seconds | None,
         "instead of the motion the poses that were held, by side of approach; shortest rest [s]",
     ] = None
 

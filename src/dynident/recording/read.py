@@ -19,7 +19,13 @@ from dynident.readers.frames import is_frame, read_frame, take_path
 from dynident.readers.table import TIME
 from dynident.recording import checks
 from dynident.recording.checks import Spot, join_file_names, list_column_names
-from dynident.recording.floating import BASE, Floating, find_logged_robot, list_floating_columns
+from dynident.recording.floating import (
+    BASE,
+    Floating,
+    find_logged_robot,
+    list_floating_columns,
+    refuse_idle_keys,
+)
 from dynident.recording.orientation import drop_repeated_orientations
 from dynident.recording.pieces import sample_in_pieces
 from dynident.recording.recording import Recording
@@ -152,11 +158,7 @@ def read_log(
     checks.refuse_unknown_words(label, "stack", (stack,), ("side", "time"))
     wanted = Floating() if floating is None else floating
     floats = robot.floating
-    if wanted.equations == "base" and not floats:
-        raise InputError(
-            f"{label}: equations = 'base' are of a floating base; read {robot.name} with "
-            "floating = true"
-        )
+    refuse_idle_keys(label, wanted, robot)
     robot = find_logged_robot(robot)
     names = robot.joint_names
     request = LogRequest(

@@ -14,7 +14,7 @@ from dynident.filters.blocks import LongSignal, cut_signal, find_run_extremes
 from dynident.plots.overview import Overview, render_overview_card
 from dynident.plots.panels import Panels
 from dynident.plots.recordings import plot_recording, plot_recording_spectra
-from dynident.recording.floating import Base
+from dynident.recording.floating import Base, find_logged_robot
 from dynident.recording.overview import build_overview, match_joints
 from dynident.robot.drives import Drives
 from dynident.robot.model import Equations, Robot
@@ -294,6 +294,7 @@ class Recording:
 
     def _name_axes(self, robot: Robot | None) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
         """Names of the joints, and units of their positions and torques."""
+        robot = None if robot is None else find_logged_robot(robot)
         names, places = match_joints(self, robot)
         if robot is None or places is None:
             return names, [("rad or m", "Nm or N")] * len(names)

@@ -13,6 +13,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.inertia import serialise_body, to_com
 from dynident.core.words import (
+    ROUNDED,
     format_entry,
     format_number,
     format_percent,
@@ -293,7 +294,12 @@ def pair_base_parameters(
         turn = common.matrix[:, each.base.kept]
         values.append(turn @ each.estimate.beta)
         covariances.append(turn @ each.estimate.covariance.matrix @ turn.T)
-    stds = [np.sqrt(np.maximum(np.diag(matrix), 0.0)) for matrix in covariances]
+    every = [np.sqrt(np.maximum(np.diag(matrix), 0.0)) for matrix in covariances]
+    # what is held has what rounding leaves, and counts as having none
+    stds = [
+        np.where(std > ROUNDED * np.abs(value), std, 0.0)
+        for std, value in zip(every, values, strict=True)
+    ]
     units = [find_parameter_unit(one.idim, int(kept)) for kept in common.kept]
     pairs = tuple(
         ParameterPair(name, text, (float(a), float(b)), (float(s), float(t)), unit)

@@ -239,6 +239,8 @@ class Calibration:
     noise: Array
     """Share inside the band of the draws and of what the model left of the logs that were fitted,
     as one a joint tells, shape (n,)."""
+    warnings: tuple[str, ...] = ()
+    """Of reading and preparing the log."""
 
 
 def serialise_calibration(found: Calibration) -> dict[str, Any]:
@@ -255,6 +257,7 @@ def serialise_calibration(found: Calibration) -> dict[str, Any]:
         ],
         "inside_percent": 100.0 * float(np.mean(found.parameters)),
         "inside_with_noise_percent": 100.0 * float(np.mean(found.noise)),
+        "warnings": list(found.warnings),
     }
 
 

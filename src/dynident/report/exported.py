@@ -126,7 +126,7 @@ class Exportable(Result):
         """Refuse what no model file can hold, or no simulator should be given."""
         if self.phi is None:
             raise InputError(
-                f"{self.method} gives base parameters only, which no {kind} can hold; "
+                f"{self.bare} gives base parameters only, which no {kind} can hold; "
                 "identify with pc-idim-ls, or take the nearest links by export --repair"
             )
         if not self.consistent:

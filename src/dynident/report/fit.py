@@ -265,7 +265,7 @@ class Fit(Exportable):
         repair = "dynident export --repair writes the nearest consistent one"
         notes: tuple[str, ...] = ()
         if self.phi is None:
-            words = f"{self.method} gives base parameters only, so there is no {model}"
+            words = f"{self.bare} gives base parameters only, so there is no {model}"
             notes = (f"{words}; {repair}",)
         elif not self.consistent:
             words = f"the links are not physically consistent, so there is no {model}"

@@ -30,7 +30,7 @@ def tabulate_links(result: Result) -> dict[str, list[float]]:
     """Columns of `Fit.links`, a value a link."""
     if result.phi is None:
         raise InputError(
-            f"{result.method} gives base parameters only, so there are no links; identify with "
+            f"{result.bare} gives base parameters only, so there are no links; identify with "
             "pc-idim-ls, or take to_frame() for the base parameters"
         )
     std, file = find_body_errors(result), result.robot.nominal

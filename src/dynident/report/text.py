@@ -153,7 +153,7 @@ def describe_consistency(result: Result) -> str:
     """Whether the model is physically consistent, and why not where it is not."""
     eigenvalue = result.smallest_eigenvalue
     if result.phi is None or eigenvalue is None:
-        return f"not determined: {result.method} gives base parameters only"
+        return f"not determined: {result.bare} gives base parameters only"
     if result.consistent:
         return (
             "yes: every link's pseudo-inertia is positive definite (smallest eigenvalue "

@@ -27,7 +27,7 @@ from dynident.consistency.prior import GYRATION
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, refuse_unknown
 from dynident.core.factors import UNEXCITED, System, measure_columns, triangularise_rows
-from dynident.core.options import Options
+from dynident.core.options import Of, Options
 from dynident.core.schema import Name, Number, make_choice_validator
 from dynident.estimators.constrained import (
     ConstrainedFit,
@@ -80,7 +80,9 @@ class SearchRegion(Options):
         "deviations, added up",
     ] = LEAST_SQUARES
     spread_weight: Annotated[
-        SpreadWeight, "of the standard deviations in the objective `mean-and-spread`"
+        SpreadWeight,
+        "of the standard deviations in the objective `mean-and-spread`",
+        Of("objective", MEAN_AND_SPREAD),
     ] = 1.0
     begin: Annotated[
         Mapping[Name, Number] | None,

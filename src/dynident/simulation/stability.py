@@ -73,7 +73,7 @@ def linearise_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
     with np.errstate(over="ignore"):
         # the smooth sign, tanh(v / width), is as steep as 1 / width at standstill
         slope = plant.friction[:, 1] + steep * plant.friction[:, 2] / plant.width
-    refuse_wild_matrices(loop, np.diag(slope))
+    refuse_wild_matrices(loop, np.where(gears.T, slope, 0.0))  # of what each joint turns
     D += gears.T @ (slope[:, None] * gears)
     refuse_wild_matrices(loop, D)
     elements = plant.elements

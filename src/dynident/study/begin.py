@@ -134,12 +134,12 @@ def render_first_study(
     for key, words in said:
         head += [f"# {line}" for line in format_entry(key, words)]
     head += ["#"] if said else []
-    if reports is None:
+    if study.robot.beyond is not None:
+        head += ["# The doctor takes whole robots: ask it about these logs without beyond."]
+    elif reports is None:
         law = "state the [controller]" if study.controller is None else "its file has the law"
         head += [f"# Its logs have no torques: {law} that drove the robot, by which cloe fits"]
-        head += [
-            "# the positions (docs/sim-to-real.md), and ask dynident doctor what is wrong there."
-        ]
+        head += ["# the positions (docs/sim-to-real.md), and ask dynident doctor what is wrong."]
     else:
         found = [
             f"#   {report.log}: {each.found}; {each.mend}"

@@ -36,7 +36,7 @@ def measure_torque_calibration(fit: Fit, draws: Draws, samples: Samples) -> Cali
         Where no group has rows both here and there.
     """
     problem = Problem.of(fit.base, samples).expecting(fit.theta)
-    known = {own.name: own.sigma for own in fit.residuals if own.rows}
+    known = list_known_noise(fit)
     hits: dict[str, Array] = {}
     counts: dict[str, int] = {}
     for rows in problem.rows():
@@ -49,8 +49,23 @@ def measure_torque_calibration(fit: Fit, draws: Draws, samples: Samples) -> Cali
     if not counts:
         raise InputError(f"{samples.name}: has no rows of equations that were fitted")
     names = tuple(group.name for group in problem.groups if group.name in counts)
-    shares = np.array([hits[name] / counts[name] for name in names]).T
-    return Calibration(samples.name, "torque", names, len(draws), *shares)
+    alone, noisy = np.array([hits[name] / counts[name] for name in names]).T
+    return Calibration(samples.name, "torque", names, len(draws), alone, noisy, samples.warnings)
+
+
+def list_known_noise(fit: Fit) -> dict[str, float]:
+    """What a fit left of each group of rows that it had, as one standard deviation [Nm or N].
+
+    Along the measured motion, as another log is held against it: methods that fit torques along a
+    simulated motion have left less there.
+    """
+    fitted = (figure for figure in fit.identification if figure.rows == "fitted")
+    measured = {each.name: each.rmse for figure in fitted for each in figure.joints}
+    return {
+        own.name: float(np.nanmax([own.sigma, measured.get(own.name, 0.0)]))
+        for own in fit.residuals
+        if own.rows
+    }
 
 
 def measure_position_calibration(
@@ -82,12 +97,12 @@ def measure_position_calibration(
         raise ComputationError(f"{log.name}: no draw can be simulated along it")
     measured = np.vstack([log.measured[start:stop] for start, stop, _ in loops])
     band = np.array(found)
-    shares = np.array([
+    alone, noisy = np.array([
         count_inside_band(band[:, :, j].T, measured[:, j], sigma[j])
         for j in range(measured.shape[1])
     ]).T / len(measured)  # fmt: skip
     names = problem.robot.joint_names
-    return Calibration(log.name, "position", names, len(found), *shares)
+    return Calibration(log.name, "position", names, len(found), alone, noisy, log.warnings)
 
 
 def count_inside_band(drawn: Array, measured: Array, sigma: float) -> Array:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dynident.core.errors import InputError
-from dynident.core.options import read_options
 from dynident.core.progress import Progress
 from dynident.fit.parameters import list_sensor_parameters
 from dynident.fit.result import Result
-from dynident.recording.commanded import LONGEST, DriveLaw, command_torque
+from dynident.recording.commanded import LONGEST, command_torque
 from dynident.recording.recording import Recording
 from dynident.regression.weighted import estimate_group_sigma
 from dynident.robot.model import LAW, Robot
 from dynident.study.decide import prepare_fitted
-from dynident.study.study import LogSection, Study, build_study_problem
+from dynident.study.study import Study, build_study_problem, read_law
 
 CLOSE, APART, ROUNDS = 1e-5, 1e-3, 20
 """To which a delay is found, how far the longest is from others [s]; steps at most."""
@@ -84,8 +83,3 @@ def tell_law_delay(study: Study, fit: Result) -> tuple[str, ...]:
     if delay > LONGEST - APART:
         words += ", the most that is looked for: check law_kp, law_kd and the targets' columns"
     return (words,)
-
-
-def read_law(section: LogSection) -> DriveLaw:
-    """The law that a log section states."""
-    return read_options(DriveLaw, section)

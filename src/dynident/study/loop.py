@@ -208,7 +208,8 @@ def build_simulation(
     if assumed is not None:
         notes.append(assumed)
     words = "; ".join(notes) or None
-    return Simulation(control, references=references, assumed=words, **settings.options())
+    with placed("[simulation]"):
+        return Simulation(control, references=references, assumed=words, **settings.options())
 
 
 def take_gains_from_file(section: ControllerSection, robot: Robot) -> ControllerSection:

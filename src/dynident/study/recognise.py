@@ -7,7 +7,7 @@ from pathlib import Path
 from dynident.core.errors import InputError
 from dynident.readers import called, list_titles
 from dynident.readers.presets import find_layout
-from dynident.recording.floating import BASE, tells_base
+from dynident.recording.floating import BASE, find_logged_robot, tells_base
 from dynident.robot.contacts import find_contacts
 from dynident.study.study import LogSection, Study, load_study_robot
 
@@ -28,7 +28,7 @@ def recognise_columns(study: Study) -> tuple[Study, tuple[Words, ...]]:
     Joints of which no log has a position are locked at zero. Logs whose columns are stated stay as
     they are, and so do all where they do not have the same joints.
     """
-    robot = load_study_robot(study)
+    robot = find_logged_robot(load_study_robot(study))
     joints = [j for j, own in zip(robot.joint_names, robot.passive, strict=True) if not own]
     logs, moving, said = [], list[list[str]](), dict[str, None]()
     for log in study.log:

@@ -90,7 +90,9 @@ def sample_torque_fit(fit: Fit, wanted: DrawOptions, engine: Engine) -> Draws:
     if theta is None:
         theta = nearest_to_base(base, found.beta, std).theta
         assert theta is not None
-    feasible = build_feasible_set(base, build_measured_system(found.beta, std), knowledge)
+    # units of the parameters' own sizes: by errors those that a bound holds would scale all others
+    sized = build_measured_system(found.beta, np.zeros(len(std)))
+    feasible = build_feasible_set(base, sized, knowledge)
     normal = build_posterior(feasible, theta, found.beta, covariance)
     rng = np.random.default_rng(wanted.seed)
     drawn = draw_within_cones(normal, feasible.cones, wanted.n, rng, engine)

@@ -102,24 +102,27 @@ def simulate_study(study: Study, progress: Progress = ignore_progress) -> Simula
         reference = choose_log_reference(simulation.references, logs[0])
     else:
         controller, _ = build_controller(study.controller, robot, logs)
-        simulation = Simulation(controller, **study.simulation.options())
+        with name_section_in_errors("[simulation]"):
+            simulation = Simulation(controller, **study.simulation.options())
         reference = build_reference(study.reference)
     sensors = build_sensors(study.noise, robot.n)
     beside = build_base_sensors(study.noise, robot.floating)
     with name_section_in_errors("[simulation]"):
         loop = simulation.loop(idim, reference, model=theta)
     if robot.floating:
-        recording = record_floating(
-            loop, theta, build_ground(study.ground), study.ground.sole, sensors, beside,
-            progress=progress,
-        )  # fmt: skip
+        with name_section_in_errors():
+            recording = record_floating(
+                loop, theta, build_ground(study.ground), study.ground.sole, sensors, beside,
+                progress=progress,
+            )  # fmt: skip
         return SimulatedLog(recording, robot.joint_names, robot.warnings, robot.contacts)
     if study.ground.model_fields_set:
         raise SectionError("[ground] is of a robot that is read as floating (floating = true)")
     with name_section_in_errors("[simulation]"):
         check_integration(loop, theta)
         check_loop(loop, theta)
-    found = record_rollout(loop, theta, sensors, progress=progress)
+    with name_section_in_errors("[noise]"):
+        found = record_rollout(loop, theta, sensors, progress=progress)
     return SimulatedLog(found.recording, robot.joint_names, robot.warnings)
 
 

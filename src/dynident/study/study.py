@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from dynident.api import EVERY_METHOD
 from dynident.consistency.constraints.sections import ConstraintSection, build_constraints
-from dynident.core.errors import InputError, check_type
+from dynident.core.errors import InputError, check_type, name_section_in_errors
 from dynident.core.options import build_option_section, collect_options, read_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.schema import (
@@ -50,7 +50,7 @@ from dynident.readers import READERS, read_tables
 from dynident.readers.presets import PRESETS, PresetLayout, find_layout, find_stated_layout
 from dynident.readers.stores import is_remote
 from dynident.recording.commanded import DriveLaw, command_torque
-from dynident.recording.floating import Floating
+from dynident.recording.floating import Floating, find_logged_robot
 from dynident.recording.mend import Mending, mend
 from dynident.recording.options import CLOCKING, LOG_OPTIONS
 from dynident.recording.prepare import Count, Period, Preparation, Samples, prepare
@@ -353,7 +353,7 @@ def recognise_layouts(study: Study, stated: bool = False) -> tuple[Study, tuple[
     if stated and all(log.preset is None for log in study.log):
         return study, ()
     free = study.robot.model_copy(update={"locked": {}})
-    whole = load_study_robot(study.model_copy(update={"robot": free}))
+    whole = find_logged_robot(load_study_robot(study.model_copy(update={"robot": free})))
     joints = whole.joint_names
     logs, found = [], dict[str, PresetLayout]()
     for log in study.log:
@@ -571,8 +571,12 @@ def prepare_study_recording(
 ) -> Samples:
     """Prepare one log of a study that was read."""
     given = settings.model_dump(exclude_none=True)
+    if section.period == "none":  # a warm-up of the others is none of its own
+        given.pop("warmup", None)
     own = {"period": section.period, "warmup": section.warmup}
     given |= {key: value for key, value in own.items() if value is not None}
+    if section.warmup and given.get("period", "none") == "none":
+        raise InputError(f"{recording.name}: warmup is of period; leave it out")
     samples = prepare(recording, **given)
     if section.keep is None:
         return samples
@@ -594,6 +598,12 @@ def take_rows(section: LogSection, recording: Recording) -> Recording:
     return recording if section.rows is None else recording.rows(*section.rows)
 
 
+def read_law(section: LogSection) -> DriveLaw:
+    """The law that a log section states."""
+    with name_section_in_errors(f"[[log]] {section.name or ','.join(section.files)}"):
+        return read_options(DriveLaw, section)
+
+
 def read_whole_recording(
     section: LogSection,
     robot: Robot,
@@ -609,7 +619,7 @@ def read_whole_recording(
         )
     for name in filter(is_remote, section.files):
         raise InputError(f"{name}: is in a store, from which dynident collect reads alone")
-    law = read_options(DriveLaw, section)
+    law = read_law(section)
     recording = read_log(
         section.files,
         robot,

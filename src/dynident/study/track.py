@@ -34,7 +34,6 @@ from dynident.live.stream import (
 from dynident.online.recursive import Drift, Forgetting, Weights, convert_to_equation_sigma
 from dynident.online.tracker import Alarm, PriorKnowledge, Tracker, TrackerSettings
 from dynident.readers.table import Table
-from dynident.recording.commanded import DriveLaw
 from dynident.recording.floating import Floating
 from dynident.recording.mend import Mending
 from dynident.recording.prepare import BANDWIDTH, TORQUE_FACTOR, prepare
@@ -49,6 +48,7 @@ from dynident.study.study import (
     Study,
     build_study_idim,
     load_study_robot,
+    read_law,
     read_torque_recording,
 )
 
@@ -537,7 +537,7 @@ def refuse_mending(section: LogSection | None) -> None:
         raise InputError(
             "[[log]]: a stream is taken as it comes; leave rows, order, sign, offset and delay out"
         )
-    if read_options(DriveLaw, section).law_kp is not None:
+    if read_law(section).law_kp is not None:
         raise InputError(
             "[[log]]: law_kp makes torques of whole logs; of a stream name them in columns.tau"
         )

@@ -113,13 +113,19 @@ class FollowedParameters:
         )
 
 
+def find_followed_study(fit: Fit) -> Study:
+    """The study whose settings count for a log that follows a fit; of one without, its own."""
+    study = find_study(fit)
+    if study is not None:
+        return study
+    given = {k: v for k, v in asdict(fit.preparation).items() if v is not None}
+    prepare = validate_data(PrepareSection, given, "preparation")
+    return Study(robot=RobotSection(file=fit.robot.name), prepare=prepare)
+
+
 def build_fit_setting(fit: Fit, **options: Any) -> TrackSetting:
     """How a fit is followed: by its study, with keys of ``[track]`` in place of the study's own."""
-    study = find_study(fit)
-    if study is None:
-        given = {k: v for k, v in asdict(fit.preparation).items() if v is not None}
-        prepare = validate_data(PrepareSection, given, "preparation")
-        study = Study(robot=RobotSection(file=fit.robot.name), prepare=prepare)
+    study = find_followed_study(fit)
     told = study.track.model_dump(exclude_none=True)
     section = validate_data(TrackSection, {**told, **options}, "track")
     return build_track_setting(study.model_copy(update={"track": section}), None, fit)
