@@ -41,11 +41,18 @@ def many(*signals: str) -> list[str]:
         (["t", "position", "target", "effort"], ["a"], ["a"], {"q": "position", "tau": "effort"}),
         # numbers are in their own order
         (
-            ["t", "pos_2", "pos_10", "pos_1"],
-            ["a", "b", "c"],
-            ["a", "b", "c"],
-            {"q": ("pos_1", "pos_2", "pos_10")},
+            ["t", "pos_10", *(f"pos_{k}" for k in range(1, 10))],
+            [*"abcdefghij"],
+            [*"abcdefghij"],
+            {"q": tuple(f"pos_{k}" for k in range(1, 11))},
         ),
+        # joints' names say whose they are, wherever the file has them, and whatever stands beside
+        (["t", "pos.b", "pos.a"], ["a", "b"], ["a", "b"], {"q": "pos.*"}),
+        (["t", "pos.b", "pos.a", "pos.ref"], ["a", "b"], ["a", "b"], {"q": ("pos.a", "pos.b")}),
+        (["t", "pos_1", "pos_2", "pos_err"], ["2", "1"], ["2", "1"], {"q": ("pos_2", "pos_1")}),
+        # of which joint the fourth is, is not clear, nor whether the second is the first
+        (["t", "pos_1", "pos_2", "pos_4"], ["a", "b", "c"], [], {}),
+        (["t", "pos_2", "pos_3"], ["a", "b"], [], {}),
         # ends of joints' names: fingers are longer, arms are two
         (
             ["time", "q_joint1", "q_joint2", "tau_joint1", "tau_joint2"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
 from dynident.readers.table import TIME as NAMED_TIME
@@ -56,13 +56,31 @@ def find_likely_columns(
         return None
     own = series[likely[0]]
     before, _, after = likely[0].partition("*")
-    parts = [name[len(before) : len(name) - len(after)] for name in own]
-    if all(map(str.isdecimal, parts)):  # a star would take 10 before 2 where the file does
-        ordered = tuple(name for _, name in sorted(zip(map(int, parts), own, strict=True)))
-        if ordered != own:
-            return ordered
+    parts = {name[len(before) : len(name) - len(after)]: name for name in own}
+    ordered = order_joint_columns(parts, joints)
+    if ordered is None:
+        return None
+    # a star is taken by the joints' names, or else as the file has them: 10 before 2 where that does
+    starred = ordered == own or {*parts} == {*joints}
     meant = sum(name.startswith(before) and name.endswith(after) for name in names)
-    return likely[0] if alone or meant == len(own) else own
+    return likely[0] if alone or (starred and meant == len(own)) else ordered
+
+
+def order_joint_columns(parts: Mapping[str, str], joints: Sequence[str]) -> tuple[str, ...] | None:
+    """Columns in the order of the joints, by the names or numbers that tell them apart.
+
+    None where a number is missing, for then it is not clear whose the others are.
+    """
+    if len(joints) == 1:
+        return tuple(parts.values())
+    if {*parts} == {*joints}:
+        return tuple(parts[joint] for joint in joints)
+    if not all(map(str.isdecimal, parts)):
+        return None
+    numbers = {int(part): name for part, name in parts.items()}
+    first = min(numbers)
+    counted = first in (0, 1) and sorted(numbers) == [*range(first, first + len(joints))]
+    return tuple(numbers[number] for number in sorted(numbers)) if counted else None
 
 
 def match_joints(names: Sequence[str], joints: Sequence[str], signal: str) -> dict[str, str]:
