@@ -76,6 +76,37 @@ def test_columns_are_known_by_their_names(names, joints, moved, columns):
     assert find_columns(names, joints) == (moved, columns)
 
 
+@pytest.mark.parametrize(
+    ("name", "signal"),
+    [
+        *(
+            (name, "q")
+            for name in ("q_d", "q_dot", "dtheta", "theta_d", "tcp_pose", "pose", "posture")
+        ),
+        *((name, "q") for name in ("position_limit", "pos_max", "rotor_position", "pos_counts")),
+        *(
+            (name, "q")
+            for name in ("I_q", "q_planned", "Sollwinkel", "pos_mrad", "ee_pos", "angle_rate")
+        ),
+        *((name, "tau") for name in ("tau_ext_hat_filtered", "tau_J_d", "gravity_torque")),
+        *((name, "tau") for name in ("model_torque", "externalTorque", "jointExternalTorques")),
+        *((name, "tau") for name in ("torque_current", "wrench_torque", "momentum", "torque_ff")),
+        *(
+            (name, "tau")
+            for name in ("Torque [%]", "torque_mNm", "tau_friction", "torque_residual")
+        ),
+    ],
+)
+def test_what_is_no_measured_position_or_torque_is_left_alone(name, signal):
+    own = {"q": "measured_pos", "tau": "measured_torque"}
+    known = {key: f"{column}_*" for key, column in own.items()}
+    assert find_columns(["t", *many(*own.values(), name)], ARM) == (ARM, known)
+    del known[signal]
+    own[signal] = name
+    moved = [] if signal == "q" else ARM
+    assert find_columns(["t", *many(*own.values())], ARM) == (moved, known if moved else {})
+
+
 def test_columns_in_words():
     assert describe("q_*") == "q_*"
     assert describe(("a", "b", "c")) == "a ... c"

@@ -14,15 +14,24 @@ Columns = dict[str, str | tuple[str, ...]]
 TIME = re.compile(r"time|zeit|stamp|\bsecs?\b|\bt\b", re.IGNORECASE)
 """What a column may be called that has the time."""
 SIGNALS = {
-    "q": re.compile(r"(?<![a-z])q(?![a-z])|pos|angle|winkel|theta", re.IGNORECASE),
-    "tau": re.compile(r"tau|torque|effort|moment", re.IGNORECASE),
+    "q": re.compile(r"(?<![a-z])q(?![a-z])|pos(?![est])|angle|winkel|theta", re.IGNORECASE),
+    "tau": re.compile(r"tau|torque|effort|moment(?!um)", re.IGNORECASE),
 }
-"""What columns of a signal may be called."""
+"""What columns of a signal may be called: ``pos``, but neither ``pose`` nor ``post``."""
 OTHERS = re.compile(
-    r"target|desired|(?<![a-z])des(?![a-z])|ref|command|cmd|set_?point|goal|err|vel|acc|motor|std",
+    # what is asked for, or what a model or a limit says
+    r"target|desired|soll|ref|command|cmd|set_?point|goal|planned|model|comput|predict|nominal|limit"
+    r"|feed_?f|grav|corio|dynamic|fric|(?<![a-z])(?:des|d|ff|min|max)(?![a-z])"
+    # differences and derivatives
+    r"|err|std|vel|acc|speed|rate|dot|delta|diff|(?<![a-z])d+(?=theta|pos|angle)"
+    # what acts from outside, and where the tool is
+    r"|ext|resid|disturb|wrench|tcp|cart|(?<![a-z])(?:eef?|ft)(?![a-z])"
+    # motors, their currents, and units that are not read
+    r"|motor|rotor|(?:tau|torque|effort|moment)[\W_]*curr|(?<![a-z])i_q(?![a-z])"
+    r"|count|tick|percent|%|(?<![a-z])(?:mrad|[mk]nm|ncm|kgf?_?c?m)(?![a-z])",
     re.IGNORECASE,
 )
-"""What columns of another signal, or of another side of the gears, are called beside."""
+"""What columns are called beside that are of another signal, side of the gears, or unit."""
 
 
 def find_joint_series(names: Sequence[str], joints: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -60,7 +69,7 @@ def find_likely_columns(
     ordered = order_joint_columns(parts, joints)
     if ordered is None:
         return None
-    # a star is taken by the joints' names, or else as the file has them: 10 before 2 where that does
+    # a star means the joints' names, or else the file's order, which may have 10 before 2
     starred = ordered == own or {*parts} == {*joints}
     meant = sum(name.startswith(before) and name.endswith(after) for name in names)
     return likely[0] if alone or (starred and meant == len(own)) else ordered
