@@ -107,6 +107,14 @@ def test_what_is_no_measured_position_or_torque_is_left_alone(name, signal):
     assert find_columns(["t", *many(*own.values())], ARM) == (moved, known if moved else {})
 
 
+def test_numbers_are_joints_of_chains_alone():
+    assert find_columns(["t", *many("q", "tau")], ARM, counted=False) == ([], {})
+    named = ["t", *(f"{joint}/{signal}" for signal in ("pos", "tau") for joint in ARM)]
+    assert find_columns(named, ARM, counted=False) == (ARM, {"q": "*/pos", "tau": "*/tau"})
+    told = ["time", *many("field.name", "field.position", "field.effort")]  # in an order of its own
+    assert find_columns(told, ARM) == ([], {})
+
+
 def test_columns_in_words():
     assert describe("q_*") == "q_*"
     assert describe(("a", "b", "c")) == "a ... c"

@@ -210,6 +210,14 @@ def test_columns_are_recognised_and_joints_without_them_locked(desk, capsys):
     assert "; dynident init writes a study that reads it" in capsys.readouterr().err
 
 
+def test_numbers_of_a_robot_with_branches_are_of_no_joint(desk):
+    # Unitree's motors begin with the right leg in front, its robot file with the left one
+    head = ",".join(["t", *(f"{signal}_{k}" for signal in ("q", "tau") for k in range(12))])
+    Path("dog.csv").write_text(f"{head}\n" + ",".join(["0.1"] * 25) + "\n")
+    study = study_of(urdf("go2"), "dog.csv")
+    assert recognise_columns(study) == (study, ())
+
+
 @pytest.mark.long
 def test_a_first_study_of_other_names_runs(desk, capsys):
     text = Path("run.csv").read_text()

@@ -33,6 +33,9 @@ OTHERS = re.compile(
 )
 """What columns are called beside that are of another signal, side of the gears, or unit."""
 
+NAMED = re.compile(r"(?<![a-z])names?[\W_]*\d", re.IGNORECASE)
+"""What columns are called that hold joints' names beside numbered ones, as of a JointState."""
+
 
 def find_joint_series(names: Sequence[str], joints: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Columns of which there are as many as joints, by their name with a star for what differs.
@@ -50,11 +53,12 @@ def find_joint_series(names: Sequence[str], joints: Sequence[str]) -> dict[str, 
 
 
 def find_likely_columns(
-    names: Sequence[str], joints: Sequence[str], signal: str
+    names: Sequence[str], joints: Sequence[str], signal: str, counted: bool = True
 ) -> str | tuple[str, ...] | None:
     """The one series of columns, a joint each, that is called as those of a signal are.
 
-    With a star where that means no others in their order, and else all of them.
+    With a star where that means no others in their order, and else all of them. Numbers say whose
+    they are where joints are `counted`.
     """
     if signal not in SIGNALS:
         return None
@@ -67,7 +71,7 @@ def find_likely_columns(
     before, _, after = likely[0].partition("*")
     parts = {name[len(before) : len(name) - len(after)]: name for name in own}
     ordered = order_joint_columns(parts, joints)
-    if ordered is None:
+    if ordered is None or not (alone or counted or {*parts} == {*joints}):
         return None
     # a star means the joints' names, or else the file's order, which may have 10 before 2
     starred = ordered == own or {*parts} == {*joints}
@@ -119,19 +123,25 @@ def match_joints(names: Sequence[str], joints: Sequence[str], signal: str) -> di
     return found if len(found) == sum(name.startswith(begin) for name in names) else {}
 
 
-def find_columns(names: Sequence[str], joints: Sequence[str]) -> tuple[list[str], Columns]:
+def find_columns(
+    names: Sequence[str], joints: Sequence[str], counted: bool = True
+) -> tuple[list[str], Columns]:
     """The joints of which a log has positions, and what its columns are, by their names.
 
-    No joints where that is not clear; no columns of signals that are called as by default, or that
+    Joints are `counted` where a number says which one is meant: those of a chain are, and those of
+    a robot with branches not, for recorders do not begin with the branch that its file has first;
+    nor where the log itself says beside its numbers which joint is which. No joints where it is not
+    clear of which there are positions; no columns of signals that are called as by default, or that
     are not clear.
     """
     if {f"q_{joint}" for joint in joints} <= {*names}:
         return [*joints], {}
     found: Columns = {}
-    likely = find_likely_columns(names, joints, "q")
+    counted = counted and not any(map(NAMED.search, names))
+    likely = find_likely_columns(names, joints, "q", counted)
     if likely is not None:
         moved, found["q"] = [*joints], likely
-        tau = find_likely_columns(names, joints, "tau")
+        tau = find_likely_columns(names, joints, "tau", counted)
         found |= {} if tau is None else {"tau": tau}
     else:
         told = match_joints(names, joints, "q")

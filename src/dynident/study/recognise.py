@@ -30,9 +30,10 @@ def recognise_columns(study: Study) -> tuple[Study, tuple[Words, ...]]:
     """
     robot = load_study_robot(study)
     joints = [j for j, own in zip(robot.joint_names, robot.passive, strict=True) if not own]
+    counted = all(joint.parent == k for k, joint in enumerate(robot.joints))
     logs, moving, said = [], list[list[str]](), dict[str, None]()
     for log in study.log:
-        moved, columns = name_columns(log, joints)
+        moved, columns = name_columns(log, joints, counted)
         moving.append(moved)
         logs.append(log.model_copy(update={"columns": columns or log.columns}))
         told = (f"{signal} = {called.describe(own)}" for signal, own in columns.items())
@@ -50,7 +51,9 @@ def recognise_columns(study: Study) -> tuple[Study, tuple[Words, ...]]:
     return study, tuple(words)
 
 
-def name_columns(log: LogSection, joints: list[str]) -> tuple[list[str], called.Columns]:
+def name_columns(
+    log: LogSection, joints: list[str], counted: bool
+) -> tuple[list[str], called.Columns]:
     """The joints that a log has, none where that is not clear, and the columns of its signals.
 
     Those that are called as they are by default are left out; what a recorder wrote is for its
@@ -59,7 +62,7 @@ def name_columns(log: LogSection, joints: list[str]) -> tuple[list[str], called.
     names = list_names(log)
     if log.columns or not names or find_layout(names, joints) is not None:
         return joints, {}
-    moved, columns = called.find_columns(names, joints)
+    moved, columns = called.find_columns(names, joints, counted)
     if log.rate is not None:
         columns.pop("time", None)
     return moved, columns
