@@ -21,6 +21,21 @@ def many(*signals: str) -> list[str]:
         # as by default, and of some joints alone
         (["time", "q_a", "q_b", "tau_a", "tau_b"], ["a", "b"], ["a", "b"], {}),
         (["time", "q_a", "tau_a", "q_c", "tau_c"], ["a", "b", "c"], ["a", "c"], {}),
+        # what is beside those of default names; a joint of which there is something did not stand
+        (
+            ["stamp", "cycle_time", "q_a", "q_b", "effort_a", "effort_b"],
+            ["a", "b"],
+            ["a", "b"],
+            {"tau": "effort_*", "time": "stamp"},
+        ),
+        (
+            ["t", "q_a", "q_b", "current_a", "current_b", "effort_a", "effort_b"],
+            ["a", "b"],
+            ["a", "b"],
+            {},
+        ),
+        (["time", "q_a", "tau_a", "tau_b", "q_c", "tau_c"], ["a", "b", "c"], [], {}),
+        (["time", "pos_a", "pos_c", "vel_a", "vel_b", "vel_c"], ["a", "b", "c"], [], {}),
         # series of numbers: targets, speeds and motors are others
         (
             ["times", *many("positions", "torques", "target_positions", "velocities")],

@@ -28,13 +28,18 @@ OTHERS = re.compile(
     r"|ext|resid|disturb|wrench|tcp|cart|(?<![a-z])(?:eef?|ft)(?![a-z])"
     # motors, their currents, and units that are not read
     r"|motor|rotor|(?:tau|torque|effort|moment)[\W_]*curr|(?<![a-z])i_q(?![a-z])"
-    r"|count|tick|percent|%|(?<![a-z])(?:mrad|[mk]nm|ncm|kgf?_?c?m)(?![a-z])",
+    r"|cycle|exec|delay|latency|count|tick|percent|%|(?<![a-z])(?:mrad|[mk]nm|ncm|kgf?_?c?m)(?![a-z])",
     re.IGNORECASE,
 )
 """What columns are called beside that are of another signal, side of the gears, or unit."""
 
 NAMED = re.compile(r"(?<![a-z])names?[\W_]*\d", re.IGNORECASE)
 """What columns are called that hold joints' names beside numbered ones, as of a JointState."""
+
+
+def match_word(joint: str) -> str:
+    """A pattern of a joint's name that is no part of another word."""
+    return rf"(?<![^\W_]){re.escape(joint)}(?![^\W_])"
 
 
 def find_joint_series(names: Sequence[str], joints: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -44,7 +49,7 @@ def find_joint_series(names: Sequence[str], joints: Sequence[str]) -> dict[str, 
     """
     found: dict[str, list[str]] = {}
     for name in names:
-        whole = (re.search(rf"(?<![^\W_]){re.escape(joint)}(?![^\W_])", name) for joint in joints)
+        whole = (re.search(match_word(joint), name) for joint in joints)
         inside = max(filter(None, whole), key=lambda part: len(part[0]), default=None)
         parts = re.finditer(r"\d+", name) if inside is None else [inside]
         for part in parts:
@@ -134,27 +139,34 @@ def find_columns(
     clear of which there are positions; no columns of signals that are called as by default, or that
     are not clear.
     """
-    if {f"q_{joint}" for joint in joints} <= {*names}:
-        return [*joints], {}
-    found: Columns = {}
     counted = counted and not any(map(NAMED.search, names))
-    likely = find_likely_columns(names, joints, "q", counted)
-    if likely is not None:
-        moved, found["q"] = [*joints], likely
-        tau = find_likely_columns(names, joints, "tau", counted)
-        found |= {} if tau is None else {"tau": tau}
-    else:
-        told = match_joints(names, joints, "q")
-        moved = [joint for joint in joints if joint in told]
-        for signal in ("q", "tau"):
-            own = match_joints(names, joints, signal)
-            listed = tuple(own[joint] for joint in moved if joint in own)
-            if {*own} == {*moved} and listed != tuple(f"{signal}_{joint}" for joint in moved):
-                found[signal] = shorten(names, listed)
-    timed = [name for name in names if TIME.search(name)]
-    if found and len(timed) == 1 and timed[0] not in NAMED_TIME:
+    moved, q = find_signal(names, joints, "q", counted)
+    if any(re.search(match_word(j), name) for j in joints if j not in moved for name in names):
+        return [], {}  # it has something else of a joint, which may well have moved
+    found: Columns = {} if q is None else {"q": q}
+    borne, tau = find_signal(names, joints, "tau", counted)
+    currents = {f"current_{joint}" for joint in moved} <= {*names}
+    found |= {} if tau is None or borne != moved or currents else {"tau": tau}
+    timed = [name for name in names if TIME.search(name) and not OTHERS.search(name)]
+    if moved and len(timed) == 1 and timed[0] not in NAMED_TIME:
         found["time"] = timed[0]
-    return moved, found
+    return (moved, found) if moved else ([], {})
+
+
+def find_signal(
+    names: Sequence[str], joints: Sequence[str], signal: str, counted: bool
+) -> tuple[list[str], str | tuple[str, ...] | None]:
+    """The joints that have columns of a signal, and these; None where they have their own names."""
+    if {f"{signal}_{joint}" for joint in joints} <= {*names}:
+        return [*joints], None
+    likely = find_likely_columns(names, joints, signal, counted)
+    if likely is not None:
+        return [*joints], likely
+    told = match_joints(names, joints, signal)
+    moved = [joint for joint in joints if joint in told]
+    own = tuple(told[joint] for joint in moved)
+    usual = own == tuple(f"{signal}_{joint}" for joint in moved)
+    return moved, None if usual else shorten(names, own)
 
 
 def shorten(names: Sequence[str], listed: tuple[str, ...]) -> str | tuple[str, ...]:
