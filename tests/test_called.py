@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dynident.readers.called import describe, find_columns
+from dynident.readers.called import describe, find_columns, find_units
 
 ARM = ["lwr_0_joint", "lwr_1_joint"]
 PANDA = ["panda_joint1", "panda_joint2", "panda_finger_joint1", "panda_finger_joint2"]
@@ -128,6 +128,21 @@ def test_numbers_are_joints_of_chains_alone():
     assert find_columns(named, ARM, counted=False) == (ARM, {"q": "*/pos", "tau": "*/tau"})
     told = ["time", *many("field.name", "field.position", "field.effort")]  # in an order of its own
     assert find_columns(told, ARM) == ([], {})
+
+
+@pytest.mark.parametrize(
+    ("columns", "units"),
+    [
+        ({"q": "q* [deg]", "time": "timestamp_ns"}, {"q": "deg", "time": "ns"}),
+        ({"q": ("a_degrees", "b_degrees"), "time": "TimeUS"}, {"q": "deg", "time": "us"}),
+        ({"q": "posDeg*", "time": "timeMs"}, {"q": "deg", "time": "ms"}),
+        ({"q": "*/turns", "tau": "degs"}, {"q": "rev"}),
+        ({"q": ("deg_a", "rad_b"), "time": "times"}, {}),
+        ({"q": "degrade_*", "time": "stamps_used"}, {}),
+    ],
+)
+def test_units_are_known_by_names(columns, units):
+    assert find_units(columns) == units
 
 
 def test_columns_in_words():

@@ -256,6 +256,24 @@ def test_the_law_of_position_servos_is_that_of_the_file(desk, capsys):
     assert "its file has the law" in Path("study.toml").read_text()
 
 
+def test_units_in_names_are_those_of_the_columns(desk, capsys):
+    table = pd.read_csv("run.csv")
+    table["time"] *= 1e3
+    table[["q_one", "q_two"]] = np.degrees(0.1 * table[["q_one", "q_two"]])  # no more than radians
+    table.to_csv("usual.csv", index=False)
+    table.columns = ["stamp_ms", "pos1 [deg]", "pos2 [deg]", "tau1 [Nm]", "tau2 [Nm]"]
+    table.to_csv("odd.csv", index=False)
+    given = ["identify", "--robot", "arm.toml", "--bandwidth", "5", "--log"]
+    usual = [*given, "usual.csv", "--units", "time=ms", "--units", "q=deg", "-o", "usual"]
+    assert run([*given, "odd.csv", "-o", "odd"]) in (0, 1)
+    said = capsys.readouterr().err
+    assert "note: columns: q = pos* [deg], tau = tau* [Nm], time = stamp_ms, by what" in said
+    assert "note: units: q = deg, time = ms, by what they are called\n" in said
+    assert run(usual) in (0, 1)
+    one, two = (di.read_result(Path(name, "result.json")) for name in ("odd", "usual"))
+    np.testing.assert_array_equal(one.theta, two.theta)
+
+
 @pytest.mark.parametrize(
     ("column", "factor", "units", "said"),
     [

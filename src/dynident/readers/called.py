@@ -36,6 +36,16 @@ OTHERS = re.compile(
 NAMED = re.compile(r"(?<![a-z])names?[\W_]*\d", re.IGNORECASE)
 """What columns are called that hold joints' names beside numbered ones, as of a JointState."""
 
+UNITS = {
+    "q": {"deg": ("deg", "degs", "degree", "degrees", "°"), "rev": ("rev", "revs", "turns")},
+    "time": {
+        "ms": ("ms", "msec", "msecs", "millis", "milliseconds"),
+        "us": ("us", "usec", "usecs", "micros", "microseconds", "µs"),
+        "ns": ("ns", "nsec", "nsecs", "nanos", "nanosec", "nanoseconds"),
+    },
+}
+"""Of signals, other than radians and seconds, with the words that say so in columns' names."""
+
 
 def match_word(joint: str) -> str:
     """A pattern of a joint's name that is no part of another word."""
@@ -167,6 +177,22 @@ def find_signal(
     own = tuple(told[joint] for joint in moved)
     usual = own == tuple(f"{signal}_{joint}" for joint in moved)
     return moved, None if usual else shorten(names, own)
+
+
+def find_units(columns: Columns) -> dict[str, str]:
+    """Of signals, where the names of their columns say which."""
+    found = {}
+    for signal, own in columns.items():
+        listed = (own,) if isinstance(own, str) else own
+        for unit, words in UNITS.get(signal, {}).items():
+            # as a word of its own, or a last one that has its capital: timeMs
+            forms = "|".join(
+                rf"(?<![A-Za-z])(?i:{word})|(?<=[a-z]){word.capitalize()}|(?<=[a-z]){word.upper()}"
+                for word in words
+            )
+            if all(re.search(rf"(?:{forms})(?![A-Za-z])", name) for name in listed):
+                found[signal] = unit
+    return found
 
 
 def shorten(names: Sequence[str], listed: tuple[str, ...]) -> str | tuple[str, ...]:

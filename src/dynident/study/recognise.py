@@ -31,16 +31,20 @@ def recognise_columns(study: Study) -> tuple[Study, tuple[Words, ...]]:
     robot = load_study_robot(study)
     joints = [j for j, own in zip(robot.joint_names, robot.passive, strict=True) if not own]
     counted = all(joint.parent == k for k, joint in enumerate(robot.joints))
-    logs, moving, said = [], list[list[str]](), dict[str, None]()
+    logs, moving, said = [], list[list[str]](), dict[Words, None]()
     for log in study.log:
         moved, columns = name_columns(log, joints, counted)
         moving.append(moved)
-        logs.append(log.model_copy(update={"columns": columns or log.columns}))
-        told = (f"{signal} = {called.describe(own)}" for signal, own in columns.items())
-        said |= dict.fromkeys([", ".join(told)] if columns else [])
+        stated = log.units or {}
+        units = {s: unit for s, unit in called.find_units(columns).items() if s not in stated}
+        own = {"columns": columns or log.columns, "units": {**units, **stated} or None}
+        logs.append(log.model_copy(update=own))
+        for key, told in (("columns", columns), ("units", units)):
+            listed = ", ".join(f"{signal} = {called.describe(x)}" for signal, x in told.items())
+            said |= dict.fromkeys([(key, f"{listed}, by what they are called")] if listed else [])
     if not all(moved and moved == moving[0] for moved in moving):
         return study, ()
-    words = [("columns", f"{each}, by what they are called") for each in said]
+    words = [*said]
     absent = [joint for joint in joints if joint not in moving[0]]
     if absent:
         words.append(("locked", f"{', '.join(absent)} at 0, as the logs do not have them"))
