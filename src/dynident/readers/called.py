@@ -67,6 +67,12 @@ def find_joint_series(names: Sequence[str], joints: Sequence[str]) -> dict[str, 
     return {stem: tuple(own) for stem, own in found.items() if len(own) == len(joints) > 1}
 
 
+def find_series(names: Sequence[str], joints: Sequence[str], signal: str) -> list[str]:
+    """What is called as a signal's columns are, a joint each, as measured or not."""
+    series = names if len(joints) == 1 else [*find_joint_series(names, joints)]
+    return [each for each in series if SIGNALS[signal].search(each)]
+
+
 def find_likely_columns(
     names: Sequence[str], joints: Sequence[str], signal: str, counted: bool = True
 ) -> str | tuple[str, ...] | None:

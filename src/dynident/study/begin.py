@@ -136,7 +136,9 @@ def render_first_study(
     head += ["#"] if said else []
     if reports is None:
         law = "state the [controller]" if study.controller is None else "its file has the law"
-        head += [f"# Its logs have no torques: {law} that drove the robot, by which cloe fits"]
+        head += [
+            f"# Its logs have no known torques: {law} that drove the robot, by which cloe fits"
+        ]
         head += [
             "# the positions (docs/sim-to-real.md), and ask dynident doctor what is wrong there."
         ]

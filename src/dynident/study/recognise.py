@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from dynident.core.errors import InputError
@@ -70,6 +71,14 @@ def name_columns(
     if log.rate is not None:
         columns.pop("time", None)
     return moved, columns
+
+
+def list_unclear_torques(study: Study, joints: Sequence[str]) -> tuple[Words, ...]:
+    """Of logs without torques, what is called as torques are, but not clearly as those measured."""
+    every = (called.find_series(list_names(log), joints, "tau") for log in study.log)
+    found = dict.fromkeys(name for names in every for name in names)
+    words = f"of {', '.join(found)} none is clearly what was measured; name it in columns if one is"
+    return (("torques", words),) if found else ()
 
 
 def list_names(log: LogSection) -> list[str]:
