@@ -15,6 +15,7 @@ from robots import EXAMPLES, urdf
 import dynident as di
 from dynident.cli import run
 from dynident.dynamics.idim import build_idim
+from dynident.robot.contacts import find_contacts
 from dynident.study.begin import KEYS, LOOP
 from dynident.study.doctor import render_mended_study
 from dynident.study.recognise import recognise_base, recognise_columns
@@ -134,6 +135,10 @@ def test_a_base_that_moves_and_its_contacts_are_recognised(tmp_path, monkeypatch
         study_of(QUADRUPED / "quadruped.urdf", QUADRUPED / "steps.csv", beyond="FL_hip"),
     ):
         assert recognise_base(other) == (other, ())
+    # a unit on an arm that stands tells no base
+    bare.write_text(f"{names.replace('contact_', 'state_')}\n{first}\n")
+    alone = study_of(QUADRUPED / "quadruped.urdf", bare)
+    assert recognise_base(alone) == (alone, ())
     # a pose tells a base, too; contacts of moments are surfaces, and one that is at no link none
     posed = "base_px,base_py,base_pz,base_roll,base_pitch,base_yaw"
     table = tmp_path / "posed.csv"
@@ -144,6 +149,26 @@ def test_a_base_that_moves_and_its_contacts_are_recognised(tmp_path, monkeypatch
         assert study.robot.floating
         assert [each.kind for each in study.contact] == kinds
         assert len(said) == 1 + len(kinds)
+
+
+def test_a_contact_of_several_limbs_is_at_none(tmp_path):
+    """The left one is a foot, though the hand is farther from the base."""
+    begin = "<inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1' ixy='0' ixz='0' iyz='0'/>"
+    chain = {
+        "left_hip": "base", "left_foot": "left_hip", "torso": "base", "left_arm": "torso",
+        "left_fore": "left_arm", "left_hand": "left_fore", "right_foot": "base",
+    }  # fmt: skip
+    links = "".join(f"<link name='{k}'>{begin}</inertial></link>" for k in ("base", *chain))
+    joints = "".join(
+        f"<joint name='{child}_joint' type='continuous'><parent link='{parent}'/>"
+        f"<child link='{child}'/><axis xyz='0 1 0'/></joint>"
+        for child, parent in chain.items()
+    )
+    path = tmp_path / "human.urdf"
+    path.write_text(f"<robot name='human'>{links}{joints}</robot>")
+    robot = di.load_robot(path, floating=True)
+    found = [find_contacts(robot, [f"fx_{name}"]) for name in ("left_foot", "right", "left")]
+    assert [[each.frame for each in own] for own in found] == [["left_foot"], ["right_foot"], []]
 
 
 def test_how_an_inertial_unit_is_mounted_is_repaired(tmp_path):
@@ -208,6 +233,21 @@ def test_columns_are_recognised_and_joints_without_them_locked(desk, capsys):
     Path("study.toml").write_text(f'[robot]\nfile = "{path}"\n[[log]]\nfiles = "panda.csv"\n')
     assert run(["identify", "study.toml"]) == 2
     assert "; dynident init writes a study that reads it" in capsys.readouterr().err
+
+
+def test_torques_that_are_not_clear_are_named(desk, capsys):
+    table = pd.read_csv("run.csv")
+    for joint in ("one", "two"):
+        table[f"gravity_torque_{joint}"] = table[f"raw_tau_{joint}"] = table[f"tau_{joint}"]
+    table.columns = [name.removeprefix("tau_") for name in table.columns]
+    table = table.rename(columns={"one": "meas_tau_one", "two": "meas_tau_two"})
+    table.to_csv("odd.csv", index=False)
+    out, _ = tell(capsys, ["init", "arm.toml", "odd.csv"])
+    told = " ".join(out.split())
+    assert "torques of meas_tau_*, gravity_torque_*, raw_tau_* none is clearly what" in told
+    assert "# torques     of meas_tau_*, gravity_torque_*" in Path("study.toml").read_text()
+    tell(capsys, ["init", "arm.toml", "blind.csv", "-o", "none.toml"])
+    assert "none is clearly" not in Path("none.toml").read_text()
 
 
 def test_numbers_of_a_robot_with_branches_are_of_no_joint(desk):
