@@ -139,13 +139,18 @@ def test_a_base_that_moves_and_its_contacts_are_recognised(tmp_path, monkeypatch
     bare.write_text(f"{names.replace('contact_', 'state_')}\n{first}\n")
     alone = study_of(QUADRUPED / "quadruped.urdf", bare)
     assert recognise_base(alone) == (alone, ())
+    # nor is there one for contacts in a table of joints
+    bare.write_text(f"{names},q_one,q_two\n{first},0,0\n")
+    (tmp_path / "arm.toml").write_text(toy.ARM)
+    table = study_of(tmp_path / "arm.toml", bare)
+    assert recognise_base(table) == (table, ())
     # a pose tells a base, too; contacts of moments are surfaces, and one that is at no link none
     posed = "base_px,base_py,base_pz,base_roll,base_pitch,base_yaw"
-    table = tmp_path / "posed.csv"
+    posed_log = tmp_path / "posed.csv"
     for contact, kinds in (("FL_foot", ["surface"]), ("foot", []), ("tail", [])):
         wrench = ",".join(f"{part}_{contact}" for part in ("fx", "fy", "fz", "mx", "my", "mz"))
-        table.write_text(f"time,{posed},{wrench}\n" + ",".join(["0"] * 13) + "\n")
-        study, said = recognise_base(study_of(QUADRUPED / "quadruped.urdf", table))
+        posed_log.write_text(f"time,{posed},{wrench}\n" + ",".join(["0"] * 13) + "\n")
+        study, said = recognise_base(study_of(QUADRUPED / "quadruped.urdf", posed_log))
         assert study.robot.floating
         assert [each.kind for each in study.contact] == kinds
         assert len(said) == 1 + len(kinds)

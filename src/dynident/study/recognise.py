@@ -100,13 +100,14 @@ def recognise_base(study: Study) -> tuple[Study, tuple[Words, ...]]:
     logs = [{*list_names(log)} for log in study.log]
     if not all(map(tells_base, logs)):
         return study, ()
+    fixed = study
     study = study.model_copy(update={"robot": section.model_copy(update={"floating": True})})
     said = [("base", "floating = true, as the logs have columns of the base's motion")]
     if not study.contact:
         try:
             contacts = find_contacts(load_study_robot(study), set[str]().union(*logs))
         except InputError:
-            contacts = ()  # of MJCF and tables of joints
+            return fixed, ()  # MJCF and tables of joints have no links for contacts
         study = study.model_copy(update={"contact": contacts})
         places = ", ".join(f"{each.name} at {each.frame} ({each.kind})" for each in contacts)
         said += [("contacts", f"{places}, by the names of columns and links")] if contacts else []
