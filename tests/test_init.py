@@ -326,11 +326,17 @@ def test_units_in_names_are_those_of_the_columns(desk, capsys):
         ("time", 1e9, {"time": "ns"}, "units       time = ns, because odd.csv, row 2, column 1"),
         ("time", 1e6, {"time": "us"}, "units       time = us, because odd.csv: the time column"),
         ("time", 1e3, {"time": "ms"}, "finding     time runs 1000 times as fast"),
+        # since 1970, where all of them are large
+        ("epoch", 1e9, {"time": "ns"}, "units       time = ns, because odd.csv, row 2, column 1"),
+        ("epoch", 1e6, {"time": "us"}, "units       time = us, because odd.csv, row 2, column 1"),
+        ("epoch", 1e3, {"time": "ms"}, "units       time = ms, because odd.csv, row 2, column 1"),
     ],
 )
 def test_units_are_recognised(desk, capsys, column, factor, units, said):
     table = pd.read_csv("run.csv")
     both = ["q_one", "q_two"] if column == "q_one" else ["time"]
+    if column == "epoch":
+        both, table["time"] = ["time"], table["time"] + 1.7e9
     table[both] = (table[both] + 1e3 * (factor == 1e9)) * factor
     table.to_csv("odd.csv", index=False)
     Path("arm.toml").write_text(
