@@ -95,7 +95,7 @@ def test_what_it_refuses_it_says_in_flags(desk, capsys):
     of_epoch = [f"{1.7e18 + 5e6 * k:.17g},{row.split(',', 1)[1]}" for k, row in enumerate(rows)]
     Path("ns.csv").write_text("\n".join([head, *of_epoch]))
     assert run(["identify", *given[1:], "ns.csv"]) == 2
-    assert "; is it in nanoseconds? then set --units time=ns\n" in capsys.readouterr().err
+    assert "; is it in ns? then set --units time=ns\n" in capsys.readouterr().err
 
 
 def test_its_comments_are_keys_of_a_study():
