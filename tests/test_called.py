@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dynident.readers.called import describe, find_columns
+from dynident.readers.called import describe, find_columns, find_units
 
 ARM = ["lwr_0_joint", "lwr_1_joint"]
 PANDA = ["panda_joint1", "panda_joint2", "panda_finger_joint1", "panda_finger_joint2"]
@@ -21,6 +21,21 @@ def many(*signals: str) -> list[str]:
         # as by default, and of some joints alone
         (["time", "q_a", "q_b", "tau_a", "tau_b"], ["a", "b"], ["a", "b"], {}),
         (["time", "q_a", "tau_a", "q_c", "tau_c"], ["a", "b", "c"], ["a", "c"], {}),
+        # what is beside those of default names; a joint of which there is something did not stand
+        (
+            ["stamp", "cycle_time", "q_a", "q_b", "effort_a", "effort_b"],
+            ["a", "b"],
+            ["a", "b"],
+            {"tau": "effort_*", "time": "stamp"},
+        ),
+        (
+            ["t", "q_a", "q_b", "current_a", "current_b", "effort_a", "effort_b"],
+            ["a", "b"],
+            ["a", "b"],
+            {},
+        ),
+        (["time", "q_a", "tau_a", "tau_b", "q_c", "tau_c"], ["a", "b", "c"], [], {}),
+        (["time", "pos_a", "pos_c", "vel_a", "vel_b", "vel_c"], ["a", "b", "c"], [], {}),
         # series of numbers: targets, speeds and motors are others
         (
             ["times", *many("positions", "torques", "target_positions", "velocities")],
@@ -41,11 +56,18 @@ def many(*signals: str) -> list[str]:
         (["t", "position", "target", "effort"], ["a"], ["a"], {"q": "position", "tau": "effort"}),
         # numbers are in their own order
         (
-            ["t", "pos_2", "pos_10", "pos_1"],
-            ["a", "b", "c"],
-            ["a", "b", "c"],
-            {"q": ("pos_1", "pos_2", "pos_10")},
+            ["t", "pos_10", *(f"pos_{k}" for k in range(1, 10))],
+            [*"abcdefghij"],
+            [*"abcdefghij"],
+            {"q": tuple(f"pos_{k}" for k in range(1, 11))},
         ),
+        # joints' names say whose they are, wherever the file has them, and whatever stands beside
+        (["t", "pos.b", "pos.a"], ["a", "b"], ["a", "b"], {"q": "pos.*"}),
+        (["t", "pos.b", "pos.a", "pos.ref"], ["a", "b"], ["a", "b"], {"q": ("pos.a", "pos.b")}),
+        (["t", "pos_1", "pos_2", "pos_err"], ["2", "1"], ["2", "1"], {"q": ("pos_2", "pos_1")}),
+        # of which joint the fourth is, is not clear, nor whether the second is the first
+        (["t", "pos_1", "pos_2", "pos_4"], ["a", "b", "c"], [], {}),
+        (["t", "pos_2", "pos_3"], ["a", "b"], [], {}),
         # ends of joints' names: fingers are longer, arms are two
         (
             ["time", "q_joint1", "q_joint2", "tau_joint1", "tau_joint2"],
@@ -67,6 +89,60 @@ def many(*signals: str) -> list[str]:
 )  # fmt: skip
 def test_columns_are_known_by_their_names(names, joints, moved, columns):
     assert find_columns(names, joints) == (moved, columns)
+
+
+@pytest.mark.parametrize(
+    ("name", "signal"),
+    [
+        *(
+            (name, "q")
+            for name in ("q_d", "q_dot", "dtheta", "theta_d", "tcp_pose", "pose", "posture")
+        ),
+        *((name, "q") for name in ("position_limit", "pos_max", "rotor_position", "pos_counts")),
+        *(
+            (name, "q")
+            for name in ("I_q", "q_planned", "Sollwinkel", "pos_mrad", "ee_pos", "angle_rate")
+        ),
+        *((name, "tau") for name in ("tau_ext_hat_filtered", "tau_J_d", "gravity_torque")),
+        *((name, "tau") for name in ("model_torque", "externalTorque", "jointExternalTorques")),
+        *((name, "tau") for name in ("torque_current", "wrench_torque", "momentum", "torque_ff")),
+        *(
+            (name, "tau")
+            for name in ("Torque [%]", "torque_mNm", "tau_friction", "torque_residual")
+        ),
+    ],
+)
+def test_what_is_no_measured_position_or_torque_is_left_alone(name, signal):
+    own = {"q": "measured_pos", "tau": "measured_torque"}
+    known = {key: f"{column}_*" for key, column in own.items()}
+    assert find_columns(["t", *many(*own.values(), name)], ARM) == (ARM, known)
+    del known[signal]
+    own[signal] = name
+    moved = [] if signal == "q" else ARM
+    assert find_columns(["t", *many(*own.values())], ARM) == (moved, known if moved else {})
+
+
+def test_numbers_are_joints_of_chains_alone():
+    assert find_columns(["t", *many("q", "tau")], ARM, counted=False) == ([], {})
+    named = ["t", *(f"{joint}/{signal}" for signal in ("pos", "tau") for joint in ARM)]
+    assert find_columns(named, ARM, counted=False) == (ARM, {"q": "*/pos", "tau": "*/tau"})
+    told = ["time", *many("field.name", "field.position", "field.effort")]  # in an order of its own
+    assert find_columns(told, ARM) == ([], {})
+
+
+@pytest.mark.parametrize(
+    ("columns", "units"),
+    [
+        ({"q": "q* [deg]", "time": "timestamp_ns"}, {"q": "deg", "time": "ns"}),
+        ({"q": ("a_degrees", "b_degrees"), "time": "TimeUS"}, {"q": "deg", "time": "us"}),
+        ({"q": "posDeg*", "time": "timeMs"}, {"q": "deg", "time": "ms"}),
+        ({"q": "*/turns", "tau": "degs"}, {"q": "rev"}),
+        ({"q": ("deg_a", "rad_b"), "time": "times"}, {}),
+        ({"q": "degrade_*", "time": "stamps_used"}, {}),
+    ],
+)
+def test_units_are_known_by_names(columns, units):
+    assert find_units(columns) == units
 
 
 def test_columns_in_words():

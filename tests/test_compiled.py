@@ -432,10 +432,13 @@ def test_a_process_compiles_beside_another_and_ends_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(beside, "count_processors", lambda: 2)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    (tmp_path / "waiting.py").write_text(
-        "import os, sys, time\nopen(sys.argv[1] + '.txt', 'w').close()\ntime.sleep(99)\n"
-    )
+    text = "import os, sys, time\nopen(sys.argv[1] + '.txt', 'w').close()\ntime.sleep(99)\n"
+    modules = tmp_path / "modules"
+    modules.mkdir()
+    (modules / "waiting.py").write_text(text)
+    monkeypatch.setenv("PYTHONPATH", str(modules))
+    # a module of the user's folder is none of its own
+    (tmp_path / "waiting.py").write_text(text.replace(".txt", ".other.txt"))
     monkeypatch.chdir(tmp_path)
     beside.compile_beside("waiting", (4, 5, 6))
     assert not beside.HELPERS  # as in this suite, which fills two processors

@@ -15,6 +15,7 @@ from robots import EXAMPLES, urdf
 import dynident as di
 from dynident.cli import run
 from dynident.dynamics.idim import build_idim
+from dynident.robot.contacts import find_contacts
 from dynident.study.begin import KEYS, LOOP
 from dynident.study.doctor import render_mended_study
 from dynident.study.recognise import recognise_base, recognise_columns
@@ -94,7 +95,7 @@ def test_what_it_refuses_it_says_in_flags(desk, capsys):
     of_epoch = [f"{1.7e18 + 5e6 * k:.17g},{row.split(',', 1)[1]}" for k, row in enumerate(rows)]
     Path("ns.csv").write_text("\n".join([head, *of_epoch]))
     assert run(["identify", *given[1:], "ns.csv"]) == 2
-    assert "; is it in nanoseconds? then set --units time=ns\n" in capsys.readouterr().err
+    assert "; is it in ns? then set --units time=ns\n" in capsys.readouterr().err
 
 
 def test_its_comments_are_keys_of_a_study():
@@ -134,16 +135,45 @@ def test_a_base_that_moves_and_its_contacts_are_recognised(tmp_path, monkeypatch
         study_of(QUADRUPED / "quadruped.urdf", QUADRUPED / "steps.csv", beyond="FL_hip"),
     ):
         assert recognise_base(other) == (other, ())
+    # a unit on an arm that stands tells no base
+    bare.write_text(f"{names.replace('contact_', 'state_')}\n{first}\n")
+    alone = study_of(QUADRUPED / "quadruped.urdf", bare)
+    assert recognise_base(alone) == (alone, ())
+    # nor is there one for contacts in a table of joints
+    bare.write_text(f"{names},q_one,q_two\n{first},0,0\n")
+    (tmp_path / "arm.toml").write_text(toy.ARM)
+    table = study_of(tmp_path / "arm.toml", bare)
+    assert recognise_base(table) == (table, ())
     # a pose tells a base, too; contacts of moments are surfaces, and one that is at no link none
     posed = "base_px,base_py,base_pz,base_roll,base_pitch,base_yaw"
-    table = tmp_path / "posed.csv"
+    posed_log = tmp_path / "posed.csv"
     for contact, kinds in (("FL_foot", ["surface"]), ("foot", []), ("tail", [])):
         wrench = ",".join(f"{part}_{contact}" for part in ("fx", "fy", "fz", "mx", "my", "mz"))
-        table.write_text(f"time,{posed},{wrench}\n" + ",".join(["0"] * 13) + "\n")
-        study, said = recognise_base(study_of(QUADRUPED / "quadruped.urdf", table))
+        posed_log.write_text(f"time,{posed},{wrench}\n" + ",".join(["0"] * 13) + "\n")
+        study, said = recognise_base(study_of(QUADRUPED / "quadruped.urdf", posed_log))
         assert study.robot.floating
         assert [each.kind for each in study.contact] == kinds
         assert len(said) == 1 + len(kinds)
+
+
+def test_a_contact_of_several_limbs_is_at_none(tmp_path):
+    """The left one is a foot, though the hand is farther from the base."""
+    begin = "<inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1' ixy='0' ixz='0' iyz='0'/>"
+    chain = {
+        "left_hip": "base", "left_foot": "left_hip", "torso": "base", "left_arm": "torso",
+        "left_fore": "left_arm", "left_hand": "left_fore", "right_foot": "base",
+    }  # fmt: skip
+    links = "".join(f"<link name='{k}'>{begin}</inertial></link>" for k in ("base", *chain))
+    joints = "".join(
+        f"<joint name='{child}_joint' type='continuous'><parent link='{parent}'/>"
+        f"<child link='{child}'/><axis xyz='0 1 0'/></joint>"
+        for child, parent in chain.items()
+    )
+    path = tmp_path / "human.urdf"
+    path.write_text(f"<robot name='human'>{links}{joints}</robot>")
+    robot = di.load_robot(path, floating=True)
+    found = [find_contacts(robot, [f"fx_{name}"]) for name in ("left_foot", "right", "left")]
+    assert [[each.frame for each in own] for own in found] == [["left_foot"], ["right_foot"], []]
 
 
 def test_how_an_inertial_unit_is_mounted_is_repaired(tmp_path):
@@ -210,6 +240,29 @@ def test_columns_are_recognised_and_joints_without_them_locked(desk, capsys):
     assert "; dynident init writes a study that reads it" in capsys.readouterr().err
 
 
+def test_torques_that_are_not_clear_are_named(desk, capsys):
+    table = pd.read_csv("run.csv")
+    for joint in ("one", "two"):
+        table[f"gravity_torque_{joint}"] = table[f"raw_tau_{joint}"] = table[f"tau_{joint}"]
+    table.columns = [name.removeprefix("tau_") for name in table.columns]
+    table = table.rename(columns={"one": "meas_tau_one", "two": "meas_tau_two"})
+    table.to_csv("odd.csv", index=False)
+    out, _ = tell(capsys, ["init", "arm.toml", "odd.csv"])
+    told = " ".join(out.split())
+    assert "torques of meas_tau_*, gravity_torque_*, raw_tau_* none is clearly what" in told
+    assert "# torques     of meas_tau_*, gravity_torque_*" in Path("study.toml").read_text()
+    tell(capsys, ["init", "arm.toml", "blind.csv", "-o", "none.toml"])
+    assert "none is clearly" not in Path("none.toml").read_text()
+
+
+def test_numbers_of_a_robot_with_branches_are_of_no_joint(desk):
+    # Unitree's motors begin with the right leg in front, its robot file with the left one
+    head = ",".join(["t", *(f"{signal}_{k}" for signal in ("q", "tau") for k in range(12))])
+    Path("dog.csv").write_text(f"{head}\n" + ",".join(["0.1"] * 25) + "\n")
+    study = study_of(urdf("go2"), "dog.csv")
+    assert recognise_columns(study) == (study, ())
+
+
 @pytest.mark.long
 def test_a_first_study_of_other_names_runs(desk, capsys):
     text = Path("run.csv").read_text()
@@ -248,6 +301,24 @@ def test_the_law_of_position_servos_is_that_of_the_file(desk, capsys):
     assert "its file has the law" in Path("study.toml").read_text()
 
 
+def test_units_in_names_are_those_of_the_columns(desk, capsys):
+    table = pd.read_csv("run.csv")
+    table["time"] *= 1e3
+    table[["q_one", "q_two"]] = np.degrees(0.1 * table[["q_one", "q_two"]])  # no more than radians
+    table.to_csv("usual.csv", index=False)
+    table.columns = ["stamp_ms", "pos1 [deg]", "pos2 [deg]", "tau1 [Nm]", "tau2 [Nm]"]
+    table.to_csv("odd.csv", index=False)
+    given = ["identify", "--robot", "arm.toml", "--bandwidth", "5", "--log"]
+    usual = [*given, "usual.csv", "--units", "time=ms", "--units", "q=deg", "-o", "usual"]
+    assert run([*given, "odd.csv", "-o", "odd"]) in (0, 1)
+    said = capsys.readouterr().err
+    assert "note: columns: q = pos* [deg], tau = tau* [Nm], time = stamp_ms, by what" in said
+    assert "note: units: q = deg, time = ms, by what they are called\n" in said
+    assert run(usual) in (0, 1)
+    one, two = (di.read_result(Path(name, "result.json")) for name in ("odd", "usual"))
+    np.testing.assert_array_equal(one.theta, two.theta)
+
+
 @pytest.mark.parametrize(
     ("column", "factor", "units", "said"),
     [
@@ -255,11 +326,17 @@ def test_the_law_of_position_servos_is_that_of_the_file(desk, capsys):
         ("time", 1e9, {"time": "ns"}, "units       time = ns, because odd.csv, row 2, column 1"),
         ("time", 1e6, {"time": "us"}, "units       time = us, because odd.csv: the time column"),
         ("time", 1e3, {"time": "ms"}, "finding     time runs 1000 times as fast"),
+        # since 1970, where all of them are large
+        ("epoch", 1e9, {"time": "ns"}, "units       time = ns, because odd.csv, row 2, column 1"),
+        ("epoch", 1e6, {"time": "us"}, "units       time = us, because odd.csv, row 2, column 1"),
+        ("epoch", 1e3, {"time": "ms"}, "units       time = ms, because odd.csv, row 2, column 1"),
     ],
 )
 def test_units_are_recognised(desk, capsys, column, factor, units, said):
     table = pd.read_csv("run.csv")
     both = ["q_one", "q_two"] if column == "q_one" else ["time"]
+    if column == "epoch":
+        both, table["time"] = ["time"], table["time"] + 1.7e9
     table[both] = (table[both] + 1e3 * (factor == 1e9)) * factor
     table.to_csv("odd.csv", index=False)
     Path("arm.toml").write_text(

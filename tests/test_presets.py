@@ -368,10 +368,11 @@ def test_init_says_what_it_recognised_and_writes_it(motion, capsys):
 def test_a_refused_log_says_whose_it_looks_like(motion, capsys):
     write(LOGS["libfranka"], motion)
     assert run(["identify", "--robot", "arm.toml", "--log", "log.csv"]) == 2
-    assert (
-        "they look like libfranka's logToCSV: preset = 'libfranka' reads them"
-        in capsys.readouterr().err
-    )
+    words = "they look like libfranka's logToCSV: {} reads them"
+    assert words.format("--preset libfranka") in capsys.readouterr().err
+    Path("study.toml").write_text('[robot]\nfile = "arm.toml"\n[[log]]\nfiles = "log.csv"\n')
+    assert run(["identify", "study.toml"]) == 2
+    assert words.format("preset = 'libfranka'") in capsys.readouterr().err
 
 
 def test_the_guide_has_every_layout():

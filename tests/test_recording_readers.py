@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import scipy.io
 
+import dynident as di
 from dynident.core.errors import InputError
 from dynident.core.text import UNSHOWN
 from dynident.readers import READERS, Table, read_tables
@@ -290,13 +291,23 @@ def test_text_of_many_rows(tmp_path):
         ("\n\n# only this\n", ["is empty"]),
         ("a,b\n", ["header but no rows"]),
         ('a,b\n1,2\n3,"4,5"\n', ["row 3, column 2 (b): '4,5' is not a number", "point"]),
-        ("t;a\n2024-05-01T12:00:00;1\nnoon;2\n", ["row 3, column 1 (t): 'noon' is not a number"]),
+        (
+            "t;a\n2024-05-01T12:00:00;1\nnoon;2\n",
+            ["row 3, column 1 (t): 'noon' is no instant like"],
+        ),
         ("t;a\n2024-05-01T12:00:00;1\n2024-05-01T12:00:01\n", ["row 3", "cut off"]),
         (
             "t;a\n2024-05-01T12:00:00;1\n2024-05-01T12:00:01Z;2\n",
-            ["not a table of numbers (dates with and without a time zone)"],
+            [
+                "row 3, column 1 (t): ",
+                "is no instant like those before (can't subtract offset-naive",
+            ],
         ),
-        ("t;a\n2024-05-01 12:00:00;1\n2024-05-32 12:00:00;2\n", ["not a table of numbers (day is"]),
+        ("t;a\n2024-05-01 12:00:00;1\n2024-05-32 12:00:00;2\n", ["row 3, column 1 (t)", "(day is"]),
+        # which of 1.5 and 1500, or of 1 and 1000, is meant
+        ("a;b\n0.5;1\n1,500;2\n", ["row 3: has decimals with a comma where others have a point"]),
+        ("a;b\n0,5;1,5\n1.5;2\n", ["row 3: has decimals with a comma"]),
+        ("t;s;a\n2024-05-01T12:00:00.5;x, y.;1,5\n2024-05-01T12:00:01;;2.5\n", ["row 3: has"]),
         ("a,b\n1,2\n3,4,5\n6,7\n", ["row 3, column 3: has 3 columns"]),
         ("a,b\n1,2\n3,4\n5", ["row 4, column 2: has 1 columns", "cut off"]),
         ("a,b\n1,2\n3,4\n5,1e-", ["row 4, column 2 (b): '1e-' is not a number"]),
@@ -350,12 +361,35 @@ def test_dates_count_in_seconds(tmp_path, mark):
     ]
     path = write(tmp_path / "log.csv", "\n".join(map(mark.join, rows)) + "\n")
     table = read_table(path)
-    np.testing.assert_allclose(table.values[:, 0], [0.0, 0.750001, 1.25], rtol=0.0, atol=1e-12)
+    seconds = np.array([0.0, 0.750001, 1.25]) + 86399.25  # of the day when it began
+    np.testing.assert_allclose(table.values[:, 0], seconds, rtol=0.0, atol=1e-10)
     np.testing.assert_array_equal(table.values[:, 2], [1.0, 2.5, 3.0])
     assert [*table.words] == [1]
     # of one zone each, or with their distance from it
     zones = "t,q\n2024-05-01T12:00:00+02:00,1\n2024-05-01T10:00:01Z,2\n"
-    np.testing.assert_array_equal(read_table(write(path, zones)).values, [[0, 1], [1, 2]])
+    np.testing.assert_array_equal(read_table(write(path, zones)).values, [[36000, 1], [36001, 2]])
+    # one that is missing, as other values
+    lost = read_table(write(path, "t,q\n2024-05-01T00:00:01,1\n,2\n2024-05-01T00:00:03,3\n"))
+    np.testing.assert_array_equal(lost.values, [[1, 1], [np.nan, 2], [3, 3]])
+
+
+def test_files_side_by_side_have_dates_of_one_clock(tmp_path):
+    robot = tmp_path / "arm.toml"
+    robot.write_text(
+        'name = "arm"\nconvention = "modified"\n[[joint]]\nname = "a"\ninertial = '
+        "{ mass = 1.0, com = [0.1, 0.0, 0.0], inertia = [0.1, 0.0, 0.1, 0.0, 0.0, 0.1] }\n"
+    )
+    for name, seconds in (("q", 0), ("tau", 0), ("late", 5)):
+        rows = (
+            f"2024-05-01T12:00:{seconds + k // 50:02}.{k % 50 * 2:02}0,{np.sin(0.1 * k)}"
+            for k in range(100)
+        )
+        head = f"time,{'q' if name == 'q' else 'tau'}_a"
+        write(tmp_path / f"{name}.csv", "\n".join([head, *rows]) + "\n")
+    model = di.load_robot(robot)
+    assert di.read_log([tmp_path / "q.csv", tmp_path / "tau.csv"], model).rate == 50.0
+    with pytest.raises(di.InputError, match="is 5 s off the time in"):
+        di.read_log([tmp_path / "q.csv", tmp_path / "late.csv"], model)
 
 
 def test_refused_files(tmp_path):

@@ -45,7 +45,7 @@ def init(
         render_first_study,
     )
     from dynident.study.doctor import doctor
-    from dynident.study.recognise import recognise
+    from dynident.study.recognise import list_unclear_torques, recognise
     from dynident.study.study import load_study_robot, recognise_layouts
 
     if files:
@@ -64,18 +64,19 @@ def init(
         chosen, recognised = recognise(chosen)
         robot = load_study_robot(chosen)
         chosen, logs, of_units = read_recognised_logs(chosen, robot)
+    measured = all(log.torque == "measured" for log in logs)
+    blind = not (measured or robot.floating)
     said = [*(line for layout in layouts for line in layout.words), *recognised, *of_units]
+    said += list_unclear_torques(chosen, robot.joint_names) if blind and not layouts else ()
     for key, words in said:
         typer.echo("\n".join(format_entry(key, words)))
     for log in logs:
         typer.echo(f"{log.overview(robot)}\n")
     reports = None
-    measured = all(log.torque == "measured" for log in logs)
     if measured and robot.carrier is None:
         with show_progress() as progress, name_study_in_errors(None):
             reports = doctor(chosen, progress)
         typer.echo(format_reports(reports))
-    blind = not (measured or robot.floating)
     study = hold_some_out(fit_positions(chosen, robot) if blind else chosen, logs)
     write_files({output: render_first_study(study, output.parent, reports, said).encode()})
     say_written(output)

@@ -78,7 +78,7 @@ def compile_beside(module: str, parts: Sequence[int]) -> None:
     for part in parts[:most]:
         with suppress(OSError):
             helper = subprocess.Popen(
-                [sys.executable, "-m", module, str(part)],
+                [sys.executable, "-P", "-m", module, str(part)],  # nothing of the user's folder
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -19,7 +19,7 @@ KEY_OF_LOG = re.compile(r"\b(bad_rows|side|clock|stack) = ")
 """What messages say of keys that a log has in a study."""
 FLAG_OF_LOG = re.compile(r"\b(columns|units) = \{ (\w+) = (.+?) \}")
 """What they say of those that are flags, too."""
-BAD_ROWS = re.compile(r"\bbad_rows = (['\"])cut\1")
+WORD_OF_LOG = re.compile(r"\b(?:bad_rows = (['\"])cut\1|preset = (['\"])([\w-]+)\2)")
 DROP_BELOW = re.compile(r"\bdrop_below\b")
 
 
@@ -108,7 +108,9 @@ def name_study_in_errors(path: Path | None) -> Iterator[None]:
         reason = str(error)
         if path is None:
             reason = FLAG_OF_LOG.sub(format_flag, reason)
-            reason = BAD_ROWS.sub("--bad-rows cut", reason)
+            reason = WORD_OF_LOG.sub(
+                lambda key: f"--preset {key[3]}" if key[3] else "--bad-rows cut", reason
+            )
         reason = DROP_BELOW.sub("--drop-below" if path is None else "[prepare] drop_below", reason)
         if KEY_OF_LOG.search(reason):
             reason += " (keys of a log stand in [[log]] of a study: docs/study.md)"

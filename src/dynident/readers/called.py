@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
 from dynident.readers.table import TIME as NAMED_TIME
@@ -14,15 +14,42 @@ Columns = dict[str, str | tuple[str, ...]]
 TIME = re.compile(r"time|zeit|stamp|\bsecs?\b|\bt\b", re.IGNORECASE)
 """What a column may be called that has the time."""
 SIGNALS = {
-    "q": re.compile(r"(?<![a-z])q(?![a-z])|pos|angle|winkel|theta", re.IGNORECASE),
-    "tau": re.compile(r"tau|torque|effort|moment", re.IGNORECASE),
+    "q": re.compile(r"(?<![a-z])q(?![a-z])|pos(?![est])|angle|winkel|theta", re.IGNORECASE),
+    "tau": re.compile(r"tau|torque|effort|moment(?!um)", re.IGNORECASE),
 }
-"""What columns of a signal may be called."""
+"""What columns of a signal may be called: ``pos``, but neither ``pose`` nor ``post``."""
 OTHERS = re.compile(
-    r"target|desired|(?<![a-z])des(?![a-z])|ref|command|cmd|set_?point|goal|err|vel|acc|motor|std",
+    # what is asked for, or what a model or a limit says
+    r"target|desired|soll|ref|command|cmd|set_?point|goal|planned|model|comput|predict|nominal|limit"
+    r"|feed_?f|grav|corio|dynamic|fric|(?<![a-z])(?:des|d|ff|min|max)(?![a-z])"
+    # differences and derivatives
+    r"|err|std|vel|acc|speed|rate|dot|delta|diff|(?<![a-z])d+(?=theta|pos|angle)"
+    # what acts from outside, and where the tool is
+    r"|ext|resid|disturb|wrench|tcp|cart|(?<![a-z])(?:eef?|ft)(?![a-z])"
+    # motors, their currents, and units that are not read
+    r"|motor|rotor|(?:tau|torque|effort|moment)[\W_]*curr|(?<![a-z])i_q(?![a-z])"
+    r"|cycle|exec|delay|latency|count|tick|percent|%|(?<![a-z])(?:mrad|[mk]nm|ncm|kgf?_?c?m)(?![a-z])",
     re.IGNORECASE,
 )
-"""What columns of another signal, or of another side of the gears, are called beside."""
+"""What columns are called beside that are of another signal, side of the gears, or unit."""
+
+NAMED = re.compile(r"(?<![a-z])names?[\W_]*\d", re.IGNORECASE)
+"""What columns are called that hold joints' names beside numbered ones, as of a JointState."""
+
+UNITS = {
+    "q": {"deg": ("deg", "degs", "degree", "degrees", "°"), "rev": ("rev", "revs", "turns")},
+    "time": {
+        "ms": ("ms", "msec", "msecs", "millis", "milliseconds"),
+        "us": ("us", "usec", "usecs", "micros", "microseconds", "µs"),
+        "ns": ("ns", "nsec", "nsecs", "nanos", "nanosec", "nanoseconds"),
+    },
+}
+"""Of signals, other than radians and seconds, with the words that say so in columns' names."""
+
+
+def match_word(joint: str) -> str:
+    """A pattern of a joint's name that is no part of another word."""
+    return rf"(?<![^\W_]){re.escape(joint)}(?![^\W_])"
 
 
 def find_joint_series(names: Sequence[str], joints: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -32,7 +59,7 @@ def find_joint_series(names: Sequence[str], joints: Sequence[str]) -> dict[str, 
     """
     found: dict[str, list[str]] = {}
     for name in names:
-        whole = (re.search(rf"(?<![^\W_]){re.escape(joint)}(?![^\W_])", name) for joint in joints)
+        whole = (re.search(match_word(joint), name) for joint in joints)
         inside = max(filter(None, whole), key=lambda part: len(part[0]), default=None)
         parts = re.finditer(r"\d+", name) if inside is None else [inside]
         for part in parts:
@@ -40,12 +67,19 @@ def find_joint_series(names: Sequence[str], joints: Sequence[str]) -> dict[str, 
     return {stem: tuple(own) for stem, own in found.items() if len(own) == len(joints) > 1}
 
 
+def find_series(names: Sequence[str], joints: Sequence[str], signal: str) -> list[str]:
+    """What is called as a signal's columns are, a joint each, as measured or not."""
+    series = names if len(joints) == 1 else [*find_joint_series(names, joints)]
+    return [each for each in series if SIGNALS[signal].search(each)]
+
+
 def find_likely_columns(
-    names: Sequence[str], joints: Sequence[str], signal: str
+    names: Sequence[str], joints: Sequence[str], signal: str, counted: bool = True
 ) -> str | tuple[str, ...] | None:
     """The one series of columns, a joint each, that is called as those of a signal are.
 
-    With a star where that means no others in their order, and else all of them.
+    With a star where that means no others in their order, and else all of them. Numbers say whose
+    they are where joints are `counted`.
     """
     if signal not in SIGNALS:
         return None
@@ -56,13 +90,31 @@ def find_likely_columns(
         return None
     own = series[likely[0]]
     before, _, after = likely[0].partition("*")
-    parts = [name[len(before) : len(name) - len(after)] for name in own]
-    if all(map(str.isdecimal, parts)):  # a star would take 10 before 2 where the file does
-        ordered = tuple(name for _, name in sorted(zip(map(int, parts), own, strict=True)))
-        if ordered != own:
-            return ordered
+    parts = {name[len(before) : len(name) - len(after)]: name for name in own}
+    ordered = order_joint_columns(parts, joints)
+    if ordered is None or not (alone or counted or {*parts} == {*joints}):
+        return None
+    # a star means the joints' names, or else the file's order, which may have 10 before 2
+    starred = ordered == own or {*parts} == {*joints}
     meant = sum(name.startswith(before) and name.endswith(after) for name in names)
-    return likely[0] if alone or meant == len(own) else own
+    return likely[0] if alone or (starred and meant == len(own)) else ordered
+
+
+def order_joint_columns(parts: Mapping[str, str], joints: Sequence[str]) -> tuple[str, ...] | None:
+    """Columns in the order of the joints, by the names or numbers that tell them apart.
+
+    None where a number is missing, for then it is not clear whose the others are.
+    """
+    if len(joints) == 1:
+        return tuple(parts.values())
+    if {*parts} == {*joints}:
+        return tuple(parts[joint] for joint in joints)
+    if not all(map(str.isdecimal, parts)):
+        return None
+    numbers = {int(part): name for part, name in parts.items()}
+    first = min(numbers)
+    counted = first in (0, 1) and sorted(numbers) == [*range(first, first + len(joints))]
+    return tuple(numbers[number] for number in sorted(numbers)) if counted else None
 
 
 def match_joints(names: Sequence[str], joints: Sequence[str], signal: str) -> dict[str, str]:
@@ -92,32 +144,61 @@ def match_joints(names: Sequence[str], joints: Sequence[str], signal: str) -> di
     return found if len(found) == sum(name.startswith(begin) for name in names) else {}
 
 
-def find_columns(names: Sequence[str], joints: Sequence[str]) -> tuple[list[str], Columns]:
+def find_columns(
+    names: Sequence[str], joints: Sequence[str], counted: bool = True
+) -> tuple[list[str], Columns]:
     """The joints of which a log has positions, and what its columns are, by their names.
 
-    No joints where that is not clear; no columns of signals that are called as by default, or that
+    Joints are `counted` where a number says which one is meant: those of a chain are, and those of
+    a robot with branches not, for recorders do not begin with the branch that its file has first;
+    nor where the log itself says beside its numbers which joint is which. No joints where it is not
+    clear of which there are positions; no columns of signals that are called as by default, or that
     are not clear.
     """
-    if {f"q_{joint}" for joint in joints} <= {*names}:
-        return [*joints], {}
-    found: Columns = {}
-    likely = find_likely_columns(names, joints, "q")
-    if likely is not None:
-        moved, found["q"] = [*joints], likely
-        tau = find_likely_columns(names, joints, "tau")
-        found |= {} if tau is None else {"tau": tau}
-    else:
-        told = match_joints(names, joints, "q")
-        moved = [joint for joint in joints if joint in told]
-        for signal in ("q", "tau"):
-            own = match_joints(names, joints, signal)
-            listed = tuple(own[joint] for joint in moved if joint in own)
-            if {*own} == {*moved} and listed != tuple(f"{signal}_{joint}" for joint in moved):
-                found[signal] = shorten(names, listed)
-    timed = [name for name in names if TIME.search(name)]
-    if found and len(timed) == 1 and timed[0] not in NAMED_TIME:
+    counted = counted and not any(map(NAMED.search, names))
+    moved, q = find_signal(names, joints, "q", counted)
+    if any(re.search(match_word(j), name) for j in joints if j not in moved for name in names):
+        return [], {}  # it has something else of a joint, which may well have moved
+    found: Columns = {} if q is None else {"q": q}
+    borne, tau = find_signal(names, joints, "tau", counted)
+    currents = {f"current_{joint}" for joint in moved} <= {*names}
+    found |= {} if tau is None or borne != moved or currents else {"tau": tau}
+    timed = [name for name in names if TIME.search(name) and not OTHERS.search(name)]
+    if moved and len(timed) == 1 and timed[0] not in NAMED_TIME:
         found["time"] = timed[0]
-    return moved, found
+    return (moved, found) if moved else ([], {})
+
+
+def find_signal(
+    names: Sequence[str], joints: Sequence[str], signal: str, counted: bool
+) -> tuple[list[str], str | tuple[str, ...] | None]:
+    """The joints that have columns of a signal, and these; None where they have their own names."""
+    if {f"{signal}_{joint}" for joint in joints} <= {*names}:
+        return [*joints], None
+    likely = find_likely_columns(names, joints, signal, counted)
+    if likely is not None:
+        return [*joints], likely
+    told = match_joints(names, joints, signal)
+    moved = [joint for joint in joints if joint in told]
+    own = tuple(told[joint] for joint in moved)
+    usual = own == tuple(f"{signal}_{joint}" for joint in moved)
+    return moved, None if usual else shorten(names, own)
+
+
+def find_units(columns: Columns) -> dict[str, str]:
+    """Of signals, where the names of their columns say which."""
+    found = {}
+    for signal, own in columns.items():
+        listed = (own,) if isinstance(own, str) else own
+        for unit, words in UNITS.get(signal, {}).items():
+            # as a word of its own, or a last one that has its capital: timeMs
+            forms = "|".join(
+                rf"(?<![A-Za-z])(?i:{word})|(?<=[a-z]){word.capitalize()}|(?<=[a-z]){word.upper()}"
+                for word in words
+            )
+            if all(re.search(rf"(?:{forms})(?![A-Za-z])", name) for name in listed):
+                found[signal] = unit
+    return found
 
 
 def shorten(names: Sequence[str], listed: tuple[str, ...]) -> str | tuple[str, ...]:

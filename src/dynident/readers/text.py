@@ -7,7 +7,7 @@ import gzip
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -48,7 +48,7 @@ NUMBER = re.compile(
 )
 DATE = re.compile(r"\d\d:\d\d|\d{4}-\d\d-\d\d", re.ASCII)
 INSTANT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:?\d\d)?", re.ASCII)
-"""A date with its time (ISO 8601), which counts in seconds from the first."""
+"""A date with its time (ISO 8601), which counts in seconds from midnight before the first."""
 
 
 Load = Callable[..., "Array | Store"]
@@ -78,8 +78,8 @@ def read_text(path: Path) -> Table:
     Cells without anything in them, or with a spreadsheet's ``#N/A``, are missing values, NaN. Text
     may be packed by gzip.
     A column under a header that begins with a word, beside numbers, holds words: NaN, and refused
-    where it is used; one that begins with a date and its time holds seconds from there. Decimals
-    may have a comma where that separates no columns.
+    where it is used; one that begins with a date and its time holds seconds from midnight before.
+    Decimals may have a comma where that separates no columns.
 
     Lines that start with ``#`` or ``%`` are comments; the last one before the first
     row is the header where it names as many columns as there are.
@@ -202,24 +202,50 @@ def _fill_empty_cells(path: Path, layout: _Layout) -> Iterator[str]:
     """Rows with NaN where a cell is empty, decimal points and seconds; without comments."""
     mark = re.escape(layout.delimiter)
     empty = re.compile(rf'(^|{mark})[ ]*(?:"[ ]*")?[ ]*(?={mark}|$)')
-    first: dict[int, datetime] = {}
-    for _, text in _read_rows(path, layout.first_line):
-        row = _count_seconds(text, layout, first) if layout.dates else text
+    midnights: dict[int, datetime] = {}
+    used: set[str] = set()
+    for line, text in _read_rows(path, layout.first_line):
+        if layout.delimiter != ",":
+            used |= _find_decimal_marks(text, layout)
+        place = f"{path}, row {line}"
+        if len(used) > 1:
+            raise InputError(
+                f"{place}: has decimals with a comma where others have a point, or the other way "
+                "round; write all with a point, and thousands without a mark"
+            )
+        row = _count_seconds(place, text, layout, midnights) if layout.dates else text
         row = row if layout.delimiter == "," else row.replace(",", ".")
         yield empty.sub(r"\1nan", row)
 
 
-def _count_seconds(text: str, layout: _Layout, first: dict[int, datetime]) -> str:
-    """A row in which instants are seconds since the first of their column."""
-    cells = _split_cells(text, layout.delimiter)
+def _find_decimal_marks(row: str, layout: _Layout) -> set[str]:
+    """A point and a comma, as far as the numbers of a row have them."""
+    numbers = INSTANT.sub("", row) if layout.dates else row
+    if layout.words:
+        cells = _split_cells(numbers, layout.delimiter)
+        numbers = " ".join(cell for k, cell in enumerate(cells) if k not in layout.words)
+    return {mark for mark in ".," if mark in numbers}
+
+
+def _count_seconds(place: str, row: str, layout: _Layout, midnights: dict[int, datetime]) -> str:
+    """A row in which instants are seconds since the midnight before the first of their column.
+
+    Unlike seconds since that instant these are the same in files that were begun apart.
+    """
+    cells = _split_cells(row, layout.delimiter)
     if len(cells) != layout.columns + layout.trailing:
         raise ValueError("a row is not as long as the first")
-    for column in layout.dates:
-        instant = datetime.fromisoformat(cells[column].replace(",", "."))
+    for column in (column for column in layout.dates if cells[column]):
         try:
-            since = instant - first.setdefault(column, instant)
-        except TypeError as error:
-            raise ValueError("dates with and without a time zone") from error
+            instant = datetime.fromisoformat(cells[column].replace(",", "."))
+            instant = instant if instant.tzinfo is None else instant.astimezone(UTC)
+            midnight = instant.replace(hour=0, minute=0, second=0, microsecond=0)
+            since = instant - midnights.setdefault(column, midnight)
+        except (TypeError, ValueError) as error:  # of a zone beside none, and of no calendar
+            shown = f"{label_column(layout.names, column)}: {shorten_line(cells[column], 40)!r}"
+            raise InputError(
+                f"{place}, {shown} is no instant like those before ({format_one_line(error)})"
+            ) from error
         cells[column] = repr(since.total_seconds())
     return layout.delimiter.join(f'"{x}"' if layout.delimiter in x else x for x in cells)
 

@@ -135,8 +135,11 @@ def refuse_bad_values(values: Array, bad: Booleans, origin: Sequence[Spot]) -> N
         f"sensible size{more}"
     )
     if rows.size == len(values) and table.names and called.TIME.search(table.names[index]):
-        advice = "is it in nanoseconds? then set units = { time = 'ns' }"
-        raise UnitError(f"{words}; {advice}", "time", "ns")
+        times = values[np.isfinite(values[:, column]), column]
+        step = float(np.median(np.diff(times))) if times.size > 1 else 0.0
+        unit = find_time_unit(1.0 / step) if step > 0.0 else "ns"
+        advice = f"is it in {unit}? then set units = {{ time = {unit!r} }}"
+        raise UnitError(f"{words}; {advice}", "time", unit)
     raise InputError(f"{words}; set bad_rows = 'cut', or split the log there")
 
 
@@ -276,11 +279,15 @@ def refuse_short_log(name: str, samples: int) -> None:
         raise InputError(f"{name}: has {samples} samples; at least {SHORTEST} are needed")
 
 
+def find_time_unit(found: float) -> str:
+    """The unit of times that say such a rate as if in seconds: the first in which it is usual."""
+    return next((unit for unit, parts in PARTS.items() if found * parts >= USUAL), "ns")
+
+
 def check_rate(name: str, found: float, stated: float | None) -> tuple[str, ...]:
     """Compare a stated rate with the time column's [Hz]; return warnings."""
     if found < SLOWEST:
-        units = (unit for unit, parts in PARTS.items() if found * parts >= USUAL)
-        unit = next(units, "ns")
+        unit = find_time_unit(found)
         words = (
             f"{name}: the time column says one sample in {1.0 / found:.3g} s; if it is not in "
             f"seconds, set units = {{ time = {unit!r} }}"

@@ -20,6 +20,7 @@ from dynident.core.options import Options
 from dynident.core.schema import Name, Number, Vector3
 from dynident.filters.filters import differentiate_twice, filter_zero_phase
 from dynident.recording.orientation import FORMS, ORIENTATIONS, normalise_rows
+from dynident.robot.contacts import MARKS
 from dynident.robot.model import WRENCH, Equations, Robot
 from dynident.robot.rotations import (
     compute_lever_acceleration,
@@ -398,7 +399,12 @@ def measure_base_turn(motion: BaseMotion, runs: tuple[tuple[int, int], ...]) -> 
 
 
 def tells_base(columns: Collection[str]) -> bool:
-    """Whether columns hold a base's acceleration, and where gravity points to."""
+    """Whether columns hold a base's acceleration, and where gravity points to, and contacts.
+
+    Without these an inertial unit may well be on an arm that stands.
+    """
+    if not any(column.partition("_")[0] in MARKS for column in columns):
+        return False
     held = {signal for signal, names in BASE.items() if {*names} <= {*columns}}
     turned = any(f"base_{form}" in held for form in FORMS)
     return "imu" in held or ("base_position" in held and turned)

@@ -131,10 +131,17 @@ def find_contacts(robot: Robot, columns: Collection[str]) -> tuple[ContactSpec, 
 
 
 def find_contact_link(urdf: UrdfModel, name: str) -> str | None:
-    """The link of that name, or the farthest of those whose names have it as a part, if one is."""
-    links = urdf.links
+    """The link of that name, or the farthest of those whose names have it as a part, if one is.
+
+    None where these are of several limbs: ``left`` is a foot or a hand.
+    """
+    links, supports = urdf.links, urdf.model.supports
     named = [link for link in links if link == name]
     named = named or [link for link in links if split_words(name) in split_words(link)]
+    # joints that carry a link begin with the universe's and the floating base's
+    limbs = {joint for link in named for joint in [*supports[links[link].parentJoint]][2:3]}
+    if len(limbs) > 1:
+        return None
     depths = {link: count_ancestors(urdf.model, links[link]) for link in named}
     farthest = [link for link in named if depths[link] == max(depths.values())]
     return farthest[0] if len(farthest) == 1 else None

@@ -138,8 +138,8 @@ def render_first_study(
         head += ["# The doctor takes whole robots: ask it about these logs without beyond."]
     elif reports is None:
         law = "state the [controller]" if study.controller is None else "its file has the law"
-        head += [f"# Its logs have no torques: {law} that drove the robot, by which cloe fits"]
-        head += ["# the positions (docs/sim-to-real.md), and ask dynident doctor what is wrong."]
+        head += [f"# Its logs have no known torques: {law} that drove the robot, by which cloe"]
+        head += ["# fits the positions (docs/sim-to-real.md); ask dynident doctor what is wrong."]
     else:
         found = [
             f"#   {report.log}: {each.found}; {each.mend}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from dynident.core.errors import InputError
@@ -30,16 +31,21 @@ def recognise_columns(study: Study) -> tuple[Study, tuple[Words, ...]]:
     """
     robot = find_logged_robot(load_study_robot(study))
     joints = [j for j, own in zip(robot.joint_names, robot.passive, strict=True) if not own]
-    logs, moving, said = [], list[list[str]](), dict[str, None]()
+    counted = all(joint.parent == k for k, joint in enumerate(robot.joints))
+    logs, moving, said = [], list[list[str]](), dict[Words, None]()
     for log in study.log:
-        moved, columns = name_columns(log, joints)
+        moved, columns = name_columns(log, joints, counted)
         moving.append(moved)
-        logs.append(log.model_copy(update={"columns": columns or log.columns}))
-        told = (f"{signal} = {called.describe(own)}" for signal, own in columns.items())
-        said |= dict.fromkeys([", ".join(told)] if columns else [])
+        stated = log.units or {}
+        units = {s: unit for s, unit in called.find_units(columns).items() if s not in stated}
+        own = {"columns": columns or log.columns, "units": {**units, **stated} or None}
+        logs.append(log.model_copy(update=own))
+        for key, told in (("columns", columns), ("units", units)):
+            listed = ", ".join(f"{signal} = {called.describe(x)}" for signal, x in told.items())
+            said |= dict.fromkeys([(key, f"{listed}, by what they are called")] if listed else [])
     if not all(moved and moved == moving[0] for moved in moving):
         return study, ()
-    words = [("columns", f"{each}, by what they are called") for each in said]
+    words = [*said]
     absent = [joint for joint in joints if joint not in moving[0]]
     if absent:
         words.append(("locked", f"{', '.join(absent)} at 0, as the logs do not have them"))
@@ -50,7 +56,9 @@ def recognise_columns(study: Study) -> tuple[Study, tuple[Words, ...]]:
     return study, tuple(words)
 
 
-def name_columns(log: LogSection, joints: list[str]) -> tuple[list[str], called.Columns]:
+def name_columns(
+    log: LogSection, joints: list[str], counted: bool
+) -> tuple[list[str], called.Columns]:
     """The joints that a log has, none where that is not clear, and the columns of its signals.
 
     Those that are called as they are by default are left out; what a recorder wrote is for its
@@ -59,10 +67,18 @@ def name_columns(log: LogSection, joints: list[str]) -> tuple[list[str], called.
     names = list_names(log)
     if log.columns or not names or find_layout(names, joints) is not None:
         return joints, {}
-    moved, columns = called.find_columns(names, joints)
+    moved, columns = called.find_columns(names, joints, counted)
     if log.rate is not None:
         columns.pop("time", None)
     return moved, columns
+
+
+def list_unclear_torques(study: Study, joints: Sequence[str]) -> tuple[Words, ...]:
+    """Of logs without torques, what is called as torques are, but not clearly as those measured."""
+    every = (called.find_series(list_names(log), joints, "tau") for log in study.log)
+    found = dict.fromkeys(name for names in every for name in names)
+    words = f"of {', '.join(found)} none is clearly what was measured; name it in columns if one is"
+    return (("torques", words),) if found else ()
 
 
 def list_names(log: LogSection) -> list[str]:
@@ -84,13 +100,14 @@ def recognise_base(study: Study) -> tuple[Study, tuple[Words, ...]]:
     logs = [{*list_names(log)} for log in study.log]
     if not all(map(tells_base, logs)):
         return study, ()
+    fixed = study
     study = study.model_copy(update={"robot": section.model_copy(update={"floating": True})})
     said = [("base", "floating = true, as the logs have columns of the base's motion")]
     if not study.contact:
         try:
             contacts = find_contacts(load_study_robot(study), set[str]().union(*logs))
         except InputError:
-            contacts = ()  # of MJCF and tables of joints
+            return fixed, ()  # MJCF and tables of joints have no links for contacts
         study = study.model_copy(update={"contact": contacts})
         places = ", ".join(f"{each.name} at {each.frame} ({each.kind})" for each in contacts)
         said += [("contacts", f"{places}, by the names of columns and links")] if contacts else []
