@@ -31,10 +31,10 @@ from dynident.friction.kernel import BY_POSITION
 from dynident.friction.model import DriveSignals
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
+from dynident.regression.elements import build_elements
 from dynident.regression.problem import Problem
 from dynident.simulation.loop import Loop
 from dynident.simulation.rollout import rollout
-from dynident.study.elements import build_elements
 from dynident.study.study import build_study_idim, load_study_robot, read_study
 
 RATE = 500.0

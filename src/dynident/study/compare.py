@@ -40,10 +40,10 @@ from dynident.friction.names import build_friction, split_friction_names
 from dynident.methods import ESTIMATORS, OWN_SHAPES
 from dynident.methods.options import SIMULATION, list_option_names, switch_bootstrap_off
 from dynident.recording.prepare import Samples
+from dynident.regression.elements import build_elements
 from dynident.regression.problem import Problem
 from dynident.regression.statistics import compute_residuals, estimate_long_run_ratio
 from dynident.report.fit import Fit
-from dynident.study.elements import build_elements
 from dynident.study.late import take_found_delay
 from dynident.study.study import (
     RobotSection,

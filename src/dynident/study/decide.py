@@ -38,9 +38,9 @@ from dynident.friction.names import build_friction, split_friction_names
 from dynident.methods.options import list_option_names
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
+from dynident.regression.elements import ElementSection, build_elements
 from dynident.regression.problem import Problem, require_torque
 from dynident.robot.model import Robot
-from dynident.study.elements import ElementSection, build_elements
 from dynident.study.study import (
     LogSection,
     Study,

@@ -15,10 +15,10 @@ from dynident.core.progress import Progress, ignore_progress
 from dynident.core.side_by_side import Engine
 from dynident.excitation.excite import Excitation, excite
 from dynident.excitation.trajectories import Trajectory
+from dynident.regression.elements import build_elements
 from dynident.regression.problem import Problem
 from dynident.regression.weighted import solve_wls
 from dynident.robot.model import Robot
-from dynident.study.elements import build_elements
 from dynident.study.excitation import build_obstacles, read_trajectory
 from dynident.study.study import (
     LogSection,

@@ -56,6 +56,7 @@ from dynident.recording.options import CLOCKING, LOG_OPTIONS
 from dynident.recording.prepare import Count, Period, Preparation, Samples, prepare
 from dynident.recording.read import read_log
 from dynident.recording.recording import Recording
+from dynident.regression.elements import ElementSection, build_elements
 from dynident.regression.problem import Problem
 from dynident.robot import load_robot
 from dynident.robot.contacts import ContactSpec, parse_contacts
@@ -64,7 +65,6 @@ from dynident.robot.mjcf import list_model_files
 from dynident.robot.model import Robot
 from dynident.robot.sensing import add_sensors
 from dynident.robot.spec import DriveSpec, LoopSpec, RobotSpec, TransmissionSpec
-from dynident.study.elements import ElementSection, build_elements
 from dynident.study.excitation import ExcitationSection, ObstacleSection
 from dynident.study.loop import (
     ControllerSection,
