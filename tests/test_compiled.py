@@ -478,6 +478,7 @@ def test_what_is_compiled_beside_a_fit_is_what_the_fit_asks_for(
     idim, motion = build_idim(robot), states(robot, 3)
     idim.regressor(*motion)
     idim.torque(np.ones(len(idim.parameters)), *motion)
+    rows.correlate_errors()
     assert compiled.COMPILATIONS.count == before
 
 

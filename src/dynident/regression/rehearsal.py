@@ -12,6 +12,7 @@ from dynident.core.beside import compile_beside
 from dynident.core.compiled import is_compiled
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.dynamics.regressor import fill_regressor_samples
+from dynident.regression.covariance import Adjoint, add_products, whiten_errors
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
 
@@ -41,15 +42,23 @@ def choose_parameters(idim: Idim) -> Array:
     return np.array([1.0, *np.zeros(8), 1.0, *np.ones(len(idim.parameters) - 10)])
 
 
+def correlate_errors() -> None:
+    """What a covariance with correlated errors takes."""
+    instants, error, a = np.arange(3), np.zeros((3, 1)), np.ones(1)
+    whiten_errors(instants, error, a)
+    Adjoint(a, 1).push(instants, error)
+    add_products(np.zeros((1, 3, 1)), instants, instants[:1], error, error)
+
+
 def compile_part(part: int) -> None:
-    """Compile both parts, that one first."""
+    """Compile one part, then what comes after both, and the other at last."""
     idim, motion = build_pendulum(), np.zeros((2, 1))
-    parts: Sequence[Callable[[], Array]] = (
+    parts: Sequence[Callable[[], object]] = (
         lambda: idim.regressor(motion, motion, motion),
         lambda: idim.torque(choose_parameters(idim), motion, motion, motion),
     )
-    for each in (part, 1 - part):
-        parts[each]()
+    for step in (parts[part], correlate_errors, parts[1 - part]):
+        step()
 
 
 if __name__ == "__main__":
