@@ -47,12 +47,14 @@ def recognise_columns(study: Study) -> tuple[Study, tuple[Words, ...]]:
         return study, ()
     words = [*said]
     absent = [joint for joint in joints if joint not in moving[0]]
+    study = study.model_copy(update={"log": tuple(logs)})
     if absent:
         words.append(("locked", f"{', '.join(absent)} at 0, as the logs do not have them"))
-    locked = {**study.robot.locked, **dict.fromkeys(absent, 0.0)}
-    found = study.robot.model_copy(update={"locked": locked})
-    study = study.model_copy(update={"log": tuple(logs), "robot": found})
-    load_study_robot(study)  # refuses to lock what its file cannot
+        locked = {**study.robot.locked, **dict.fromkeys(absent, 0.0)}
+        study = study.model_copy(
+            update={"robot": study.robot.model_copy(update={"locked": locked})}
+        )
+        load_study_robot(study)  # refuses to lock what its file cannot
     return study, tuple(words)
 
 
@@ -95,10 +97,8 @@ def recognise_base(study: Study) -> tuple[Study, tuple[Words, ...]]:
     stated = {signal for log in study.log for signal in log.columns or {}}
     if section.beyond is not None or section.sensor or stated & {*BASE}:
         return study, ()
-    if load_study_robot(study).floating:
-        return study, ()
     logs = [{*list_names(log)} for log in study.log]
-    if not all(map(tells_base, logs)):
+    if not all(map(tells_base, logs)) or load_study_robot(study).floating:
         return study, ()
     fixed = study
     study = study.model_copy(update={"robot": section.model_copy(update={"floating": True})})
