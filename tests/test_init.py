@@ -346,3 +346,14 @@ def test_units_are_recognised(desk, capsys, column, factor, units, said):
     assert said in out
     assert [log.units for log in read_study(Path("study.toml")).log] == [units, units]
     assert di.doctor(read_study(Path("study.toml")))[0].units == {}
+
+
+def test_of_a_robot_with_branches_init_is_not_said_to_read_numbers(desk, capsys):
+    head = ",".join(["time", *(f"pos_{k}" for k in range(12)), *(f"tau_{k}" for k in range(12))])
+    Path("legs.csv").write_text(f"{head}\n" + "\n".join([",".join(["0"] * 25)] * 60) + "\n")
+    path = urdf("solo12")
+    Path("legs.toml").write_text(f'[robot]\nfile = "{path}"\n[[log]]\nfiles = "legs.csv"\n')
+    assert run(["identify", "legs.toml"]) == 2
+    said = capsys.readouterr().err
+    assert "no column 'q_" in said
+    assert "dynident init" not in said

@@ -13,7 +13,14 @@ from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import ComputationError
 from dynident.diagnosis.scene import Scene
 from dynident.instants.squares import LeastSquares
-from dynident.recording.mend import Mending, format_toml, shift_in_time, undo_lowpass
+from dynident.recording.mend import (
+    Mending,
+    format_keys,
+    format_toml,
+    shift_in_time,
+    tell_repair,
+    undo_lowpass,
+)
 from dynident.robot.model import Robot
 
 Change = Callable[[Scene], Scene]
@@ -144,12 +151,12 @@ class Suspicion:
             return (f"units = {{ q = {format_toml(self.unit)} }}",)
         if self.mending is not None:
             return self.mending.lines()
-        return tuple(f"{key} = {format_toml(value)}" for key, value in self.keys)
+        return format_keys(self.keys)
 
     @property
     def mend(self) -> str:
         """What to do, in words."""
-        return f"add {', '.join(self.lines)} to [[log]]" if self.lines else self.advice
+        return tell_repair(self.lines) if self.lines else self.advice
 
 
 class Suspected(NamedTuple):

@@ -20,7 +20,7 @@ from dynident.dynamics.base import BaseParameters, base_parameters, find_observe
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators.closed_loop import Simulation
 from dynident.recording.checks import PARTS
-from dynident.recording.mend import Mending, format_toml
+from dynident.recording.mend import Mending, format_keys, tell_repair
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import generalise_samples, has_only_joint_torques
 from dynident.regression.problem import Problem
@@ -175,9 +175,7 @@ def examine_generalised_logs(problem: Problem) -> Examined:
         except InputError as error:
             what, _, mend = str(error).removeprefix(f"{log.name}: ").partition("; ")
             keys = error.keys if isinstance(error, MountError) else ()
-            if keys:
-                lines = ", ".join(f"{key} = {format_toml(value)}" for key, value in keys)
-                mend = f"add {lines} to [[log]]"
+            mend = tell_repair(format_keys(keys)) if keys else mend
             every[k] = (Finding(log.name, "gravity", what, mend, 0.0, 0.0, keys=keys), *every[k])
         # what follows from what was found is no sign of its own
         said = () if every[k] else said

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from dynident.core.errors import InputError
+from dynident.readers.called import describe
 
 
 @dataclass(frozen=True)
@@ -112,9 +113,8 @@ class PresetLayout:
         """Which column is what, with its unit where that is not SI."""
         told = []
         for signal, own in self.columns.items():
-            names = own if isinstance(own, str) else " ... ".join(dict.fromkeys((own[0], own[-1])))
             unit = f" [{self.units[signal]}]" if signal in self.units else ""
-            told.append(f"{signal} = {names}{unit}")
+            told.append(f"{signal} = {describe(own)}{unit}")
         return ", ".join(told) or "called as they are by default"
 
     @property

@@ -219,7 +219,7 @@ def refuse_missing_column(
     if layout is not None and layout.columns:
         hint += f"; they look like {layout.preset.called}: preset = {layout.name!r} reads them"
     else:
-        moved, columns = called.find_columns(names, joints)
+        moved, columns = called.find_columns(names, joints, counted=False)
         if signal in columns or (moved and missing):
             hint += "; dynident init writes a study that reads it"
     raise InputError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
@@ -141,7 +141,17 @@ class Mending(Options):
 
     def lines(self) -> tuple[str, ...]:
         """What is given, as TOML."""
-        return tuple(f"{key} = {format_toml(value)}" for key, value in self.given.items())
+        return format_keys(self.given.items())
+
+
+def format_keys(keys: Iterable[tuple[str, Any]]) -> tuple[str, ...]:
+    """Keys with their values, as lines of a log's table."""
+    return tuple(f"{key} = {format_toml(value)}" for key, value in keys)
+
+
+def tell_repair(lines: Iterable[str]) -> str:
+    """What to do with lines that repair a log."""
+    return f"add {', '.join(lines)} to [[log]]"
 
 
 def format_toml(value: Any) -> str:
