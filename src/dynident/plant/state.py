@@ -440,8 +440,9 @@ def combine_sensitivities(K, D, W, U, SQ, SV, out):  # type: ignore[no-untyped-d
             out[i, c] = U[i, c] - W[i, c]
         for j in range(n):
             k, d = K[i, j], D[i, j]
-            for c in range(columns):
-                out[i, c] -= k * SQ[j, c] + d * SV[j, c]
+            if k != 0.0 or d != 0.0:  # between limbs all is zero
+                for c in range(columns):
+                    out[i, c] -= k * SQ[j, c] + d * SV[j, c]
 
 
 @inner
@@ -520,8 +521,8 @@ def judge_locking(bearing, plant, s, q, dq, memory):  # type: ignore[no-untyped-
 
 
 @spliced
-def solve_response(tree, plant, s, q, dq, memory, SQ, SV, SM, ddq):  # type: ignore[no-untyped-def]
-    """Acceleration under s.now and s.external, into ddq; its sensitivities into s.X.
+def solve_response(tree, plant, s, q, dq, memory, SQ, SV, SM, ddq, sensitive):  # type: ignore[no-untyped-def]
+    """Acceleration under s.now and s.external, into ddq; if `sensitive` its slopes into s.X.
 
     Of a base whose motion is given the acceleration is s.rise. Returns status and row: DONE, or why
     not, and at which velocity.
@@ -532,7 +533,7 @@ def solve_response(tree, plant, s, q, dq, memory, SQ, SV, SM, ddq):  # type: ign
         hold_base(s.rise, s.M, s.tau, s.external)
     status, failed = solve_under_load(plant.bearing, plant, s, q, dq, memory, ddq)
     accelerate_passive(s.chain, ddq)
-    if status == DONE and s.X.shape[1]:
+    if status == DONE and sensitive:
         differentiate_plant(tree, plant, s, ddq)
         fill_sensitivity_rhs(plant, s, SQ, SV, SM)
         hold_base_sensitivities(s.rise, s.X)

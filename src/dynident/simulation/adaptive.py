@@ -100,7 +100,7 @@ def advance_paced(tree, plant, law, table, pace, substeps, h, inputs, state, s, 
                     if len(external):
                         interpolate_signal(external, k, part, s.external)
                     status, failed = solve_response(
-                        tree, plant, s, qs, dqs, memory, s.Qs, s.Vs, SM, kv[i]
+                        tree, plant, s, qs, dqs, memory, s.Qs, s.Vs, SM, kv[i], False
                     )
                     if status != DONE and i == 0:
                         status, failed = choose_failure(status, failed, dqs)

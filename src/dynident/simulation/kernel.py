@@ -230,6 +230,8 @@ def advance_rollout(tree, plant, law, a, b, c, substeps, h, inputs, state, s, st
     implicit = a[0, 0] != 0.0
     stepping = law.hold == 0 and z.shape[1] > 0
     flowing = stepping and not implicit  # continuous controllers' states go with the stages
+    # of an implicit integrator's samples nobody may ask for those of accelerations
+    sensitive = columns > 0 and (not implicit or len(out.by_ddq) > 0)
     U = s.U[first:]
     for k in range(start, stop):
         for sub in range(substeps):
@@ -264,7 +266,7 @@ def advance_rollout(tree, plant, law, a, b, c, substeps, h, inputs, state, s, st
                     if len(external):
                         interpolate_signal(external, k, begin if sample else part, s.external)
                     status, failed = solve_response(
-                        tree, plant, s, qs, dqs, memory, Qs, Vs, SM, kv[i]
+                        tree, plant, s, qs, dqs, memory, Qs, Vs, SM, kv[i], sensitive
                     )
                     if status != DONE:
                         status, failed = choose_failure(status, failed, dqs)
@@ -279,7 +281,7 @@ def advance_rollout(tree, plant, law, a, b, c, substeps, h, inputs, state, s, st
                     if len(external):
                         interpolate_signal(external, k, part, s.external)
                     # Newton's method begins at the acceleration of the stage before
-                    copy_vector(kv[max(0, i - 1)], s.guess)
+                    copy_vector(kv[i - 1], s.guess)
                     status, failed = solve_implicit_stage(
                         tree, plant, law, s, h * a[i, i], qs, dqs, memory, Qs, Vs, SM, kq[i], kv[i]
                     )
