@@ -14,6 +14,7 @@ import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
 from dynident.core.arrays import Array, Booleans, Integers
+from dynident.core.threads import map_in_threads
 
 UNEXCITED = 1e7
 """Condition number of the scaled regressor above which the rows do not excite it."""
@@ -26,6 +27,24 @@ FEW, SELDOM = 5, 0.02
 def triangularise_rows(rows: Array) -> Array:
     """Upper-triangular (or, with few rows, trapezoidal) factor of a matrix."""
     return np.asarray(np.linalg.qr(rows, mode="r"), dtype=np.float64)
+
+
+def triangularise_occupied(rows: Array) -> Array:
+    """A factor of a matrix by its columns that are not empty, whose own lines are empty, too."""
+    occupied = np.flatnonzero(rows.any(axis=0))
+    if len(occupied) == rows.shape[1]:
+        return triangularise_rows(rows)
+    R = spread_columns(triangularise_rows(rows[:, occupied]), occupied, rows.shape[1])
+    found = np.zeros((rows.shape[1], rows.shape[1]))
+    found[occupied[: len(R)]] = R
+    return found
+
+
+def spread_columns(A: Array, places: Integers, width: int) -> Array:
+    """Columns in these places of so many, zeros in the others."""
+    found = np.zeros((len(A), width))
+    found[:, places] = A
+    return found
 
 
 def fix_signs(R: Array) -> Array:
@@ -54,6 +73,10 @@ class GroupFactor:
     def select(self, columns: Sequence[int]) -> GroupFactor:
         """The same rows with only some of the columns of [X y]."""
         return replace(self, factor=triangularise_rows(self.factor[:, columns]))
+
+    def spread(self, places: Integers, width: int) -> GroupFactor:
+        """The same rows with their columns in these places of so many, zeros in the others."""
+        return replace(self, factor=spread_columns(self.factor, places, width))
 
     def merge(self, other: GroupFactor) -> GroupFactor:
         """Both sets of rows together."""
@@ -371,8 +394,7 @@ def merge_at_once(parts: Sequence[Factors]) -> Factors:
         if len(columns):
             own = np.vstack([g.factor[:, columns] for g in groups])
             R = fix_signs(triangularise_rows(own))
-            factor = np.zeros((len(R), factor.shape[1]))
-            factor[:, columns] = R
+            factor = spread_columns(R, columns, factor.shape[1])
         merged.append(replace(groups[0], factor=factor, rows=sum(g.rows for g in groups)))
     return Factors(tuple(merged))
 
@@ -398,20 +420,21 @@ class Compression:
             self._pending[j].append(rows)
             self._kept[j] += len(rows)
             self._counts[j] += len(rows)
-            if self._kept[j] > 16 * self._widths[j]:
-                self._pending[j] = [triangularise_rows(np.vstack(self._pending[j]))]
-                self._kept[j] = len(self._pending[j][0])
+        full = [j for j, width in enumerate(self._widths) if self._kept[j] > 16 * width]
+        for j, rows in zip(full, map_in_threads(self._triangularise, full), strict=True):
+            self._pending[j], self._kept[j] = [rows], len(rows)
+
+    def _triangularise(self, j: int) -> Array:
+        """The factor of the rows of a group that came so far."""
+        rows = self._pending[j]
+        return triangularise_occupied(np.vstack(rows)) if rows else np.zeros((0, self._widths[j]))
 
     @property
     def groups(self) -> tuple[GroupFactor, ...]:
         """Factors of what came so far."""
-        found = zip(self._names, self._pending, self._widths, self._counts, strict=True)
-        return tuple(
-            GroupFactor(
-                name, triangularise_rows(np.vstack(rows)) if rows else np.zeros((0, width)), count
-            )
-            for name, rows, width, count in found
-        )
+        factors = map_in_threads(self._triangularise, range(len(self._widths)))
+        found = zip(self._names, factors, self._counts, strict=True)
+        return tuple(GroupFactor(*each) for each in found)
 
 
 def compress_groups(

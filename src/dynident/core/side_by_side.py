@@ -30,6 +30,7 @@ from dynident.core.errors import (
 )
 from dynident.core.progress import Progress
 from dynident.core.text import format_one_line
+from dynident.core.threads import work_alone
 from dynident.core.version import VERSION
 
 if TYPE_CHECKING:
@@ -220,6 +221,7 @@ HELD: list[Callable[[Any], Any]] = []
 def begin_process(gigabytes: float | None, work: Callable[[Any], Any]) -> None:
     """What a process does before its first task."""
     limit_memory(gigabytes)
+    work_alone()
     HELD.append(work)
 
 
@@ -456,6 +458,7 @@ def run_alone(version: str, work: Callable[[T], R], tasks: Sequence[T]) -> Done:
     """A batch of a worker that may have several threads, and another version."""
     refuse_other_version(version)
     keep_freed_memory()
+    work_alone()  # a worker of a cluster shares its machine with others
     with ONE_AT_A_TIME:
         return run_batch(work, tasks)
 

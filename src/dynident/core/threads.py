@@ -1,9 +1,15 @@
-"""One thread of linear algebra: factors are small, and threads would wait for each other."""
+"""Threads: one of linear algebra, whose factors are small, and some for work that is independent.
+
+Compiled loops and LAPACK hold no lock of Python's, so that threads do them side by side.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache, wraps
 from typing import ParamSpec, TypeVar
 
@@ -12,6 +18,10 @@ from threadpoolctl import ThreadpoolController
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
+
+HERE = threading.local()
+"""Of each thread: whether it is one of several, which begin no others."""
 
 
 @cache
@@ -36,3 +46,36 @@ def count_processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def work_alone() -> None:
+    """Have this thread begin no others: it is one of several that share the processors."""
+    HERE.alone = True
+
+
+@cache
+def open_pool() -> ThreadPoolExecutor:
+    """As many threads as there are processors, for as long as the process lives."""
+    return ThreadPoolExecutor(count_processors(), "dynident", initializer=work_alone)
+
+
+def map_in_threads(work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[R]:
+    """Results in the order of their tasks, as many at work as there are processors.
+
+    They are those of one thread, to the bit: tasks are whole pieces of work that share nothing.
+    """
+    if count_processors() < 2 or len(tasks) < 2 or getattr(HERE, "alone", False):
+        yield from map(work, tasks)
+        return
+    waiting: deque[Future[R]] = deque()
+    try:
+        for task in tasks:
+            waiting.append(open_pool().submit(work, task))
+            if len(waiting) > count_processors():
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()
+        wait(waiting)

@@ -20,6 +20,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError, name_section_in_errors
 from dynident.core.options import InPython, Of, Options, Positives
 from dynident.core.schema import Name, Number, make_choice_validator
+from dynident.core.threads import map_in_threads
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.whole import average_inertia
@@ -41,6 +42,7 @@ from dynident.simulation.loop import (
 from dynident.simulation.mount import Mount, find_mount
 from dynident.simulation.rollout import (
     SensitiveStretch,
+    SimulatedMotion,
     refuse_chosen_steps,
     rollout,
     sensitive_rollout,
@@ -317,14 +319,19 @@ class Auxiliary:
 
         `scale`: multiplies the controllers' gains, shape (n,).
         """
-        found = []
-        for index, (log, loops) in enumerate(zip(self.problem.samples, self.loops, strict=True)):
+
+        def simulate(run: tuple[int, int, Loop]) -> SimulatedMotion:
+            index, start, loop = run
+            scaled = loop if scale is None else loop.scaled(scale)
+            return rollout(self.begin(index, start, scaled, theta)[0], theta)
+
+        runs = [(k, start, loop) for k, own in enumerate(self.loops) for start, _, loop in own]
+        simulated, found = map_in_threads(simulate, runs), []
+        for log, loops in zip(self.problem.samples, self.loops, strict=True):
             q, dq, ddq = (np.zeros_like(each) for each in (log.q, log.dq, log.ddq))
             tau = np.zeros_like(log.joint_torque)
-            for start, stop, loop in loops:
+            for (start, stop, _), motion in zip(loops, simulated, strict=False):
                 run = slice(start, stop)
-                scaled = loop if scale is None else loop.scaled(scale)
-                motion = rollout(self.begin(index, start, scaled, theta)[0], theta)
                 q[run], dq[run], ddq[run] = motion.q, motion.dq, motion.ddq
                 tau[run] = motion.tau
             found.append(log.along(q, dq, ddq).driven(put_base_before(tau, log.first)))
@@ -437,15 +444,16 @@ def simulate_readings(
 
     `stands`: the mount at the samples of each log, where it goes on as it was: `simulate_mounts`.
     """
-    found = []
-    loops = build_auxiliary_model(problem, simulation, horizon).loops
-    for k, (log, own) in enumerate(zip(problem.samples, loops, strict=True)):
-        readings = np.full_like(log.measured, np.nan)
-        for start, stop, loop in own:
-            begun = replace(loop, mount=stands[k][start]) if stands else loop
-            readings[start:stop] = rollout(begun, theta).measured
-        found.append(readings)
-    return tuple(found)
+    runs = [
+        (k, start, stop, replace(loop, mount=stands[k][start]) if stands else loop)
+        for k, own in enumerate(build_auxiliary_model(problem, simulation, horizon).loops)
+        for start, stop, loop in own
+    ]
+    found = tuple(np.full_like(log.measured, np.nan) for log in problem.samples)
+    motions = map_in_threads(lambda run: rollout(run[-1], theta).measured, runs)
+    for (k, start, stop, _), readings in zip(runs, motions, strict=True):
+        found[k][start:stop] = readings
+    return found
 
 
 def simulate_mounts(

@@ -93,7 +93,7 @@ def run_levenberg_marquardt(
     damping, rollouts, history = pace.damping, 1, [x]
     for _ in range(pace.limit):
         step = local(here, x)
-        errors = step.errors(here, x)
+        errors, tried = step.errors(here, x), rollouts + 1
         while True:
             new = inner(damp_system(step.system, x, damping))
             penalty = inner.penalty if penalty is None else penalty
@@ -117,8 +117,10 @@ def run_levenberg_marquardt(
                 break
             if damping > pace.largest:
                 raise ComputationError(pace.stuck)
-        # tenfold up and down (Marquardt 1963)
-        damping = max(0.1 * damping, LEAST_DAMPING)
+        # tenfold up and down (Marquardt 1963), but not down at once to what was just refused;
+        # more damping than one shortens steps, and would end them early
+        if rollouts == tried or damping >= 1.0:
+            damping = max(0.1 * damping, LEAST_DAMPING)
         x, here, penalty = new, trial, inner.penalty
         history.append(x)
         if last or decrease < least:
