@@ -23,6 +23,18 @@ def test_streamed_factor_equals_the_one_of_all_rows():
     np.testing.assert_allclose(group.factor.T @ group.factor, a.T @ a, rtol=1e-12)
 
 
+def test_empty_columns_have_empty_lines_in_a_triangle():
+    a = rows(4, 400, 6)
+    a[:, [1, 4]] = 0.0
+    (group,) = compress_groups(((a[k : k + 50],) for k in range(0, 400, 50)), ["a"], [6])
+    np.testing.assert_allclose(group.factor.T @ group.factor, a.T @ a, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(group.factor, np.triu(group.factor))
+    assert not group.factor[[1, 4]].any()
+    # what is left lies in the last line, where the residuals are looked for
+    rest = np.linalg.lstsq(a[:, [0, 2, 3]], a[:, -1])[1][0]
+    assert group.factor[-1, -1] ** 2 == pytest.approx(rest, rel=1e-12)
+
+
 def test_merge_is_the_factor_of_both():
     a, b = rows(1, 300, 5), rows(2, 200, 5)
     merged = Factors((GroupFactor("a", triangularise_rows(a), 300),)).merge(
