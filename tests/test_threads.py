@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -66,6 +68,17 @@ def test_threads_begin_no_others(several: None) -> None:
         return {threading.current_thread().name, *map_in_threads(name, range(5))}
 
     assert all(len(names) == 1 for names in map_in_threads(work, range(6)))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without forks")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_fork_has_threads_of_its_own(several: None) -> None:
+    assert list(map_in_threads(time.sleep, [0.02] * 5)) == [None] * 5  # which begins all three
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # ends it where it waits for threads that it does not have
+        os._exit(0 if list(map_in_threads(abs, range(5))) == [*range(5)] else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_encoders_are_fitted_to_the_same_bits_by_one_thread_and_by_several(tmp_path, monkeypatch):

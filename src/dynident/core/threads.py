@@ -59,6 +59,10 @@ def open_pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(count_processors(), "dynident", initializer=work_alone)
 
 
+if hasattr(os, "register_at_fork"):  # a fork has the pool, and none of its threads
+    os.register_at_fork(after_in_child=open_pool.cache_clear)
+
+
 def map_in_threads(work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[R]:
     """Results in the order of their tasks, as many at work as there are processors.
 
