@@ -270,7 +270,8 @@ def main() -> None:
     lines += [
         "",
         "Root mean square of the positions of a free simulation from the first sample of each "
-        "part; two thirds of the log are fitted. One core, after compilation, files read. Where "
+        f"part; two thirds of the log are fitted. {os.cpu_count()} processors, after compilation, "
+        "files read. Where "
         "friction is not said, joints get `uneven` friction whose errors ask for it.",
     ]
     (FIGURES / "encoder.md").write_text("\n".join(lines) + "\n")
