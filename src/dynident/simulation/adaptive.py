@@ -95,7 +95,7 @@ def advance_paced(tree, plant, law, table, pace, substeps, h, inputs, state, s, 
                     follow_drives(s.chain, qs, dqs)
                     if law.hold == 0:
                         run_continuous_controller(
-                            tree, law, inputs, s, i, k, part, begin, span, flowing, U
+                            tree, law, inputs, s, i, k, part, begin, span, flowing, U, False
                         )
                     if len(external):
                         interpolate_signal(external, k, part, s.external)

@@ -23,7 +23,7 @@ from dynident.plant.state import (
     solve_dense,
 )
 from dynident.plant.vectors import copy_matrix, copy_vector
-from dynident.simulation.law import fill_linear_output, fill_output_tangent, fill_plain_torque
+from dynident.simulation.law import fill_linear_output, fill_output_tangent, fill_plain_tangent
 
 NEWTON = 1000
 """Trials: some three where nothing sticks or slips, some twenty for each joint that does."""
@@ -63,7 +63,7 @@ def subtract_law_slope(law, s):  # type: ignore[no-untyped-def]
 def fill_law_tangent(law, s, SQ, SV):  # type: ignore[no-untyped-def]
     """What parameters and held states do to such a law's torques at a given motion, into s.U."""
     fill_output_tangent(law, s, s.zs, SQ, SV, s.Zs, 0, False)
-    fill_plain_torque(law, s.v, s.raw, law.parameter, s.Sraw, s.u, s.U)
+    fill_plain_tangent(law, s.v, s.raw, law.parameter, s.Sraw, s.U)
 
 
 @spliced

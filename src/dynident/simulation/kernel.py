@@ -125,7 +125,9 @@ def run_sampled_controller(tree, law, inputs, state, s, k, sub, substeps, U):  #
     if (k * substeps + sub) % law.hold == 0:
         measure_positions(q, law.bias, inputs.noise, k, inputs.counts, joints, s.measured)
         part = sub / substeps
-        decide_torque(tree, law, inputs, s, k, part, part, 1.0 / substeps, dq, z, SQ, SV, SZ, s.u)
+        decide_torque(
+            tree, law, inputs, s, k, part, part, 1.0 / substeps, dq, z, SQ, SV, SZ, s.u, columns > 0
+        )
         if m:
             fill_next_state(law, s, z, zs)
         if columns and m:
@@ -180,22 +182,24 @@ def add_stage_rates(factor, s, r, q, dq, z, SQ, SV, SZ, flowing):  # type: ignor
 
 
 @inner
-def run_continuous_controller(tree, law, inputs, s, i, k, part, begin, span, flowing, U):  # type: ignore[no-untyped-def]
+def run_continuous_controller(  # type: ignore[no-untyped-def]
+    tree, law, inputs, s, i, k, part, begin, span, flowing, U, sensitive
+):
     """A continuous controller's torques in stage i, into s.now and U, and its states' rates."""
     noise, dqs, zs, Qs, Vs, Zs = inputs.noise, s.dqs, s.zs, s.Qs, s.Vs, s.Zs
-    n, columns = s.Snow.shape
+    n = len(s.Snow)
     first, joints = len(dqs) - n, len(s.qs) - n
     for j in range(n):
         s.offset[j] = law.bias[j]
         if len(noise):
             s.offset[j] += noise[k, j]
         s.measured[j] = s.qs[joints + law.reads[j]] + s.offset[j]
-    decide_torque(tree, law, inputs, s, k, part, begin, span, dqs, zs, Qs, Vs, Zs, s.now)
+    decide_torque(tree, law, inputs, s, k, part, begin, span, dqs, zs, Qs, Vs, Zs, s.now, sensitive)
     if flowing:
         fill_next_state(law, s, zs, s.kz[i])
-        if columns:
+        if sensitive:
             fill_state_tangent(law, s, zs, Vs, Zs, first, s.KZ[i])
-    if columns:
+    if sensitive:
         copy_matrix(s.Snow, U)
 
 
@@ -206,7 +210,8 @@ def step_held_states(tree, law, inputs, state, s, a, k, begin, span, h, U):  # t
     Implicit stages hold them, in the middle of their step as those of friction: s.zs and s.Zs.
     """
     reach_stage(0, a, 0.0, state, s, True)
-    run_continuous_controller(tree, law, inputs, s, 0, k, begin, begin, span, True, U)
+    sensitive = U.shape[1] > 0
+    run_continuous_controller(tree, law, inputs, s, 0, k, begin, begin, span, True, U, sensitive)
     add_matrix(h, s.kz[0], state.z)
     copy_matrix(state.z, s.zs)
     for j in range(len(state.z)):
@@ -230,8 +235,9 @@ def advance_rollout(tree, plant, law, a, b, c, substeps, h, inputs, state, s, st
     implicit = a[0, 0] != 0.0
     stepping = law.hold == 0 and z.shape[1] > 0
     flowing = stepping and not implicit  # continuous controllers' states go with the stages
-    # of an implicit integrator's samples nobody may ask for those of accelerations
+    # implicit stages have sensitivities of their own: others are of samples, where they are wanted
     sensitive = columns > 0 and (not implicit or len(out.by_ddq) > 0)
+    steered = columns > 0 and (not implicit or len(out.by_tau) > 0 or sensitive)
     U = s.U[first:]
     for k in range(start, stop):
         for sub in range(substeps):
@@ -258,7 +264,7 @@ def advance_rollout(tree, plant, law, a, b, c, substeps, h, inputs, state, s, st
                 follow_drives(s.chain, qs, dqs)
                 if law.hold == 0:
                     run_continuous_controller(
-                        tree, law, inputs, s, i, k, part, begin, span, flowing, U
+                        tree, law, inputs, s, i, k, part, begin, span, flowing, U, steered
                     )
                 sample = i == 0 and sub == 0
                 if not implicit or sample:

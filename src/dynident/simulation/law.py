@@ -292,30 +292,28 @@ def average_held(signal, x, span, out):  # type: ignore[no-untyped-def]
 
 
 @wide
-def fill_plain_torque(law, v, raw, parameter, Sraw, u, SU):  # type: ignore[no-untyped-def]
-    """``gain * v``, and its tangent: of outputs beyond their limits none but that by the gain."""
+def fill_plain_tangent(law, v, raw, parameter, Sraw, SU):  # type: ignore[no-untyped-def]
+    """Tangent of ``gain * v``: of outputs beyond their limits none but that by the gain."""
     for j in range(len(v)):
-        u[j] = law.gain[j] * v[j]
         factor = law.gain[j] if v[j] == raw[j] else 0.0
         for c in range(SU.shape[1]):
             SU[j, c] = factor * Sraw[j, c]
-    if SU.shape[1]:
-        for c in range(len(parameter)):
-            kind, joint, column = parameter[c]
-            if kind == GAIN:
-                SU[joint, column] += v[joint]
-            elif kind == LIMIT and v[joint] != raw[joint]:
-                SU[joint, column] += law.gain[joint] * np.sign(raw[joint])
+    for c in range(len(parameter)):
+        kind, joint, column = parameter[c]
+        if kind == GAIN:
+            SU[joint, column] += v[joint]
+        elif kind == LIMIT and v[joint] != raw[joint]:
+            SU[joint, column] += law.gain[joint] * np.sign(raw[joint])
 
 
 @inner
-def decide_torque(tree, law, inputs, s, k, part, begin, span, dq, z, SQ, SV, SZ, u):  # type: ignore[no-untyped-def]
+def decide_torque(tree, law, inputs, s, k, part, begin, span, dq, z, SQ, SV, SZ, u, sensitive):  # type: ignore[no-untyped-def]
     """What the controllers read (s.measured is given), their outputs, and their torque u.
 
     `part` is the share of sample k that has passed; the step has begun at `begin` and has the
-    length `span`. Leaves s.w, s.late, s.v, s.raw, s.Snow.
+    length `span`. Leaves s.w, s.late, s.v, s.raw and, if `sensitive`, s.Snow.
     """
-    n, columns = s.Snow.shape
+    n = len(s.Snow)
     first = len(dq) - n
     reference, forward, w, v, raw = inputs.reference, inputs.forward, s.w, s.v, s.raw
     if law.held:
@@ -330,10 +328,13 @@ def decide_torque(tree, law, inputs, s, k, part, begin, span, dq, z, SQ, SV, SZ,
     for j in range(n):
         w[j, 3], w[j, 4] = s.measured[j], dq[first + law.reads[j]]
     fill_linear_output(law, w, z, s)
-    if columns:
+    if sensitive:
         fill_output_tangent(law, s, z, SQ, SV, SZ, first, True)
     if law.compensation == PLAIN:
-        fill_plain_torque(law, v, raw, law.parameter, s.Sraw, u, s.Snow)
+        for j in range(n):
+            u[j] = law.gain[j] * v[j]
+        if sensitive:
+            fill_plain_tangent(law, v, raw, law.parameter, s.Sraw, s.Snow)
     else:
         fill_compensated_torque(tree, law, s, s.measured, dq, SQ, SV, u, s.Snow)
     if len(forward):
