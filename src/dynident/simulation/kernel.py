@@ -286,7 +286,8 @@ def advance_rollout(tree, plant, law, a, b, c, substeps, h, inputs, state, s, st
                 if implicit:
                     if len(external):
                         interpolate_signal(external, k, part, s.external)
-                    # Newton's method begins at the acceleration of the stage before
+                    # Newton's method begins at the acceleration of the stage before: that of the
+                    # first one is the last of the step before, kv[-1]
                     copy_vector(kv[i - 1], s.guess)
                     status, failed = solve_implicit_stage(
                         tree, plant, law, s, h * a[i, i], qs, dqs, memory, Qs, Vs, SM, kq[i], kv[i]
