@@ -20,8 +20,9 @@ from dynident.core.errors import InputError
 from dynident.engines.drive import build_drive
 from dynident.friction.gap import ONSET, SETTLING, STIFFNESS, fill_gap_torque
 from dynident.friction.kernel import BY_POSITION, BY_SPEED, BY_STATE, VALUE, At
+from dynident.simulation.loop import LoopColumn
 from dynident.simulation.mount import Mount
-from dynident.simulation.rollout import LoopColumn, rollout, sensitive_rollout
+from dynident.simulation.rollout import rollout, sensitive_rollout
 
 WIDTH = 0.02
 

@@ -26,8 +26,8 @@ from dynident.core.errors import ComputationError, InputError
 from dynident.dynamics.idim import build_idim
 from dynident.encoders.drives import Fitting, keep_bounds
 from dynident.estimators.closed_loop import build_auxiliary_model
-from dynident.simulation.loop import Loop
-from dynident.simulation.rollout import LoopColumn, rollout, sensitive_rollout
+from dynident.simulation.loop import Loop, LoopColumn
+from dynident.simulation.rollout import rollout, sensitive_rollout
 
 RATE = 200.0
 KP, KD = (80.0, 60.0, 40.0), (3.0, 2.5, 2.0)

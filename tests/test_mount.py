@@ -19,9 +19,9 @@ from dynident.control.controller import pd
 from dynident.control.reference import Reference
 from dynident.core.errors import InputError
 from dynident.encoders.drives import Fitting
-from dynident.simulation.loop import Loop
+from dynident.simulation.loop import Loop, LoopColumn
 from dynident.simulation.mount import Mount, mount_model
-from dynident.simulation.rollout import LoopColumn, rollout, sensitive_rollout
+from dynident.simulation.rollout import rollout, sensitive_rollout
 
 STAND = Mount(("roll", "pitch"), np.array([[0.8, 4.0, 2500.0], [1.2, 6.0, 3000.0]]))
 REST, BEFORE = 360, 300

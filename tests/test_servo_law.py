@@ -18,7 +18,8 @@ from dynident.control.controller import EDGE, pd, servo
 from dynident.control.reference import Reference
 from dynident.core.errors import InputError
 from dynident.encoders.currents import describe_scales, scale_currents
-from dynident.simulation.rollout import LoopColumn, rollout, sensitive_rollout
+from dynident.simulation.loop import LoopColumn
+from dynident.simulation.rollout import rollout, sensitive_rollout
 from dynident.simulation.servo import limit_speeds
 
 SERVO = {"kd": 0.4, "ki": 8.0, "deadband": 4e-3, "punch": 0.3, "speed_limit": 1.5, "limit": 12.0}

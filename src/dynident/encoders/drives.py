@@ -75,9 +75,13 @@ from dynident.regression.rows import GivenRows, Rows, list_position_groups
 from dynident.regression.statistics import compute_residuals
 from dynident.regression.weighted import estimate_group_sigma
 from dynident.simulation.lash import BACKLASH
-from dynident.simulation.loop import WIDTH_SHARE, choose_share_of_speed, find_holding_width
+from dynident.simulation.loop import (
+    WIDTH_SHARE,
+    LoopColumn,
+    choose_share_of_speed,
+    find_holding_width,
+)
 from dynident.simulation.mount import AXES, refuse_unknown_axes
-from dynident.simulation.rollout import LoopColumn
 
 CONVERGED, SEEN = 1e-4, 0.1
 """Largest change of the last step, as a share and in standard deviations."""

@@ -14,8 +14,8 @@ from dynident.dynamics.base import BaseParameters
 from dynident.encoders.unknowns import Admitted, Unknowns
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
 from dynident.regression.problem import Problem
-from dynident.simulation.loop import Loop
-from dynident.simulation.rollout import START_KINDS, LoopColumn, sensitive_rollout
+from dynident.simulation.loop import Loop, LoopColumn
+from dynident.simulation.rollout import START_KINDS, sensitive_rollout
 
 INSTANTS_HZ = 200.0
 """Positions are fitted at about this rate: their errors are smooth."""

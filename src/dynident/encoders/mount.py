@@ -16,9 +16,9 @@ from dynident.encoders.errors import LinearisedErrors, linearise_encoder_errors
 from dynident.encoders.unknowns import Unknowns
 from dynident.estimators.closed_loop import Simulation
 from dynident.regression.problem import Problem
+from dynident.simulation.loop import LoopColumn
 from dynident.simulation.mount import list_mount_parameters as mount_names
 from dynident.simulation.mount import mount_model
-from dynident.simulation.rollout import LoopColumn
 
 MOUNT_HZ = (2.0, 4.0, 7.0, 12.0, 20.0)
 """Natural frequencies of a mount that fits are started from."""

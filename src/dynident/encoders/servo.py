@@ -14,7 +14,7 @@ from dynident.encoders.unknowns import FROM_ZERO, Unknowns
 from dynident.estimators.closed_loop import Simulation
 from dynident.regression.problem import Problem
 from dynident.regression.statistics import is_clearly_positive
-from dynident.simulation.rollout import LoopColumn
+from dynident.simulation.loop import LoopColumn
 
 PARTS = ("deadband", "punch", "integral", "damping", "limit", "speed_limit")
 """What a servo may have beside stiffness and delay, each of all joints."""

@@ -22,7 +22,8 @@ from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.units import convert_unit_to_joint, find_parameter_unit
 from dynident.estimators.closed_loop import Simulation
-from dynident.simulation.rollout import START_KINDS, LoopColumn
+from dynident.simulation.loop import LoopColumn
+from dynident.simulation.rollout import START_KINDS
 
 LONGEST_DELAY = 0.1
 """Of targets, unless a constraint says otherwise [s]."""

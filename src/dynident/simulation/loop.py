@@ -242,6 +242,20 @@ class Loop:
         return replace(self, controller=self.controller.scaled(factor))
 
 
+@dataclass(frozen=True)
+class LoopColumn:
+    """A parameter of the loop itself to differentiate by."""
+
+    kind: str
+    """``"gain"``: the drive's torque per unit of output; ``"bias"``: what the encoder reads at zero
+    [rad or m]; ``"delay"``: by how much all held targets come late [s]; ``"speed"``: the joint's
+    speed at the start [rad/s or m/s], and ``"place"``: what its encoder reads there [rad or m];
+    ``"limit"``, ``"damping"``, ``"integral"``, ``"deadband"``, ``"punch"`` and ``"speed_limit"``:
+    see `Controller`; ``"ks_pitch"`` and such are of the loop's mount."""
+    joint: int = 0
+    """Index of the joint; of a delay and of a mount any."""
+
+
 def close_reference(idim: Idim, reference: Reference, near: Array | None = None) -> Reference:
     """A reference whose passive joints are where their loops have them; of a tree the same.
 

@@ -13,11 +13,13 @@ from dynident.core.beside import compile_beside
 from dynident.core.bundle import Bundle, keep_bundle
 from dynident.core.compiled import is_compiled
 from dynident.core.errors import InputError, RolloutError, refuse_unknown
+from dynident.core.threads import map_in_threads
 from dynident.dynamics.following import follow_friction
 from dynident.dynamics.idim import Idim
 from dynident.plant.plant import Plant, build_plant, keep_plant
 from dynident.plant.state import DIVERGED, DONE, LOCKED, NOT_POSITIVE, OPEN
 from dynident.simulation.adaptive import advance_paced
+from dynident.simulation.branches import Branch, find_branches
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.kernel import advance_rollout
 from dynident.simulation.lash import BACKLASH, lash_model, rest_on_flank
@@ -38,7 +40,7 @@ from dynident.simulation.law import (
     SPEED_LIMIT,
     ControlLaw,
 )
-from dynident.simulation.loop import MOST_STEPS, Loop
+from dynident.simulation.loop import MOST_STEPS, Loop, LoopColumn
 from dynident.simulation.mount import mount_model
 from dynident.simulation.ports import Inputs, Outputs, RolloutState, Scratch, build_scratch
 from dynident.simulation.servo import slow_targets
@@ -73,20 +75,6 @@ START_KINDS = ("place", "speed")
 """Parameters of a loop that a motion can be differentiated by, and those of where it starts."""
 PLAIN_KINDS = ("gain", "bias", "delay", "limit", *START_KINDS)
 """Those of any law; the others are of position servos."""
-
-
-@dataclass(frozen=True)
-class LoopColumn:
-    """A parameter of the loop itself to differentiate by."""
-
-    kind: str
-    """``"gain"``: the drive's torque per unit of output; ``"bias"``: what the encoder reads at zero
-    [rad or m]; ``"delay"``: by how much all held targets come late [s]; ``"speed"``: the joint's
-    speed at the start [rad/s or m/s], and ``"place"``: what its encoder reads there [rad or m];
-    ``"limit"``, ``"damping"``, ``"integral"``, ``"deadband"``, ``"punch"`` and ``"speed_limit"``:
-    see `Controller`; ``"ks_pitch"`` and such are of the loop's mount."""
-    joint: int = 0
-    """Index of the joint; of a delay and of a mount any."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +126,7 @@ class SensitiveStretch:
 
 
 SENSITIVITIES = ("q", "dq", "ddq", "tau")
+SIGNALS = (*SENSITIVITIES, "measured")
 
 
 def prepare_rollouts(parts: tuple[int, ...] = (0, 1)) -> None:
@@ -179,7 +168,7 @@ def rollout(
         if progress is not None:
             done = loop.lead + part.start + len(part.motion.q)
             progress("simulation", done / loop.samples)
-    names = ("q", "dq", "ddq", "tau", "measured", *(["mount"] if loop.mount is not None else []))
+    names = (*SIGNALS, *(["mount"] if loop.mount is not None else []))
     return SimulatedMotion(
         loop.rate, *(np.concatenate([getattr(p, n) for p in parts]) for n in names)
     )
@@ -223,6 +212,10 @@ def sensitive_rollout(
         return
     if loop.mount is not None:
         yield from roll_out_mounted(loop, theta, columns, wanted, own)
+        return
+    branches = find_branches(loop) if len(columns) or len(own) else ()
+    if branches:
+        yield from roll_out_branches(branches, loop, theta, columns, wanted, own, begun)
         return
     idim, robot = loop.idim, loop.idim.robot
     if len(columns) or len(own):
@@ -407,6 +400,41 @@ def roll_out_apart(
             for name in SENSITIVITIES
         )
         yield SensitiveStretch(part.start, seen, *by)
+
+
+def roll_out_branches(
+    branches: Sequence[Branch],
+    loop: Loop,
+    theta: Array,
+    columns: Sequence[int] | Integers,
+    wanted: Sequence[str],
+    own: Sequence[LoopColumn],
+    begun: Array | None,
+) -> Iterator[SensitiveStretch]:
+    """`sensitive_rollout` of branches that nothing couples, side by side."""
+    n, c = loop.idim.robot.n, len(columns) + len(own)
+    kept, runs = list[list[int]](), list[Iterator[SensitiveStretch]]()
+    for branch in branches:
+        every, chosen, others = branch.list_columns(loop.idim, columns, own)
+        start = None if begun is None else begun[branch.joints][:, every[: len(chosen)]]
+        alone = branch.loop(loop), theta[branch.parameters]
+        kept.append(every)
+        runs.append(sensitive_rollout(*alone, chosen, wanted, others, start))
+
+    def gather(parts: Sequence[SensitiveStretch]) -> SensitiveStretch:
+        rows = len(parts[0].motion.q)
+        motion = [np.empty((rows, n)) for _ in SIGNALS]
+        by = [np.zeros((rows * (name in wanted), n, c)) for name in SENSITIVITIES]
+        for branch, every, part in zip(branches, kept, parts, strict=True):
+            for signal, name in zip(motion, SIGNALS, strict=True):
+                signal[:, branch.joints] = getattr(part.motion, name)
+            for name in wanted if every else ():
+                own = by[SENSITIVITIES.index(name)]
+                own[:, branch.joints[:, None], every] = getattr(part, f"by_{name}")
+        return SensitiveStretch(parts[0].start, SimulatedMotion(loop.rate, *motion), *by)
+
+    for _ in range(loop.lead, loop.samples, STRETCH):
+        yield gather([*map_in_threads(next, runs)])
 
 
 def refuse_lost_motion(loop: Loop, columns: Sequence[int] | Integers) -> None:
