@@ -669,12 +669,15 @@ def build_position_rows(
     """The readings of the encoders as rows about the unknowns, linearised about x."""
     n, count, base = problem.robot.n, len(x), apply_friction_shapes(problem, unknowns, x)
     lists: list[list[Rows]] = [[] for _ in problem.samples]
-    for index, sample, by, error in differentiate_readings(problem, simulation, unknowns, x):
-        X = tuple(by[:, j] for j in range(n))
-        y = tuple(error[:, j] + X[j] @ x for j in range(n))
+    parts = [*differentiate_readings(problem, simulation, unknowns, x)]
+    moved = np.any([np.any(by, axis=0) for _, _, by, _ in parts], axis=0)
+    acting = tuple(np.flatnonzero(each) for each in moved)
+    for index, sample, by, error in parts:
+        X = tuple(by[:, j, columns] for j, columns in enumerate(acting))
+        y = tuple(error[:, j] + X[j] @ x[acting[j]] for j in range(n))
         lists[index].append(Rows(X, y, (sample,) * n))
     groups = list_position_groups(problem.robot)
     # a base of so many columns: what rows are about is all that covariances ask of it
     about = replace(base, kept=np.arange(count), K=np.zeros((count, len(base.dropped))))
     samples = tuple(log.undecimated() for log in problem.samples)
-    return Regression(about, samples, GivenRows(groups, tuple(map(tuple, lists)), count))
+    return Regression(about, samples, GivenRows(groups, tuple(map(tuple, lists)), acting))

@@ -38,7 +38,7 @@ def build_energy_rows(problem: Problem) -> Regression:
     refuse_other_energies(problem)
     logs = tuple(replace(log, filters=(build_interval_filter(log),)) for log in problem.samples)
     stretches = tuple(tuple(stream_energy_rows(problem.base, log)) for log in logs)
-    source = GivenRows(GROUPS, stretches, problem.base.count)
+    source = GivenRows(GROUPS, stretches, (np.arange(problem.base.count),) * len(GROUPS))
     return Regression(problem.base, logs, source)
 
 

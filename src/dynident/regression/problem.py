@@ -365,7 +365,8 @@ class Problem(Regression):
         stretches : sequence of sequence of Rows
             Of each log, in time order.
         """
-        source = GivenRows(groups, tuple(tuple(rows) for rows in stretches), self.base.count)
+        every = (np.arange(self.base.count),) * len(groups)
+        source = GivenRows(groups, tuple(tuple(rows) for rows in stretches), every)
         return Regression(self.base, self.samples, source)
 
 

@@ -656,31 +656,41 @@ def linearise_rows(rows: Rows, shifts: Sequence[Array]) -> Rows:
 
 @dataclass(frozen=True, eq=False)
 class GivenRows(RowSource):
-    """Rows of another origin, all columns in all groups."""
+    """Rows of another origin."""
 
     kinds: tuple[RowGroup, ...]
     """Their groups."""
     stretches: tuple[tuple[Rows, ...], ...]
     """Of each log, in time order."""
-    count: int
+    acting: tuple[Integers, ...]
+    """Per group, the base parameters that its rows have columns of."""
 
     @property
     def groups(self) -> tuple[RowGroup, ...]:
         """Those that were given."""
         return self.kinds
 
-    @cached_property
+    @property
     def columns(self) -> tuple[Integers, ...]:
-        """All base parameters, in every group."""
-        return (np.arange(self.count),) * len(self.groups)
+        """Those that were given."""
+        return self.acting
 
     def only(self, base: BaseParameters, chosen: Sequence[int]) -> GivenRows:
         """The same rows with some of their columns."""
+        place = {column: k for k, column in enumerate(chosen)}
+        kept = [np.isin(own, chosen) for own in self.acting]
         stretches = tuple(
-            tuple(replace(rows, X=tuple(X[:, list(chosen)] for X in rows.X)) for rows in log)
+            tuple(
+                replace(rows, X=tuple(X[:, own] for X, own in zip(rows.X, kept, strict=True)))
+                for rows in log
+            )
             for log in self.stretches
         )
-        return GivenRows(self.kinds, stretches, len(chosen))
+        acting = tuple(
+            np.array([place[int(c)] for c in own[at]], dtype=np.int64)
+            for own, at in zip(self.acting, kept, strict=True)
+        )
+        return GivenRows(self.kinds, stretches, acting)
 
     def passes(self) -> Iterator[Iterator[Rows]]:
         """Rows of each log."""
