@@ -296,6 +296,24 @@ def test_commands_collect_and_identify(logs, tmp_path, monkeypatch, capfd):
     assert not Path("g").exists()
 
 
+def test_columns_are_recognised_by_those_of_the_first_log(logs, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    for k in (1, 2):
+        with np.load(logs / f"run{k}.npz") as given:
+            np.savez(
+                f"run{k}.npz",
+                stamp_ms=1e3 * given["time"],
+                **{f"joint_positions_{j}": given[f"q_{j}"] for j in ("shoulder", "elbow")},
+                **{f"torques_{j}": given[f"tau_{j}"] for j in ("shoulder", "elbow")},
+            )
+    told = tell(capfd, ["collect", str(ARM), "run1.npz", "run2.npz", "--bandwidth", "5"])
+    assert "columns: q = joint_positions_*, tau = torques_*, time = stamp_ms" in told.err
+    assert "units: time = ms" in told.err
+    di.collect(logs / "study.toml", [f"{logs}/run{k}.npz" for k in (1, 2)], "own")
+    found, plain = (di.identify_factors(folder, "wls") for folder in ("factors", "own"))
+    assert_near(found.estimate.beta, plain.estimate.beta)
+
+
 def test_errors_of_a_source_left_out_are_those_of_a_fit_to_the_others():
     rng = np.random.default_rng(3)
     parts = [

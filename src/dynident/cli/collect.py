@@ -49,6 +49,7 @@ def collect(
     """Reduce logs to factors, a small file each; what is there already is not read again."""
     from dynident.cli.progress import show_progress
     from dynident.study import collect as collecting
+    from dynident.study.recognise import Words
 
     study = collecting.read_model_study(model)
     if study.log and given.describes_robot:
@@ -58,7 +59,10 @@ def collect(
         )
     if study.log and not sources:
         told.refuse_beside(f"{model} has logs of its own")
-    study = given.override(study, told)
+    study, layout, said = given.override(study, told), told.keys, tuple[Words, ...]()
+    if sources and not study.log:
+        study, layout, said = collecting.recognise_sources(study, sources, layout)
+    say("note", map(": ".join, said))
     with show_progress() as progress, name_study_in_errors(model if study.log else None):
         found = collecting.collect(
             study,
@@ -67,7 +71,7 @@ def collect(
             engine=engine,
             strict=strict,
             withdraw=withdraw or (),
-            layout=told.keys,
+            layout=layout,
             progress=progress,
         )
     print_answer(json, found.to_dict, found.summary)

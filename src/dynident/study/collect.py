@@ -52,6 +52,7 @@ from dynident.regression.problem import Problem, refuse_springs, require_torque
 from dynident.report.fit import Fit
 from dynident.robot.load import LOADERS
 from dynident.study.fits import relocate_log_section
+from dynident.study.recognise import Words, recognise
 from dynident.study.run import collect_study_options
 from dynident.study.study import (
     LogSection,
@@ -193,6 +194,16 @@ def find_sections(
             except InputError as error:
                 left.append(leave_out(",".join(files), error))
     return list(tell_logs_apart(tuple(found))), left
+
+
+def recognise_sources(
+    study: Study, sources: Sequence[str | Path], layout: Mapping[str, Any]
+) -> tuple[Study, dict[str, Any], tuple[Words, ...]]:
+    """A robot and the layout of its logs, by what columns of the first are called; and words."""
+    sections, _ = find_sections(study, sources[:1], layout)
+    told, said = recognise(study.model_copy(update={"log": tuple(sections[:1])}))
+    own = {k: v for log in told.log for k in ("columns", "units") if (v := getattr(log, k))}
+    return told.model_copy(update={"log": ()}), {**layout, **own}, said
 
 
 def lay_out(study: Study, files: tuple[str, ...], layout: Mapping[str, Any]) -> LogSection:
