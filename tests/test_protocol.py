@@ -271,6 +271,13 @@ def test_a_mass_is_chosen_that_the_drives_bear_or_asked_for():
         di.protocol(ROBOT, questions=("colour",))
 
 
+def test_what_is_told_of_runs_that_are_not_asked_for_is_said():
+    given = {**OPTIONS, "questions": ("delay",), "mass": 1.0, "damping": 0.1, "iterations": 1}
+    given.pop("lengths")
+    words = "mass changes nothing: it is of the questions payload, load-friction"
+    assert [each for each in di.protocol(ROBOT, **given).warnings if "changes" in each] == [words]
+
+
 def test_a_run_that_breaks_a_limit_without_the_mass_is_said():
     found = plan().motions["series"]
     heavy = from_com(60.0, [0.0, 0.0, 0.3], np.zeros((3, 3)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
@@ -33,7 +33,7 @@ from dynident.experiments.expected import BODY, FutureLog
 from dynident.experiments.keywords import ProtocolOptions
 from dynident.experiments.plan import PlannedRun, Protocol
 from dynident.experiments.planning import FAMILIES, OWN, Planning
-from dynident.experiments.steps import QUESTIONS, STEPS, ProtocolStep
+from dynident.experiments.steps import QUESTIONS, STEPS, ProtocolStep, expect_delay
 from dynident.friction import DEFAULT_FRICTION
 from dynident.robot.model import Robot
 
@@ -99,7 +99,7 @@ def protocol(
     planning, bounds, _ = build_all_options("protocol", FAMILIES, options)
     wanted = {name for each in planning.questions for name in QUESTIONS[each].steps}
     steps = {name: step for name, step in STEPS.items() if name in wanted}
-    limits, warnings = build_limits(robot, bounds), list[str]()
+    limits, warnings = build_limits(robot, bounds), warn_of_idle_options(options, steps)
     sigma = choose_torque_noise(robot, limits, Aim(sigma=planning.sigma), warnings)
     base = base_parameters(build_idim(robot, friction, rotor, elements=elements))
     carried = any(step.carries is not None for step in steps.values())
@@ -145,6 +145,20 @@ def protocol(
         )
     warnings = add_design_warnings(warnings, found.values())
     return Protocol(robot, planning, sigma, mass, tuple(runs), tuple(warnings))
+
+
+def warn_of_idle_options(
+    options: Mapping[str, Any], steps: Mapping[str, ProtocolStep]
+) -> list[str]:
+    """What is told of runs that no question asks for."""
+    carried = {name for name, step in STEPS.items() if step.carries is not None}
+    late = {name for name, step in STEPS.items() if step.expect is expect_delay}
+    found = []
+    for key, runs in {"mass": carried, "lengths": carried, "damping": late}.items():
+        if options.get(key) is not None and not runs & {*steps}:
+            asked = [name for name, each in QUESTIONS.items() if runs & {*each.steps}]
+            found.append(f"{key} changes nothing: it is of the questions {', '.join(asked)}")
+    return found
 
 
 def list_motion_shapes(planning: Planning) -> dict[str, dict[str, Any]]:
