@@ -86,14 +86,14 @@ class Payload:
 
     def urdf(self) -> str:
         """A link with the load's inertial, and the joint that fixes it to the frame."""
-        xx, xy, yy, xz, yz, zz = self._body[4:]
+        xx, xy, yy, xz, yz, zz = map(format_number, self._body[4:])
         return (
             '<link name="payload">\n'
             "  <inertial>\n"
             f'    <origin xyz="{join_numbers(self.com, " ")}" rpy="0 0 0"/>\n'
             f'    <mass value="{self.mass:.6g}"/>\n'
-            f'    <inertia ixx="{xx:.6g}" ixy="{xy:.6g}" ixz="{xz:.6g}"\n'
-            f'             iyy="{yy:.6g}" iyz="{yz:.6g}" izz="{zz:.6g}"/>\n'
+            f'    <inertia ixx="{xx}" ixy="{xy}" ixz="{xz}"\n'
+            f'             iyy="{yy}" iyz="{yz}" izz="{zz}"/>\n'
             "  </inertial>\n"
             "</link>\n"
             '<joint name="payload_fixed" type="fixed">\n'
@@ -122,12 +122,13 @@ class Payload:
         values, axes = np.linalg.eigh(self.inertia)
         axes = axes * np.sign(np.linalg.det(axes))
         a, b, c = np.degrees(to_abc_angles(axes))
-        x, y, z = 1e3 * self.com
-        return (
-            f"$LOAD = {{M {self.mass:.6g}, CM {{X {x:.6g}, Y {y:.6g}, Z {z:.6g}, A {a:.6g}, "
-            f"B {b:.6g}, C {c:.6g}}}, J {{X {values[0]:.6g}, Y {values[1]:.6g}, "
-            f"Z {values[2]:.6g}}}}}"
+        frame = zip("XYZABC", [*(1e3 * self.com), a, b, c], strict=True)
+        moments = zip("XYZ", values, strict=True)
+        told = (
+            ", ".join(f"{axis} {format_number(value)}" for axis, value in each)
+            for each in (frame, moments)
         )
+        return "$LOAD = {{M {}, CM {{{}}}, J {{{}}}}}".format(format_number(self.mass), *told)
 
     def calls(self) -> dict[str, str]:
         """By maker."""
@@ -189,7 +190,7 @@ class Payload:
         rows = zip(SYMBOLS, values, low, high, units, strict=True)
         for symbol, v, a, b, unit in list(rows)[:told]:
             ends = "known" if gains is not None and symbol == "mass" else f"{a:.4g} to {b:.4g}"
-            lines.append(f"{symbol:8}{v:12.5g}  {ends} {unit}")
+            lines.append(f"{symbol:8}{round(v, 9) + 0.0:12.5g}  {ends} {unit}")
         lines += ["", "consistent  yes, with certificate"] if seen else [""]
         if gains is not None:
             lines.append("gains       true torque over that of the log, from the known mass")
@@ -220,7 +221,12 @@ def wrap_text(text: str, label: str = "") -> list[str]:
 
 def join_numbers(values: Iterable[float], mark: str = ", ") -> str:
     """Numbers in six digits, rounding as zero, with a mark between them."""
-    return mark.join(f"{round(float(value), 9) + 0.0:.6g}" for value in values)
+    return mark.join(map(format_number, values))
+
+
+def format_number(value: float) -> str:
+    """Six digits, rounding as zero."""
+    return f"{round(float(value), 9) + 0.0:.6g}"
 
 
 def to_abc_angles(rotation: Array) -> tuple[float, float, float]:
