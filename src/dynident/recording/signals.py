@@ -316,7 +316,9 @@ def _take_signals(
     notes = (*places.notes, *merger.notes(), *cut)
     for signal in ("q", "qref"):
         if signal in signals and len(kept):
-            turns = find_turns(signal, request).leave_out(places.absent)
+            turns = find_turns(signal, request)
+            if signals[signal].shape[1] < len(request.joints):
+                turns = turns.leave_out(places.absent)
             signals[signal] = turns.undo(signals[signal])
             notes += turns.describe()
     for spot, other in list(zip(places.times, stamps, strict=True))[1:]:
