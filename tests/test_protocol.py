@@ -271,6 +271,12 @@ def test_a_mass_is_chosen_that_the_drives_bear_or_asked_for():
         di.protocol(ROBOT, questions=("colour",))
 
 
+def test_what_the_robot_carries_is_on_a_link_by_name():
+    carried = [run.setup for run in plan().runs if run.step.carries is not None]
+    assert carried
+    assert all(setup.startswith(f"1 kg on {ROBOT.links[-1]}, ") for setup in carried)
+
+
 def test_a_run_that_breaks_a_limit_without_the_mass_is_said():
     found = plan().motions["series"]
     heavy = from_com(60.0, [0.0, 0.0, 0.3], np.zeros((3, 3)))
