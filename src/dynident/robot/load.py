@@ -312,6 +312,12 @@ def replace_drives(
     gauges = list[Gauge]()
     for number, spec in enumerate(drives, start=1):
         key = f"{place}: drive[{number}]"
+        for ref in (spec.joint, *(spec.row or {})):
+            if ref in robot.locked:
+                raise InputError(
+                    f"{key}: {ref} is locked, and drives are of the joints that are left; leave it "
+                    "out, and state what its drive does to the others as a drive of theirs"
+                )
         joint = find_joint_index(names, spec.joint, f"{key}.joint")
         if joint in seen:
             raise InputError(f"{key}.joint: joint {names[joint]!r} has a drive already")
