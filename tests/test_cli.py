@@ -253,6 +253,19 @@ def test_options_of_the_methods_are_refused_by_their_key(refused, value, words):
     )
 
 
+@pytest.mark.parametrize(
+    "argv", [["validate", "{}", "one.csv"], ["payload", "{}", "--log", "one.csv"]]
+)
+def test_a_stored_result_has_no_joints_to_be_locked(refused, stocked, argv):
+    first, second = toy.arm(2).joint_names
+    table = np.loadtxt(stocked / "a.csv", delimiter=",", skiprows=1)[:, [0, 1, 3]]
+    write_table(stocked / "one.csv", ["time", f"q_{first}", f"tau_{first}"], table)
+    reason = refused([word.format("out-wls/result.json") for word in argv])
+    (stocked / "one.csv").unlink()
+    assert f"if {second} did not move, take a result with it locked" in reason
+    assert "--locked" not in reason
+
+
 @pytest.mark.parametrize("value", ["-1", "inf"])
 def test_validate_has_the_same_idea_of_a_low_pass(refused, value):
     reason = refused(["validate", "out-wls/result.json", "b.csv", "--lowpass", value])

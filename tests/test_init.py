@@ -240,6 +240,38 @@ def test_columns_are_recognised_and_joints_without_them_locked(desk, capsys):
     assert "; dynident init writes a study that reads it" in capsys.readouterr().err
 
 
+GRIPPER = """<robot name="gripper"><link name="base"/>
+<link name="left"><inertial><mass value="0.4"/><inertia ixx="1e-3" iyy="1e-3" izz="1e-3"
+ ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="right"><inertial><mass value="0.6"/><inertia ixx="1e-3" iyy="1e-3" izz="1e-3"
+ ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="one" type="prismatic"><parent link="base"/><child link="left"/><axis xyz="0 1 0"/>
+ <limit lower="-1" upper="1" effort="90" velocity="2"/></joint>
+<joint name="two" type="prismatic"><parent link="base"/><child link="right"/><axis xyz="0 1 0"/>
+ <limit lower="-1" upper="1" effort="90" velocity="2"/>
+ <mimic joint="one" multiplier="-2" offset="0.01"/></joint></robot>"""
+
+
+def test_a_joint_that_mimics_one_of_the_logs_follows_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("gripper.urdf").write_text(GRIPPER)
+    t = np.arange(3000) / 200.0
+    q, ddq = 0.1 * np.sin(3.0 * t), -0.9 * np.sin(3.0 * t)
+    force = (0.4 + 0.6 * 2.0**2) * ddq + 3.0 * 0.3 * np.cos(3.0 * t)
+    rows = np.column_stack([t, q, force])
+    np.savetxt("run.csv", rows, delimiter=",", header="time,q_one,tau_one", comments="")
+    out, _ = tell(capsys, ["init", "gripper.urdf", "run.csv"])
+    assert "coupled     two follows one, as its file says (mimic)" in out
+    assert "mimics" not in out
+    study = read_study(Path("study.toml"))
+    assert not study.robot.locked
+    assert study.loop[0].joints == ("two", "one")
+    assert study.loop[0].polynomial == (0.01, -2.0)
+    assert di.run_study(study).identification[0].overall_percent < 0.1
+    Path("bad.urdf").write_text(GRIPPER.replace('"-2"', '"-2x"'))
+    tell(capsys, ["init", "bad.urdf", "run.csv"], 2)
+
+
 def test_torques_that_are_not_clear_are_named(desk, capsys):
     table = pd.read_csv("run.csv")
     for joint in ("one", "two"):

@@ -97,6 +97,26 @@ def test_a_log_in_pieces_is_the_log(kind, gap, robot, tmp_path, monkeypatch):
     assert part.segments == other.segments
 
 
+@pytest.mark.parametrize("kind", ["csv", "npz"])
+def test_angles_that_begin_a_turn_anew_go_on(kind, robot, tmp_path, monkeypatch):
+    turning = make_log()
+    turning[:, 1] += 3.0 * turning[:, 0]
+    wrapped = turning.copy()
+    wrapped[:, 1] = np.mod(turning[:, 1] + np.pi, 2.0 * np.pi) - np.pi
+    first = wrapped[0, 1] - turning[0, 1]
+    wrapped[:, 1:3] = np.degrees(wrapped[:, 1:3])
+    path = write(tmp_path / f"run.{kind}", wrapped)
+    whole = di.read_log(path, robot, units={"q": "deg"})
+    np.testing.assert_allclose(whole.q[:, 0], turning[:, 1] + first, atol=1e-12)
+    np.testing.assert_allclose(whole.q[:, 1], turning[:, 2], atol=1e-12)
+    assert [x for x in whole.warnings if "q of shoulder jumps by a turn" in x]
+    shorten(monkeypatch)
+    found = di.read_log(path, robot, units={"q": "deg"}, pieces=True)
+    assert isinstance(found.q, LongSignal)
+    np.testing.assert_allclose(found.q[:], whole.q, atol=1e-12)
+    assert found.warnings == whole.warnings
+
+
 def damage_nothing(values: np.ndarray) -> None:
     """As it is."""
 

@@ -278,6 +278,12 @@ def test_what_is_told_of_runs_that_are_not_asked_for_is_said():
     assert [each for each in di.protocol(ROBOT, **given).warnings if "changes" in each] == [words]
 
 
+def test_what_the_robot_carries_is_on_a_link_by_name():
+    carried = [run.setup for run in plan().runs if run.step.carries is not None]
+    assert carried
+    assert all(setup.startswith(f"1 kg on {ROBOT.links[-1]}, ") for setup in carried)
+
+
 def test_a_run_that_breaks_a_limit_without_the_mass_is_said():
     found = plan().motions["series"]
     heavy = from_com(60.0, [0.0, 0.0, 0.3], np.zeros((3, 3)))

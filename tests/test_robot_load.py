@@ -291,3 +291,11 @@ def test_xacro_is_refused_with_the_command(tmp_path: Path) -> None:
 
 def test_every_loader_is_reachable() -> None:
     assert list(LOADERS) == [".urdf", ".toml", ".xml"]
+
+
+def test_a_drive_of_a_locked_joint_is_refused_as_that(tmp_path: Path) -> None:
+    row = "row = { panda_joint1 = 1.0, panda_joint2 = 1.0 }"
+    path = write(tmp_path, f'urdf = "{urdf("panda")}"\n[[drive]]\njoint = "panda_joint2"\n{row}\n')
+    for joint in ("panda_joint1", "panda_joint2"):
+        with pytest.raises(InputError, match=f"drive.1.: {joint} is locked, and drives are of"):
+            load_robot(path, locked={joint: 0.4})

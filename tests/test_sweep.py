@@ -131,6 +131,17 @@ def test_the_simplest_within_one_standard_error_is_best(place):
     assert all(len(line) <= 80 for line in found.summary().splitlines())
 
 
+def test_several_logs_may_be_held_out(place, capfd):
+    write_log(place / "run3.npz", 3)
+    text = STUDY + HELD_OUT + HELD_OUT.replace("run2", "run3")
+    (place / "both.toml").write_text(text)
+    sweep = ["sweep", str(place / "both.toml"), "--set", "identify.method=wls"]
+    found = ask(capfd, [*sweep, "-o", str(place / "swept-both")])
+    each = di.run_study(di.read_study(place / "both.toml")).validation
+    errors = [log.entries[0].overall_percent for log in each]
+    assert found["runs"][0]["held_out"]["percent"] == pytest.approx(np.mean(errors), rel=0.1)
+
+
 def test_what_gives_no_answer_is_named_and_the_rest_is_done(place):
     study = di.read_study(place / "study.toml")
     values = {"prepare.drop_below": [0.05, 1e9]}

@@ -467,6 +467,19 @@ def test_a_rate_that_no_stream_has_is_refused(desk, piped):
     assert "check the unit of time, or the rate" in err
 
 
+def test_angles_of_a_stream_go_on_where_an_encoder_begins_a_turn_anew(desk, piped):
+    log = np.loadtxt("run.csv", delimiter=",", skiprows=1)
+    log[:, 1] = np.mod(log[:, 1] + 2.0, 2.0 * np.pi) - 2.0 + 4.0 * log[:, 0]
+    said = []
+    for angle in (log[:, 1], np.mod(log[:, 1] + np.pi, 2.0 * np.pi) - np.pi):
+        log[:, 1] = angle
+        text = HEADER + "".join(",".join(f"{x:.12g}" for x in row) + "\n" for row in log)
+        code, out, _ = piped(text, "--study", "study.toml", "--sigma", "0.2")
+        assert code == 0
+        said.append([[float(x or 0) for x in row.split(",")] for row in out.splitlines()[1:]])
+    np.testing.assert_allclose(said[1], said[0], rtol=1e-6)
+
+
 def test_json_lines_are_read_like_a_table(desk, piped):
     lines = (desk / "run.csv").read_text().splitlines()[1:2000]
     numbers = [[float(cell) for cell in line.split(",")] for line in lines]

@@ -55,7 +55,7 @@ def diff(
     refuse_over_inputs([page], [*results, *(logs or ())], [one, *read])
     found = []
     for letter, other in zip(ascii_uppercase[1:], others):
-        with name_study_in_errors(None):
+        with name_study_in_errors(None, stored=True):
             own, warnings = compare_on_logs(one, other, files, told.layout)
         say("warning", warnings)
         found.append(replace(own, names=("A", letter)))

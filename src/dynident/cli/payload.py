@@ -71,7 +71,7 @@ def payload(
     layout = told.layout
     if rests is not None:
         layout = replace(layout, prepare={**layout.prepare, "rests": rests})
-    with name_study_in_errors(None):
+    with name_study_in_errors(None, stored=True):
         samples = read_fit_log(fit, log.split(","), layout)
     found = payload(fit, samples, anyway=anyway, **options)
     if franka is not None:

@@ -62,7 +62,7 @@ def replay(
     else:
         refuse_over_inputs([page], [], [own])
     if logs:
-        with name_study_in_errors(None):
+        with name_study_in_errors(None, stored=True):
             found = [replay(own, text.split(","), engine, told.layout, robot) for text in logs]
     else:
         found = replay_own_logs(own, engine, robot)

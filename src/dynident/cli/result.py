@@ -38,7 +38,7 @@ def validate(
     fit = read_result(result)
     refuse_over_inputs([page], [result, *logs], [fit])
     names = fit.robot.joint_names
-    with name_study_in_errors(None):
+    with name_study_in_errors(None, stored=True):
         found = [measure_log(fit, text.split(","), lowpass, told.layout) for text in logs]
     warnings = list(dict.fromkeys(note for one in found for note in one.warnings))
     say("warning", warnings)

@@ -87,7 +87,7 @@ def sample(
         refuse_over_inputs([output / name for name in (HEAD, *own)], given, [fit])
     refuse_over_inputs([page], given, [fit])
     draws = sample(fit, wanted.n, wanted.seed, anyway, engine=engine)
-    with name_study_in_errors(None):
+    with name_study_in_errors(None, stored=True):
         found = [measure_calibration(fit, draws, text, told.layout) for text in logs or ()]
     notes = () if output is None else draws.write(output, form)
     if json:

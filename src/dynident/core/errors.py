@@ -20,6 +20,10 @@ KEY_OF_LOG = re.compile(r"\b(bad_rows|side|clock|stack) = ")
 FLAG_OF_LOG = re.compile(r"\b(columns|units) = \{ (\w+) = (.+?) \}")
 """What they say of those that are flags, too."""
 WORD_OF_LOG = re.compile(r"\b(?:bad_rows = (['\"])cut\1|preset = (['\"])([\w-]+)\2)")
+LOCKING = re.compile(
+    r"(?:dynident init writes a study that reads it; )?if (.+) did not move, lock (it|them) \(.*\)"
+)
+"""What they advise of joints without columns, which are those of a stored result for good."""
 DROP_BELOW = re.compile(r"\bdrop_below\b")
 
 
@@ -95,10 +99,11 @@ def name_section_in_errors(name: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def name_study_in_errors(path: Path | None) -> Iterator[None]:
+def name_study_in_errors(path: Path | None, stored: bool = False) -> Iterator[None]:
     """Name the file of a study's section that does not fit, or say what a study is for.
 
-    Without a path flags take the study's place, which have no keys of logs.
+    Without a path flags take the study's place, which have no keys of logs; `stored` are logs
+    beside a result.
     """
     try:
         yield
@@ -111,6 +116,8 @@ def name_study_in_errors(path: Path | None) -> Iterator[None]:
             reason = WORD_OF_LOG.sub(
                 lambda key: f"--preset {key[3]}" if key[3] else "--bad-rows cut", reason
             )
+        if stored:
+            reason = LOCKING.sub(r"if \1 did not move, take a result with \2 locked", reason)
         reason = DROP_BELOW.sub("--drop-below" if path is None else "[prepare] drop_below", reason)
         if KEY_OF_LOG.search(reason):
             reason += " (keys of a log stand in [[log]] of a study: docs/study.md)"

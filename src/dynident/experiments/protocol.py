@@ -138,7 +138,7 @@ def protocol(
                 step,
                 plan,
                 float(plan.trajectory.family.repeated(plan.periods)),
-                describe_setup(step, mass, planning.lengths),
+                describe_setup(step, robot.links[-1], mass, planning.lengths),
                 prove_limits(plan, limits, body - designed),
                 tuple(step.expect(recordings, planning.damping)),
             )
@@ -248,8 +248,8 @@ def prove_limits(plan: Excitation, limits: Limits, change: Array) -> bool:
     return plan.design.certificate.ok and proof.ok
 
 
-def describe_setup(step: ProtocolStep, mass: float, lengths: Sequence[float]) -> str:
+def describe_setup(step: ProtocolStep, link: str, mass: float, lengths: Sequence[float]) -> str:
     """What the robot carries, in words."""
     if step.carries is None:
         return "nothing in the hand"
-    return f"{mass:g} kg on the last link, {lengths[step.carries]:g} m from its joint's axis"
+    return f"{mass:g} kg on {link}, {lengths[step.carries]:g} m from its joint's axis"

@@ -162,7 +162,7 @@ class TextStream:
         names: tuple[str, ...] | None = None
         delimiter: str | None = ","
         last: float | None = None
-        floating, turned = self.floating, None
+        floating, turned, turning = self.floating, None, None
         for line in self.lines:
             text = line.strip()
             if not text or is_comment(text):
@@ -192,6 +192,8 @@ class TextStream:
                 where = label_column(names, int(bad[0]))
                 raise InputError(f"{place}, {where}: {values[bad[0]]} is not a finite number")
             signals = layout.signals(values[None, :])
+            turning = layout.turns() if turning is None else turning
+            signals |= {signal: each.undo(signals[signal]) for signal, each in turning.items()}
             at = float(signals["time"][0, 0]) if "time" in signals else None
             if at is not None and last is not None and at <= last:
                 raise InputError(f"{place}: time goes from {last:.9g} s to {at:.9g} s")

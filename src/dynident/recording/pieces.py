@@ -9,7 +9,14 @@ from dynident.core.store import Store
 from dynident.filters.blocks import LONG, open_stored_signal
 from dynident.filters.clock import EvenClock, find_even_clock
 from dynident.recording.checks import LARGEST, LEAP, check_rate
-from dynident.recording.signals import PER_JOINT, LogRequest, Places, TablePiece, convert_to_si
+from dynident.recording.signals import (
+    PER_JOINT,
+    LogRequest,
+    Places,
+    TablePiece,
+    convert_to_si,
+    find_turns,
+)
 
 
 def sample_in_pieces(places: Places, request: LogRequest) -> TablePiece | None:
@@ -18,7 +25,8 @@ def sample_in_pieces(places: Places, request: LogRequest) -> TablePiece | None:
     None where that takes the whole log: where it is short, or not in one table whose file is read
     in order (as CSV, Parquet, NPZ and HDF5 are); where it has signals of a base or of contacts, no
     torques or locked joints; where values are no finite numbers, or some stand alone by their
-    size; and where time stamps jitter, go back or have gaps that are bridged.
+    size; where jumps by a turn are followed by others; and where time stamps jitter, go back or
+    have gaps that are bridged.
     """
     spots = [spot for own in (places.times, *places.signals.values()) for spot in own]
     table, samples = spots[0][0], spots[0][0].samples
@@ -39,6 +47,7 @@ def sample_in_pieces(places: Places, request: LogRequest) -> TablePiece | None:
         return None
     stamps, n = Store(1), len(request.joints)
     held, sizes = {signal: Store(n) for signal in places.signals}, _Sizes()
+    turning = {s: find_turns(s, request) for s in ("q", "qref") if s in places.signals}
     for values in pieces:
         time, *own = np.split(
             values, np.cumsum([len(places.times), *(len(x) for x in places.signals.values())])[:-1],
@@ -52,11 +61,13 @@ def sample_in_pieces(places: Places, request: LogRequest) -> TablePiece | None:
                 return None
             stamps.append(time)
         for (signal, store), part in zip(held.items(), own, strict=True):
-            store.append(convert_to_si(part, signal, request))
-    if sizes.leap:
+            going = turning[signal].undo(part) if signal in turning else part
+            store.append(convert_to_si(going, signal, request))
+    if sizes.leap or any(each.doubtful for each in turning.values()):
         return None
     clock: EvenClock | None = EvenClock(float(request.rate or 0.0), ((0, samples),))
-    notes: tuple[str, ...] = places.notes
+    said = (note for each in turning.values() for note in each.describe())
+    notes: tuple[str, ...] = (*places.notes, *said)
     if places.times:
         where, index = places.times[0]
         clock = find_even_clock(

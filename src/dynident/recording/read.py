@@ -14,6 +14,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, check_type
 from dynident.filters.clock import Clocking
+from dynident.filters.turns import Turns
 from dynident.readers import Table, measure_log, read_tables
 from dynident.readers.frames import is_frame, read_frame, take_path
 from dynident.readers.table import TIME
@@ -36,6 +37,7 @@ from dynident.recording.signals import (
     Side,
     Units,
     build_recording,
+    find_turns,
     put_on_joints,
     sample_signals,
 )
@@ -198,6 +200,11 @@ class ColumnLayout:
             key = "tau" if signal == "current" else signal
             found[key] = put_on_joints(values[:, columns], signal, self.absent, self.request)
         return found
+
+    def turns(self) -> dict[str, Turns]:
+        """What jumps by a turn in positions and their reference, as samples come."""
+        own = (signal for signal in ("q", "qref") if signal in self.places)
+        return {signal: find_turns(signal, self.request, si=True) for signal in own}
 
 
 def find_column_layout(

@@ -20,6 +20,7 @@ from dynident.filters.clock import (
     make_even_clock,
     resample_to_clock,
 )
+from dynident.filters.turns import Turns
 from dynident.readers import Table
 from dynident.recording import checks
 from dynident.recording.checks import Spot
@@ -312,9 +313,16 @@ def _take_signals(
         for signal in places.signals:
             signals[signal] = signals[signal][kept]
     signals = convert_orientations(signals, request.floating.quaternion)
+    notes = (*places.notes, *merger.notes(), *cut)
+    for signal in ("q", "qref"):
+        if signal in signals and len(kept):
+            turns = find_turns(signal, request)
+            if signals[signal].shape[1] < len(request.joints):
+                turns = turns.leave_out(places.absent)
+            signals[signal] = turns.undo(signals[signal])
+            notes += turns.describe()
     for spot, other in list(zip(places.times, stamps, strict=True))[1:]:
         checks.refuse_other_clock(stamps[0], places.times[0], other, spot, kept)
-    notes = (*places.notes, *merger.notes(), *cut)
     if not stamps and len(kept) == samples:
         return signals, make_even_clock(float(request.rate or 0.0), samples), notes
     where, index = places.times[0] if stamps else places.signals["q"][0]
@@ -542,6 +550,15 @@ def _find_unit_factors(signal: str, request: LogRequest) -> Array:
             f"{name}: units.{key} = {stated!r}, but every joint is {robot.joints[0].kind}"
         )
     return factors
+
+
+def find_turns(signal: str, request: LogRequest, si: bool = False) -> Turns:
+    """What jumps by a turn in q or qref, in their units or in SI; motors may move as far."""
+    turn = np.full(len(request.joints), np.inf)
+    if request.robot is not None:
+        angles = [joint.kind == "revolute" for joint in request.robot.joints] & ~request.motors
+        turn[angles] = TURN if si else TURN / _find_unit_factors(signal, request)[angles]
+    return Turns(turn, f"{request.name}: {signal}", request.joints)
 
 
 def _convert_to_joint_side(values: Array, signal: str, request: LogRequest) -> Array:

@@ -23,7 +23,12 @@ from dynident.robot.loops import add_loops, assemble, lock_loops
 from dynident.robot.mjcf import load_mjcf
 from dynident.robot.model import HUGE, HYSTERESIS, Gauge, Joint, Robot
 from dynident.robot.spec import DHJointSpec, DriveSpec, LoopSpec, RobotSpec, TransmissionSpec
-from dynident.robot.urdf import load_urdf, make_xacro_error, refuse_many_joints
+from dynident.robot.urdf import (
+    list_mimic_warnings,
+    load_urdf,
+    make_xacro_error,
+    refuse_many_joints,
+)
 
 
 def load_robot(
@@ -86,7 +91,8 @@ def load_robot(
             raise InputError(f"{path}: gravity is {gravity!r} but has to be 3 finite numbers")
         robot = replace(robot, gravity=freeze_array(vector))
     robot = replace_drives(robot, drives, transmission, path)
-    return assemble(add_loops(robot, loops, path), path)
+    robot = assemble(add_loops(robot, loops, path), path)
+    return replace(robot, warnings=(*list_mimic_warnings(robot), *robot.warnings))
 
 
 def _load_from_toml(path: Path, floating: bool, locked: dict[str, float]) -> Robot:
@@ -306,6 +312,12 @@ def replace_drives(
     gauges = list[Gauge]()
     for number, spec in enumerate(drives, start=1):
         key = f"{place}: drive[{number}]"
+        for ref in (spec.joint, *(spec.row or {})):
+            if ref in robot.locked:
+                raise InputError(
+                    f"{key}: {ref} is locked, and drives are of the joints that are left; leave it "
+                    "out, and state what its drive does to the others as a drive of theirs"
+                )
         joint = find_joint_index(names, spec.joint, f"{key}.joint")
         if joint in seen:
             raise InputError(f"{key}.joint: joint {names[joint]!r} has a drive already")

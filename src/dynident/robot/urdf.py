@@ -30,6 +30,7 @@ NUMBERS = {
     "origin": {"xyz": 3, "rpy": 3},
     "axis": {"xyz": 3},
     "mass": {"value": 1},
+    "mimic": {"multiplier": 1, "offset": 1},
     "inertia": dict.fromkeys(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), 1),
 }
 """Attributes that shape the dynamics, and how many numbers each holds."""
@@ -61,8 +62,7 @@ def load_urdf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
     """Read a URDF.
 
     Joints are in Pinocchio's order; links behind fixed joints are part of the body that carries
-    them. A mimic joint is a joint of its own, with a warning unless it will be locked. Simple
-    transmissions are the drives' reduction.
+    them. A mimic joint is a joint of its own. Simple transmissions are the drives' reduction.
     """
     root = parse_xml(path).getroot()
     if root.tag != "robot":
@@ -71,18 +71,13 @@ def load_urdf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
         raise InputError(f'{path}, line {root.sourceline}: <robot> has no name; add name="..."')
     warnings = []
     for joint in root.iterchildren("joint"):
-        name, kind, mimic = joint.get("name"), joint.get("type"), joint.find("mimic")
+        name, kind = joint.get("name"), joint.get("type")
         if not name:
             raise InputError(f"{path}, line {joint.sourceline}: a joint has no name; give it one")
         if kind in ("floating", "planar"):
             raise InputError(
                 f"{path}, line {joint.sourceline}: joint {name!r} is {kind}; only revolute, "
                 "continuous, prismatic and fixed joints can be identified"
-            )
-        if mimic is not None and kind != "fixed" and name not in locked:
-            warnings.append(
-                f"joint {name} mimics {mimic.get('joint')}; it is taken as a joint of its own, "
-                f"so its motion must be in the log, or lock it: locked = {{ {name} = 0.0 }}"
             )
     refuse_macros(root, path)
     refuse_bad_numbers(root, path)
@@ -96,6 +91,32 @@ def load_urdf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
     reduction = np.diag([ratios.get(name, 1.0) for name in robot.joint_names])
     drives = replace(robot.drives, reduction=freeze_array(reduction))
     return replace(robot, drives=drives, warnings=tuple(warnings))
+
+
+def find_mimics(robot: Robot) -> dict[str, tuple[str, float, float]]:
+    """Joints that mimic another by the robot's URDF: which, from what offset on, and how much."""
+    path = robot.source
+    root = None if path is None or path.suffix.lower() == ".toml" else parse_xml(path).getroot()
+    if root is None or root.tag != "robot":
+        return {}
+    found = {}
+    for joint in root.iterchildren("joint"):
+        mimic, name = joint.find("mimic"), joint.get("name")
+        if mimic is not None and name in robot.joint_names:
+            offset, ratio = (float(mimic.get(k, d)) for k, d in (("offset", 0), ("multiplier", 1)))
+            found[name] = str(mimic.get("joint")), offset, ratio
+    return found
+
+
+def list_mimic_warnings(robot: Robot) -> tuple[str, ...]:
+    """A line for each joint that mimics another and has no loop that says so."""
+    driven = {robot.joint_names[j] for j in robot.driven}
+    return tuple(
+        f"joint {name} mimics {leader}; it is taken as a joint of its own, so its motion must be "
+        f"in the log, or lock it: locked = {{ {name} = 0.0 }}"
+        for name, (leader, _, _) in find_mimics(robot).items()
+        if name in driven
+    )
 
 
 def build_pinocchio_model(root: etree._Element, path: Path, floating: bool) -> pin.Model:
@@ -164,6 +185,7 @@ def refuse_bad_numbers(root: etree._Element, path: Path) -> None:
     moving = (joint for joint in root.iterfind("joint") if joint.get("type") != "fixed")
     shaping = (
         *root.iterfind("joint/origin"),
+        *root.iterfind("joint/mimic"),
         *(axis for j in moving for axis in j.iterfind("axis")),
     )
     for element in (*shaping, *root.iterfind("link/inertial/*")):

@@ -378,7 +378,7 @@ def score_held_out(fit: Fit, plain: Study, blocks: int) -> tuple[tuple[str, ...]
     assert isinstance(fit.study, Study)
     plain = take_found_delay(plain, fit.study).model_copy(update={"identify": fit.study.identify})
     held_out = read_study_logs(plain, fit.robot, "validate")
-    problem = Problem.of(fit.base, *held_out)
+    problem = Problem.of(fit.base, held_out)
     kinds = list_row_kinds(problem)
     folds = build_folds(problem, (), held_out, blocks)
     return kinds, score_folds([(fit.base, fit.theta)] * len(folds), folds, kinds)

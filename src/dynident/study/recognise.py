@@ -10,6 +10,9 @@ from dynident.readers import called, list_titles
 from dynident.readers.presets import find_layout
 from dynident.recording.floating import BASE, find_logged_robot, tells_base
 from dynident.robot.contacts import find_contacts
+from dynident.robot.model import Robot
+from dynident.robot.spec import LoopSpec
+from dynident.robot.urdf import find_mimics
 from dynident.study.study import LogSection, Study, load_study_robot
 
 Words = tuple[str, str]
@@ -26,7 +29,8 @@ def recognise(study: Study) -> tuple[Study, tuple[Words, ...]]:
 def recognise_columns(study: Study) -> tuple[Study, tuple[Words, ...]]:
     """A study whose logs have columns that are called otherwise, or not of all joints.
 
-    Joints of which no log has a position are locked at zero. Logs whose columns are stated stay as
+    Joints of which no log has a position follow another where the robot's file says so, and are
+    locked at zero else. Logs whose columns are stated stay as
     they are, and so do all where they do not have the same joints.
     """
     robot = find_logged_robot(load_study_robot(study))
@@ -46,8 +50,14 @@ def recognise_columns(study: Study) -> tuple[Study, tuple[Words, ...]]:
     if not all(moved and moved == moving[0] for moved in moving):
         return study, ()
     words = [*said]
-    absent = [joint for joint in joints if joint not in moving[0]]
     study = study.model_copy(update={"log": tuple(logs)})
+    coupled = () if is_cut_or_afloat(study, robot) else find_coupled_joints(robot, moving[0])
+    if coupled:
+        study = study.model_copy(update={"loop": (*study.loop, *coupled)})
+        each = ", ".join("{} follows {}".format(*loop.joints) for loop in coupled)
+        words.append(("coupled", f"{each}, as its file says (mimic), and the logs do not have it"))
+    led = {loop.joints[0] for loop in coupled}
+    absent = [joint for joint in joints if joint not in moving[0] and joint not in led]
     if absent:
         words.append(("locked", f"{', '.join(absent)} at 0, as the logs do not have them"))
         locked = {**study.robot.locked, **dict.fromkeys(absent, 0.0)}
@@ -56,6 +66,29 @@ def recognise_columns(study: Study) -> tuple[Study, tuple[Words, ...]]:
         )
         load_study_robot(study)  # refuses to lock what its file cannot
     return study, tuple(words)
+
+
+def is_cut_or_afloat(study: Study, robot: Robot) -> bool:
+    """Whether a robot may have no closed chains: on a floating base, or a part of one."""
+    cut = study.robot.beyond is not None or bool(study.robot.sensor)
+    return cut or robot.floating or all(tells_base({*list_names(log)}) for log in study.log)
+
+
+def find_coupled_joints(robot: Robot, moving: Sequence[str]) -> tuple[LoopSpec, ...]:
+    """Loops of the joints that are not logged, and by the robot's file mimic one that is."""
+    mimics, found = find_mimics(robot), []
+    for joint in robot.joint_names:
+        at, offset, ratio, met = joint, 0.0, 1.0, {joint}
+        while at in mimics and at not in moving:
+            at, begins, share = mimics[at]
+            offset, ratio = offset + ratio * begins, ratio * share
+            if at in met:
+                break
+            met.add(at)
+        if at != joint and at in moving:
+            law = {"joints": (joint, at), "polynomial": (offset, ratio), "passive": (joint,)}
+            found.append(LoopSpec.model_validate({"kind": "joint", **law}))
+    return tuple(found)
 
 
 def name_columns(
