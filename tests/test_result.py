@@ -26,6 +26,7 @@ from dynident.report.fit import Fit
 from dynident.robot import load_robot
 from dynident.study.compare import compare
 from dynident.study.doctor import doctor
+from dynident.study.fits import read_result
 from dynident.study.tracked import track
 
 NUMBER = (int, float)
@@ -318,6 +319,14 @@ def test_nonlinear_parameters_and_estimates_over_time_are_told():
 
 
 # at a prompt
+
+
+@pytest.mark.parametrize("method", ["irls", "pc-idim-ls"])
+def test_error_bars_are_those_of_the_file_to_the_last_bit(method, tmp_path):
+    fit = result(method)
+    fit.save(tmp_path, report=False)
+    read = read_result(tmp_path / "result.json")
+    assert np.array_equal(read.estimate.covariance.matrix, fit.estimate.covariance.matrix)
 
 
 def test_what_is_shown_at_a_prompt_is_short():
