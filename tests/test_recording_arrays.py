@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -19,6 +20,7 @@ from test_recording_read import refusal as file_refusal
 import dynident as di
 from dynident.core.errors import InputError
 from dynident.robot.drives import Drives
+from dynident.robot.model import Contact
 
 DATES = np.datetime64("2026-01-01", "ns") + (1e9 * TIME).astype("m8[ns]")
 
@@ -409,3 +411,27 @@ def test_frames_that_are_no_logs_are_refused_in_the_words_of_files():
     assert "rate" in refused(WHOLE.drop(columns="time"))
     assert refusal(WHOLE.drop(columns=["tau_a", "tau_b"])) == "recording: tau is None; it is needed"
     assert di.read_log(WHOLE.drop(columns="time"), ROBOT, rate=100.0).rate == 100.0
+
+
+def test_a_base_and_contacts_of_frames_are_taken_by_the_columns_names(tmp_path):
+    hand = Contact("hand", "l1", 1, np.eye(3), np.zeros(3))
+    robot = replace(ROBOT, floating=True, nominal=np.zeros((3, 10)), contacts=(hand,))
+    base = [f"base_{axis}" for axis in ("px", "py", "pz", "qx", "qy", "qz", "qw")]
+    force = [f"{axis}_hand" for axis in ("fx", "fy", "fz", "mx", "my", "mz")]
+    more = WHOLE.assign(**{name: np.full(SAMPLES, 0.1 * k) for k, name in enumerate(force, 1)})
+    more = more.assign(**dict.fromkeys(base, 0.0) | {"base_qw": 1.0, "base_px": 0.01 * TIME})
+    more.to_csv(tmp_path / "log.csv", index=False)
+    parts = {"base_position": base[2::-1], "base_orientation": base[:2:-1]}
+    body = {key: more[names] for key, names in parts.items()} | {"wrench_hand": more[force[::-1]]}
+    read = di.read_log(tmp_path / "log.csv", robot)
+    for found in (
+        di.read_arrays(more, robot=robot),
+        di.read_arrays(Q, TAU, time=TIME, robot=robot, body=body),
+    ):
+        np.testing.assert_array_equal(found.base.position, read.base.position)
+        np.testing.assert_array_equal(found.base.orientation, read.base.orientation)
+        np.testing.assert_array_equal(found.wrenches["hand"], read.wrenches["hand"])
+    named = more[base[3:]].rename(columns=lambda name: name[-1])
+    assert "base_orientation has no column 'base_qx'; there are 'x', 'y', 'z', 'w'" in refusal(
+        Q, TAU, time=TIME, robot=robot, body={**body, "base_orientation": named}
+    )

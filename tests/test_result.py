@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import toy
 
+import dynident as di
 from dynident.api import identify, validate
 from dynident.consistency.constraints import Bounds, Fixed, Hull, LinkMass, Payload, TotalMass
 from dynident.control.controller import pd
@@ -26,6 +27,7 @@ from dynident.report.fit import Fit
 from dynident.robot import load_robot
 from dynident.study.compare import compare
 from dynident.study.doctor import doctor
+from dynident.study.fits import read_result
 from dynident.study.tracked import track
 
 NUMBER = (int, float)
@@ -320,6 +322,14 @@ def test_nonlinear_parameters_and_estimates_over_time_are_told():
 # at a prompt
 
 
+@pytest.mark.parametrize("method", ["irls", "pc-idim-ls"])
+def test_error_bars_are_those_of_the_file_to_the_last_bit(method, tmp_path):
+    fit = result(method)
+    fit.save(tmp_path, report=False)
+    read = read_result(tmp_path / "result.json")
+    assert np.array_equal(read.estimate.covariance.matrix, fit.estimate.covariance.matrix)
+
+
 def test_what_is_shown_at_a_prompt_is_short():
     fit = result("ols")
     problem = Problem(toy.arm(), fit.samples)
@@ -379,9 +389,81 @@ def again(fit):
         ),
         (lambda fit: identify(again(fit), bootstrp=1), "did you mean 'bootstrap'?"),
         (lambda fit: load_robot("<robot>\n</robot>"), "takes the path of a file, not its text"),
+        (lambda fit: load_robot("a.urdf", floating="no"), "floating takes bool, not str"),
+        (lambda fit: load_robot("a.urdf", locked=["elbow"]), "locked takes Mapping, not list"),
+        (lambda fit: di.build_idim("arm.urdf"), "build_idim takes Robot, not str: dynident.load_"),
+        (lambda fit: di.build_idim(fit.robot, rotor="no"), "rotor takes bool, not str"),
+        (lambda fit: di.build_idim(fit.robot, ["none"]), "friction takes str, not list"),
+        (lambda fit: di.build_idim(fit.robot, elements=["spring"]), "takes Attached, not str"),
+        (lambda fit: di.base_parameters(fit.robot), "base_parameters takes Idim, not Robot"),
+        (
+            lambda fit: di.read_arrays(Q, Q, rate="500"),
+            "recording: rate = '500' is no sample rate; give it in Hz",
+        ),
+        (lambda fit: di.read_arrays(Q, Q, rate=True), "rate = True is no sample rate"),
+        (lambda fit: di.read_arrays(Q, Q, rate=9.0, robot="a.urdf"), "takes Robot, not str"),
+        (lambda fit: di.read_arrays(Q, Q, rate=9.0, floating=True), "takes Floating, not bool"),
+        (lambda fit: di.Simulation(900.0), "controller takes Controller, not float"),
+        (lambda fit: di.rollout(fit.robot, fit.theta), "rollout takes Loop, not Robot"),
+        (di.select_blocks, "select_blocks takes Problem, not Fit"),
+        (lambda fit: di.simulate_study("a.toml"), "simulate_study takes Study, not str"),
+        (lambda fit: di.replay("result.json", Q), "replay takes Fit, not str"),
+        (lambda fit: di.payload("result.json", Q), "payload takes Fit, not str"),
+        (lambda fit: di.sample("result.json"), "sample takes Fit, not str"),
+        (lambda fit: di.excite("arm.urdf"), "excite takes Robot, not str"),
+        (lambda fit: di.protocol("arm.urdf"), "protocol takes Robot, not str"),
+        (lambda fit: di.nearest_consistent("arm.urdf"), "nearest_consistent takes Robot, not str"),
+        (
+            lambda fit: di.Tracker(fit.robot, [1.0], 9.0),
+            "a tracker takes BaseParameters, not Robot",
+        ),
+        (lambda fit: validate(fit, fit.samples[0], lowpass_hz=0.0), "lowpass_hz is 0.0"),
+        (lambda fit: validate(fit, fit.samples[0], lowpass_hz=np.nan), "lowpass_hz is nan"),
     ],
 )
 def test_stages_say_what_they_take(call, words):
     with pytest.raises(InputError) as caught:
         call(result("ols"))
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda fit: fit.idim.regressor(Q[0], Q[0], Q[0]), "have shapes (2,), (2,), (2,); their"),
+        (
+            lambda fit: fit.idim.regressor(Q[:, :1], Q, Q),
+            "axes have to be 2 (q) and 2, before them that",
+        ),
+        (lambda fit: fit.idim.regressor(Q, Q, Q[:1]), "have shapes (4, 2), (4, 2), (1, 2)"),
+        (lambda fit: fit.idim.torque(np.ones(99), Q, Q, Q), "theta has shape (99,), not ("),
+        (lambda fit: follow(fit).update(0.1, Q[0], Q[0], Q[0]), "sample 1: q has shape (), not"),
+        (lambda fit: follow(fit).update(Q[0], [0.1], Q[0], Q[0]), "dq has shape (1,), not (2,)"),
+        (lambda fit: follow(fit).predict(Q[0], Q[0], Q), "ddq has shape (4, 2), not (2,)"),
+        (
+            lambda fit: di.consistent_witness(fit.base, np.ones(2), np.ones(2)),
+            "beta and std need",
+        ),
+        (
+            lambda fit: di.nearest_to_base(fit.base, fit.estimate.beta, -(fit.estimate.beta**2)),
+            "std zero or more",
+        ),
+        (
+            lambda fit: di.consistent_witness(
+                fit.base, fit.estimate.beta, fit.estimate.beta**2, -1.0
+            ),
+            "width is -1.0, but has to be zero or more",
+        ),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused_and_not_stretched(call, words):
+    with pytest.raises(InputError) as caught:
+        call(result("ols"))
+    assert words in str(caught.value)
+
+
+Q = np.zeros((4, 2))
+
+
+def follow(fit: Fit) -> di.Tracker:
+    return di.Tracker(fit.base, fit.estimate.sigma, 100.0)

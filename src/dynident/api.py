@@ -661,13 +661,14 @@ def validate(
     Raises
     ------
     InputError
-        When the log does not fit the robot or its filters, or the low-pass leaves nothing of it.
+        When the log does not fit the robot or its filters, the low-pass is not positive or leaves
+        nothing of it.
     ComputationError
         When the model predicts something that is not finite.
     """
     check_type("validate", result, Fit, "dynident.identify(problem) makes one")
     samples = result.prepare(log)
-    lowpass_hz = lowpass_hz or result.lowpass_hz
+    lowpass_hz = Scoring(lowpass_hz).lowpass_hz or result.lowpass_hz
     check_lowpass(lowpass_hz, [samples])
     score = "moving" if any(f.rows == MOVING for f in result.identification) else "all"
     figures, _ = score_model(Problem.of(result.base, samples), result.theta, lowpass_hz, score)

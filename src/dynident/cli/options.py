@@ -289,7 +289,7 @@ def read_log_flags(
         typer.Option(
             "--drop-below",
             metavar="X[,X...]",
-            help="Speed below which rows are left out, or one a joint [rad/s].",
+            help="Speed below which rows are left out, or one a joint [rad/s or m/s].",
         ),
     ] = None,
 ) -> LogFlags:

@@ -21,7 +21,7 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.prior import METRICS, Prior, build_belief
 from dynident.consistency.space import build_standard_space
 from dynident.core.arrays import Array
-from dynident.core.errors import InfeasibleError, InputError, refuse_unknown
+from dynident.core.errors import InfeasibleError, InputError, check_type, refuse_unknown
 from dynident.core.factors import System
 from dynident.core.inertia import find_smallest_eigenvalue, to_pseudo_inertia
 from dynident.core.threads import limit_to_one_thread
@@ -101,6 +101,7 @@ def nearest_consistent(
     InfeasibleError
         When the constraints contradict each other.
     """
+    check_type("nearest_consistent", robot, Robot, "dynident.load_robot(file) makes one")
     refuse_unknown(metric, METRICS, f"metric {metric!r} is not known")
     given = np.asarray(robot.nominal if phi is None else phi, dtype=np.float64)
     if given.shape != robot.nominal.shape or not np.all(np.isfinite(given)):
@@ -199,8 +200,21 @@ def nearest_to_base(
     ------
     InputError, InfeasibleError, ComputationError
     """
+    beta, std = take_measured(base, beta, std)
     system = build_measured_system(beta, std)
     return build_feasible_set(base, system, knowledge or Knowledge()).solve(system)
+
+
+def take_measured(base: BaseParameters, beta: Array, std: Array) -> tuple[Array, Array]:
+    """Base parameters and their standard deviations as arrays, refused where they are none."""
+    beta, std = np.asarray(beta, dtype=float), np.asarray(std, dtype=float)
+    fit = beta.shape == std.shape == (base.count,)
+    if not fit or not np.isfinite(beta).all() or (std < 0.0).any():
+        raise InputError(
+            f"beta and std need {base.count} values each, one a base parameter: beta finite, std "
+            "zero or more"
+        )
+    return beta, std
 
 
 def build_measured_system(beta: Array, std: Array) -> System:
@@ -266,6 +280,9 @@ def consistent_witness(
     ComputationError
         When it could not be decided.
     """
+    beta, std = take_measured(base, beta, std)
+    if not width >= 0.0:
+        raise InputError(f"width is {width}, but has to be zero or more standard deviations")
     system = build_measured_system(beta, std)
     knowledge = Knowledge(prior="none", consistency=consistency)
     if knowledge.consistency == "pseudo-inertia":

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
+
+from dynident.core.errors import InputError
 
 Array = npt.NDArray[np.float64]
 """Real numbers."""
@@ -36,6 +40,29 @@ def to_kernel_arrays(*arrays: npt.ArrayLike) -> tuple[Array, ...]:
     for array in found:
         array.setflags(write=False)
     return found
+
+
+def check_states(
+    name: str, states: Sequence[Array], widths: Sequence[int], many: bool = False
+) -> None:
+    """Refuse states of other shapes than (..., width); where they are `many`, (samples, width)."""
+    ahead = states[0].shape[:-1]
+    fit = (each.shape == (*ahead, k) for each, k in zip(states, widths, strict=False))
+    if not all(fit) or (many and len(ahead) != 1):
+        shapes = ", ".join(str(each.shape) for each in states)
+        rest = "before them that of the samples" if many else "all others alike"
+        raise InputError(
+            f"{name}: states have shapes {shapes}; their last axes have to be {widths[0]} (q) and "
+            f"{widths[1]}, {rest}"
+        )
+
+
+def check_rate(rate: object, who: str = "") -> None:
+    """Refuse what is no number of samples a second."""
+    value = np.asarray(rate)
+    if value.dtype.kind not in "iuf" or value.size != 1 or not 0.0 < value.item() < np.inf:
+        words = f"rate = {value.tolist()!r} is no sample rate; give it in Hz"
+        raise InputError(f"{who}: {words}" if who else words)
 
 
 FOLD = 64

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, TypeAdapter, ValidationError
 
-from dynident.core.errors import OptionError, refuse_unknown
+from dynident.core.errors import OptionError, check_type, refuse_unknown
 from dynident.core.plain import list_union_members, strip_annotation
 from dynident.core.schema import Number, Spec, describe_value_errors, extend_table, list_choices
 
@@ -204,6 +204,8 @@ def _make_adapter(kind: Any) -> TypeAdapter[Any]:
 
 def check_option(option: Option, value: object) -> Any:
     """A value as its option has it, numbers of numpy as plain ones."""
+    if option.in_python and isinstance(option.type, type) and value is not option.default:
+        check_type(option.name, value, option.type, "an option that is an object")
     if option.in_python or value is option.default:
         return value
     plain = value.item() if isinstance(value, np.generic) else value

@@ -21,7 +21,7 @@ import numpy as np
 from pydantic import Field
 
 from dynident.core.arrays import Array, Booleans
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, check_type
 from dynident.core.factors import UNEXCITED, System, triangularise_rows
 from dynident.core.options import Options
 from dynident.core.schema import Number
@@ -217,6 +217,7 @@ def select_blocks(problem: Problem, selecting: Selecting = Selecting()) -> Selec
     InputError
         When a block is shorter than the step from row to row, or a log was averaged.
     """
+    check_type("select_blocks", problem, Problem, "dynident.Problem(robot, samples) makes one")
     _refuse_blocks(problem, selecting.block)
     if problem.idim.loaded and not problem.idim.bearing:
         problem = problem.bearing(problem.idim.nominal)  # near enough to weigh blocks by

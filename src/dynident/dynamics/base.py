@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
-from dynident.core.errors import ComputationError
+from dynident.core.errors import ComputationError, check_type
 from dynident.core.text import format_combination
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.equations import (
@@ -266,6 +266,7 @@ def base_parameters(
     ComputationError
         When a column is neither clearly dependent nor clearly independent.
     """
+    check_type("base_parameters", idim, Idim, "dynident.build_idim(robot) makes one")
     W = np.vstack([draw_random_rows(idim, seed, each) for each in observed])
     return find_base_from_rows(idim, W, observed)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, check_type
 from dynident.dynamics.columns import fill_rows
 from dynident.dynamics.conditions import FREE, Conditions
 from dynident.dynamics.idim_parameters import IdimParameters
@@ -52,7 +52,8 @@ class Idim(IdimParameters):
         return known[key]
 
     def regressor(self, q: Array, dq: Array, ddq: Array, conditions: Conditions = FREE) -> Array:
-        """The full regressor ``IDM_f``, shape (samples, rows, parameters)."""
+        """The full regressor ``IDM_f`` of a motion, shape (samples, rows, parameters)."""
+        q, dq, ddq = self.take_motion(q, dq, ddq)
         packing = self.packing(range(len(self.parameters)))
         packed = np.empty((len(q), packing.width))
         fill_rows(self, packing, q, dq, ddq, packed, conditions=conditions)
@@ -76,9 +77,21 @@ class Idim(IdimParameters):
 
         Parameters
         ----------
+        theta : ndarray, shape (standard parameters,)
+        q, dq, ddq : ndarray, shapes (samples, nq), (samples, dof) and (samples, dof)
         width, conditions
             See `fill_rows`. A load that is not given is that of theta's own bodies.
+
+        Raises
+        ------
+        InputError
+            For other shapes.
         """
+        q, dq, ddq = self.take_motion(q, dq, ddq)
+        theta = np.asarray(theta, dtype=float)
+        if theta.shape != (len(self.parameters),):
+            reason = f"theta has shape {theta.shape}, not {(len(self.parameters),)}"
+            raise InputError(f"{self.robot.name}: {reason}")
         tau: Array = evaluate_torques(self, [theta], q, dq, ddq, width, conditions)[0]
         return tau
 
@@ -114,8 +127,12 @@ def build_idim(
         When the friction model is not known, or does not have such shapes; when an element acts
         on no joint.
     """
+    check_type("build_idim", robot, Robot, "dynident.load_robot(file) makes one")
+    if rotor is not None:
+        check_type("rotor", rotor, bool, "whether rotor inertias are parameters")
     list_friction_models(friction, robot)
     for element in elements:
+        check_type("a model", element, Attached, "a maker of dynident.friction.elements makes one")
         if not 0 <= element.joint < robot.n:
             raise InputError(f"{robot.name}: an element on joint {element.joint + 1} of {robot.n}")
         if element.over is not None and (

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, check_states
 from dynident.core.errors import InputError
 from dynident.core.inertia import INERTIAL, is_consistent
 from dynident.dynamics.equations import EstimatedSensor
@@ -96,6 +96,12 @@ class IdimParameters:
                     f"{high:g} {each.bounds.unit}"
                 )
         object.__setattr__(self, "shape", tuple(inside))
+
+    def take_motion(self, q: Array, dq: Array, ddq: Array) -> list[Array]:
+        """A motion as arrays; refuses what is none of this robot's, as kernels do not look."""
+        robot, found = self.robot, [np.asarray(each, dtype=float) for each in (q, dq, ddq)]
+        check_states(robot.name, found, (robot.dof + robot.floating, robot.dof, robot.dof), True)
+        return found
 
     @property
     def robot(self) -> Robot:

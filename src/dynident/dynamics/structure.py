@@ -10,7 +10,7 @@ from itertools import count
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, check_type
 from dynident.dynamics import build_tree
 from dynident.dynamics.equations import EstimatedSensor
 from dynident.dynamics.limbs import BodyRemainder, Felt, list_felt, list_rests
@@ -357,6 +357,7 @@ class Structure:
 
 def list_friction_models(friction: str, robot: Robot) -> list[tuple[FrictionModel, ...]]:
     """The friction models of each joint, whose sum acts there."""
+    check_type("friction", friction, str, "a name, or one a joint with commas between them")
     names = split_friction_names(friction)
     models = [build_friction(name) for name in names]
     if len(names) not in (1, robot.n):

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dynident.core.arrays import Array, to_kernel_arrays
+from dynident.core.arrays import Array, check_states, to_kernel_arrays
 from dynident.core.errors import InputError
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.following import fold_torques, settle_friction
@@ -208,19 +208,12 @@ class WholeModel:
         """The shape of the answer, and all states one after another; zeros where q is alone."""
         robot = self.idim.robot
         nq, dof = robot.dof + robot.floating, robot.dof
-        configuration = np.asarray(q, dtype=float)
-        ahead = configuration.shape[:-1]
-        if not others:
-            others = (np.zeros((*ahead, dof)),)
-        arrays = [configuration, *(np.asarray(other, dtype=float) for other in others)]
-        for array, size in zip(arrays, (nq, dof, dof), strict=False):
-            if array.shape != (*ahead, size):
-                raise InputError(
-                    f"{robot.name}: states have shapes {', '.join(str(a.shape) for a in arrays)}; "
-                    f"their last axes have to be {nq} (q) and {dof}, all others alike"
-                )
-            if not np.all(np.isfinite(array)):
-                raise InputError(f"{robot.name}: a state holds a value that is not finite")
+        arrays = [np.asarray(each, dtype=float) for each in (q, *others)]
+        ahead = arrays[0].shape[:-1]
+        arrays += [] if others else [np.zeros((*ahead, dof))]
+        check_states(robot.name, arrays, (nq, dof, dof))
+        if not all(np.all(np.isfinite(array)) for array in arrays):
+            raise InputError(f"{robot.name}: a state holds a value that is not finite")
         flat = to_kernel_arrays(*(array.reshape(-1, array.shape[-1]) for array in arrays))
         closure = self.idim.structure.closure
         if closure is not None:

@@ -228,8 +228,8 @@ class ErrorBars(Options):
         CovarianceName | None,
         "what the rows' errors are taken to be; by default `scatter` where all logs are "
         "averaged over periods and the model leaves nothing but their noise, else `clustered` "
-        "where the residuals are not white but for what the filters do, `hac` of instruments and "
-        "`ml`; `blocks` of factors",
+        "where the residuals are not white but for what the filters do, `hac` of instruments, "
+        "`ml` and `sequential`; `blocks` of factors",
     ] = None
 
 

@@ -13,7 +13,7 @@ from scipy.linalg import block_diag
 from dynident.control.reference import Reference
 from dynident.core.arrays import Array
 from dynident.core.compiled import tells_compilations
-from dynident.core.errors import InputError, refuse_unknown
+from dynident.core.errors import InputError, check_type, refuse_unknown
 from dynident.core.options import broadcast_to_joints, build_all_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.side_by_side import Runner, choose_engine
@@ -154,6 +154,7 @@ def excite(
     ComputationError
         When no trajectory was found that keeps the limits.
     """
+    check_type("excite", robot, Robot, "dynident.load_robot(file) makes one")
     shape, bounds, aim, budget = build_all_options("excite", FAMILIES, options)
     family = shape.family()
     refuse_contradictions(robot, family, aim, budget.polish, task)

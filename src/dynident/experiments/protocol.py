@@ -11,7 +11,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.compiled import tells_compilations
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, check_type
 from dynident.core.inertia import from_com
 from dynident.core.options import build_all_options, list_options
 from dynident.core.progress import Progress, ignore_progress
@@ -96,6 +96,7 @@ def protocol(
             raise InputError(
                 f"protocol decides {name!r} itself; a mass is given by mass and lengths"
             )
+    check_type("protocol", robot, Robot, "dynident.load_robot(file) makes one")
     planning, bounds, _ = build_all_options("protocol", FAMILIES, options)
     wanted = {name for each in planning.questions for name in QUESTIONS[each].steps}
     steps = {name: step for name, step in STEPS.items() if name in wanted}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Unpack
 
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, check_type
 from dynident.core.options import Options, build_all_options
 from dynident.core.schema import Name
 from dynident.loads.keywords import PayloadOptions
@@ -72,6 +72,7 @@ def payload(
     ComputationError
         Of a refuted result; when the log tells nothing of a load.
     """
+    check_type("payload", fit, Fit, "dynident.identify and read_result give one")
     fit.require_trust("a load", anyway)
     refuse_springs(fit.robot, "a load is found by torques, which know")
     placing, loading = build_all_options("payload", FAMILIES, {"link": link, **options})

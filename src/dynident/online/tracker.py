@@ -13,8 +13,8 @@ from scipy import linalg, special
 
 from dynident.consistency.feasible_set import FeasiblePoint
 from dynident.consistency.knowledge import Knowledge
-from dynident.core.arrays import Array, Integers
-from dynident.core.errors import InputError, refuse_unknown
+from dynident.core.arrays import Array, Integers, check_rate
+from dynident.core.errors import InputError, check_type, refuse_unknown
 from dynident.core.kept import take_fingerprint
 from dynident.core.options import NotNegatives, Options, broadcast_to_joints
 from dynident.core.schema import Flag, Name, Number
@@ -81,6 +81,8 @@ BASE_VALUES = (
 """What a sample has of a floating base, in q, dq, ddq and tau."""
 
 Positive = Annotated[Number, Field(gt=0.0, le=1e9)]
+MOTION = ("q", "dq", "ddq", "tau")
+"""What a sample has."""
 
 
 @dataclass(frozen=True)
@@ -274,6 +276,7 @@ class Tracker:
         link: str | None = None,
         instruments: bool = False,
     ) -> None:
+        check_type("a tracker", base, BaseParameters, "the base of a problem, or base_parameters")
         refuse_untrackable(base, sigma, rate)
         if instruments:
             refuse_without_instruments(base, forgetting, drift)
@@ -359,7 +362,8 @@ class Tracker:
         Raises
         ------
         InputError
-            When a value is not finite, or a contact is not known; the tracker is then as it was.
+            When a value is not finite, a shape is another, or a contact is not known; the tracker
+            is then as it was.
         """
         sample = self._fill_sample(q, dq, ddq, tau, bearing)
         along = np.empty(0)
@@ -434,9 +438,9 @@ class Tracker:
         Raises
         ------
         InputError
-            When a contact is not known.
+            When a shape is another, or a contact is not known.
         """
-        sample = self._fill_sample(q, dq, ddq, 0.0, bearing)
+        sample = self._fill_sample(q, dq, ddq, np.zeros(len(self.sigma)), bearing)
         beta = self._memory.beta if self.loaded else self._recursion.beta  # a load's are held
         return np.asarray(predict(*self._model, self._whole, self._real, beta, sample))
 
@@ -450,7 +454,11 @@ class Tracker:
     ) -> Array:
         """A sample as the compiled functions take it: always the same storage."""
         parts = self._parts
-        parts[0][:], parts[1][:], parts[2][:], parts[3][:] = q, dq, ddq, tau
+        for name, part, values in zip(MOTION, parts, (q, dq, ddq, tau), strict=False):
+            if np.shape(values) != part.shape:
+                shapes = f"{np.shape(values)}, not {part.shape}"
+                raise InputError(f"sample {self.samples + 1}: {name} has shape {shapes}")
+            part[:] = values
         if self._contacts or bearing:
             self._fill_levers(parts[4].reshape(-1, len(self.sigma)), bearing)
         if self._closure is not None and np.all(np.isfinite(self._sample)):
@@ -684,8 +692,7 @@ def refuse_untrackable(base: BaseParameters, sigma: Sequence[float] | Array, rat
             f"{idim.robot.name}: what is wrong with sensors of forces is estimated from whole "
             "logs, and not followed"
         )
-    if not 0.0 < rate < np.inf:
-        raise InputError(f"rate = {rate} is no sample rate; give it in Hz")
+    check_rate(rate)
     if idim.needs:
         raise InputError(
             f"{idim.robot.name}: its friction depends on the {name_signals(idim.needs)}, which a "

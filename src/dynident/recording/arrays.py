@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, check_type
 from dynident.core.text import format_one_line, suggest_nearest
 from dynident.filters.clock import Clocking
 from dynident.readers.frames import (
@@ -30,7 +30,12 @@ from dynident.readers.frames import (
 from dynident.readers.table import TIME, Table
 from dynident.recording import checks
 from dynident.recording.checks import Spot
-from dynident.recording.floating import Floating, find_logged_robot, list_floating_columns
+from dynident.recording.floating import (
+    Floating,
+    choose_floating,
+    find_logged_robot,
+    list_floating_columns,
+)
 from dynident.recording.recording import SIGNALS, Recording
 from dynident.recording.signals import (
     LogRequest,
@@ -106,7 +111,8 @@ def read_arrays(
     body : mapping of str to array_like, optional
         Of a robot on a floating base, or with contacts: ``base_position``, ``base_orientation``
         (or ``base_matrix``, ``base_rpy``), ``base_twist``, ``base_acceleration``, ``imu``,
-        ``wrench_<contact>``, ``contact_<contact>`` with the columns that files have.
+        ``wrench_<contact>``, ``contact_<contact>`` with the columns that files have: arrays in
+        their order, frames by their names.
     floating : Floating, optional
         How these are meant.
 
@@ -126,11 +132,13 @@ def read_arrays(
         clocking = Clocking(clock, bridge, bad_rows)
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
-    robot = None if robot is None else find_logged_robot(robot)
+    if robot is not None:
+        check_type("read_arrays", robot, Robot, "dynident.load_robot(file) makes one")
+        robot = find_logged_robot(robot)
     all_given = (q, tau, dq, ddq, qref, dqref, temp, known)
     given = dict(zip(SIGNALS, all_given, strict=False))
     if tau is None and is_frame(q):
-        given = _spread_frame(given)
+        given, body = _spread_frame(given), {**_spread_body(q, robot), **(body or {})}
     signals = {
         key: _read_signal(name, key, value) for key, value in given.items() if value is not None
     }
@@ -150,7 +158,7 @@ def read_arrays(
     called = tuple(f"joint {k + 1}" for k in range(n)) if names is None else names
     request = LogRequest(
         name, called, robot, rate, units or {}, side, clocking, names is not None,
-        Floating() if floating is None else floating,
+        choose_floating(floating),
     )  # fmt: skip
     spots = {
         key: _locate_joint_columns(key, one, signals, joints, request)
@@ -175,7 +183,10 @@ def _locate_body_columns(
                 f"{name}: body: {key!r} is none of the robot's{suggest_nearest(key, known)}; there "
                 f"are {', '.join(known) or 'none, as it neither floats nor has contacts'}"
             )
-        values = _read_signal(name, key, given).values
+        signal = _read_signal(name, key, given)
+        values = signal.values
+        if signal.labels is not None:
+            values = values[:, [_find_label(name, key, signal.labels, x) for x in known[key]]]
         if values.shape != (samples, len(known[key])):
             raise InputError(
                 f"{name}: {key} has shape {values.shape}; it needs {samples} rows of "
@@ -184,6 +195,17 @@ def _locate_body_columns(
         table = Table(Path(f"{name}: {key}"), known[key], values)
         found[key] = [(table, k) for k in range(values.shape[1])]
     return found
+
+
+def _find_label(name: str, key: str, labels: Sequence[str], wanted: str) -> int:
+    """The column of a frame that has this name."""
+    if wanted not in labels:
+        there = ", ".join(map(repr, labels))
+        raise InputError(
+            f"{name}: {key} has no column {wanted!r}; there are {there}: rename them, or give "
+            "an array"
+        )
+    return labels.index(wanted)
 
 
 @dataclass(frozen=True)
@@ -243,6 +265,16 @@ def _spread_frame(given: dict[str, Any]) -> dict[str, Any]:
         if columns and (key == "q" or given[key] is None)
     }
     return {**given, **found}
+
+
+def _spread_body(frame: Any, robot: Robot | None) -> dict[str, Any]:
+    """What a frame with the columns of a file has of a base and of contacts."""
+    known, names = {} if robot is None else list_floating_columns(robot), list_frame_columns(frame)
+    return {
+        key: select_frame_columns(frame, columns)
+        for key, columns in known.items()
+        if {*columns} <= {*names}
+    }
 
 
 def _split_coordinates(given: Any) -> tuple[Any, tuple[Any, ...] | None, Any]:

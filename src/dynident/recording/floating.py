@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from dynident.core.arrays import Array, Booleans, freeze_array
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, check_type
 from dynident.core.options import Options
 from dynident.core.schema import Name, Number, Vector3
 from dynident.filters.filters import differentiate_twice, filter_zero_phase
@@ -408,6 +408,14 @@ def tells_base(columns: Collection[str]) -> bool:
     held = {signal for signal, names in BASE.items() if {*names} <= {*columns}}
     turned = any(f"base_{form}" in held for form in FORMS)
     return "imu" in held or ("base_position" in held and turned)
+
+
+def choose_floating(given: Floating | None) -> Floating:
+    """How columns of a base and of contacts are meant, the usual way where nothing is said."""
+    if given is None:
+        return Floating()
+    check_type("floating", given, Floating, "dynident.load_robot(file, floating=True) frees a base")
+    return given
 
 
 def find_logged_robot(robot: Robot) -> Robot:

@@ -23,6 +23,7 @@ from dynident.recording.checks import Spot, join_file_names, list_column_names
 from dynident.recording.floating import (
     BASE,
     Floating,
+    choose_floating,
     find_logged_robot,
     list_floating_columns,
     refuse_idle_keys,
@@ -158,7 +159,7 @@ def read_log(
     if not paths:
         raise InputError(f"{label or 'log'}: no files")
     checks.refuse_unknown_words(label, "stack", (stack,), ("side", "time"))
-    wanted = Floating() if floating is None else floating
+    wanted = choose_floating(floating)
     floats = robot.floating
     refuse_idle_keys(label, wanted, robot)
     robot = find_logged_robot(robot)

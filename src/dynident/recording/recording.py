@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dynident.core.arrays import Array, Booleans, freeze_array
+from dynident.core.arrays import Array, Booleans, check_rate, freeze_array
 from dynident.core.errors import InputError
 from dynident.filters.blocks import LongSignal, cut_signal, find_run_extremes
 from dynident.plots.overview import Overview, render_overview_card
@@ -140,8 +140,7 @@ class Recording:
     unsigned: Array | None = None
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.rate < np.inf:
-            raise InputError(f"{self.name}: rate = {self.rate} is no sample rate; give it in Hz")
+        check_rate(self.rate, self.name)
         for label in SIGNALS:
             if getattr(self, label) is not None:
                 object.__setattr__(self, label, self._signal(label))

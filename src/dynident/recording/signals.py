@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dynident.core.arrays import Array, Booleans, Integers
+from dynident.core.arrays import Array, Booleans, Integers, check_rate
 from dynident.core.errors import InputError, refuse_unknown
 from dynident.core.text import format_count
 from dynident.filters.blocks import find_extremes, join_signals
@@ -95,8 +95,8 @@ class LogRequest:
 
     def __post_init__(self) -> None:
         checks.refuse_unknown_words(self.name, "units", self.units, UNITED)
-        if self.rate is not None and not 0.0 < self.rate < np.inf:
-            raise InputError(f"{self.name}: rate = {self.rate} is no sample rate; give it in Hz")
+        if self.rate is not None:
+            check_rate(self.rate, self.name)
         object.__setattr__(
             self, "motors", checks.find_motor_sides(self.name, self.side, self.robot)
         )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.core.arrays import Array, Integers
+from dynident.core.arrays import Array, Integers, freeze_array
 from dynident.core.jit import jit
 from dynident.filters.decimate import group_equal_filters
 from dynident.regression.problem import Regression
@@ -31,7 +31,7 @@ class Covariance:
     name : str
         Which formula.
     matrix : ndarray, shape (parameters, parameters)
-        Of the base parameters.
+        Of the base parameters. Its lower triangle counts, so that it is symmetric to the last bit.
     literature : ndarray, shape (parameters,)
         Standard deviations of the literature's formula ``(X^T Omega^-1 X)^-1``
         (ardiani2024, eq. 9), for comparison.
@@ -40,6 +40,11 @@ class Covariance:
     name: str
     matrix: Array
     literature: Array
+
+    def __post_init__(self) -> None:
+        lower = np.tril(self.matrix)
+        full = lower + np.tril(lower, -1).T
+        object.__setattr__(self, "matrix", freeze_array(full))
 
     @property
     def std(self) -> Array:

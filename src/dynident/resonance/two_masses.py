@@ -187,6 +187,8 @@ def find_resonance(
     """
     from scipy.optimize import least_squares  # a quarter of a second that few runs need
 
+    if joint not in range(log.q.shape[1]):
+        raise InputError(f"{log.name}: has {log.q.shape[1]} joints, from 0, and no joint {joint!r}")
     name = log.joints[joint] if log.joints else f"joint {joint + 1}"
     lines = collect_lines(log, joint, band, period)
     start = search_start(lines, 2.0 * np.pi * np.array(band))

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pinocchio as pin
 
 from dynident.core.arrays import Array, freeze_array
-from dynident.core.errors import InputError
+from dynident.core.errors import InputError, check_type
 from dynident.core.inertia import to_com, to_inertia_matrix, transform_body
 from dynident.core.schema import read_toml, validate_data
 from dynident.core.text import suggest_nearest
@@ -69,6 +69,11 @@ def load_robot(
     """
     if "\n" in str(path):
         raise InputError("load_robot takes the path of a file, not its text; write it to a file")
+    check_type("floating", floating, bool, "whether the base is free")
+    if transmission is not None:
+        check_type("transmission", transmission, TransmissionSpec, "dynident.robot.spec has it")
+    if locked is not None:
+        check_type("locked", locked, Mapping, "joints with the values at which they stay")
     path = Path(path)
     loader = LOADERS.get(path.suffix.lower())
     if path.suffix.lower() == ".xacro":
@@ -312,6 +317,7 @@ def replace_drives(
     gauges = list[Gauge]()
     for number, spec in enumerate(drives, start=1):
         key = f"{place}: drive[{number}]"
+        check_type(key, spec, DriveSpec, "dynident.robot.spec has it")
         for ref in (spec.joint, *(spec.row or {})):
             if ref in robot.locked:
                 raise InputError(

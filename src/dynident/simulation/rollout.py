@@ -12,7 +12,7 @@ from dynident.core.arrays import Array, Integers
 from dynident.core.beside import compile_beside
 from dynident.core.bundle import Bundle, keep_bundle
 from dynident.core.compiled import is_compiled
-from dynident.core.errors import InputError, RolloutError, refuse_unknown
+from dynident.core.errors import InputError, RolloutError, check_type, refuse_unknown
 from dynident.core.threads import map_in_threads
 from dynident.dynamics.following import follow_friction
 from dynident.dynamics.idim import Idim
@@ -162,6 +162,7 @@ def rollout(
         When the mass matrix ceases to be positive definite, the motion diverges, or a loop becomes
         singular.
     """
+    check_type("rollout", loop, Loop, "dynident.Loop(model, controller, reference) makes one")
     parts = []
     for part in sensitive_rollout(loop, theta):
         parts.append(part.motion)

@@ -10,7 +10,7 @@ from os import PathLike
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError, RolloutError
+from dynident.core.errors import InputError, RolloutError, check_type
 from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
 from dynident.core.words import format_number
@@ -99,6 +99,7 @@ def choose_player(
         return play_study(
             source, load_study_robot(source.model_copy(update={"robot": section}))
         ), None
+    check_type("replay", source, Fit, "dynident.identify and read_result give one")
     law, own = partial(rebuild_loop, source), source.robot
     if file is None:
         player = Player(source.base, source.model, lambda: source.simulable, law)

@@ -21,6 +21,7 @@ from dynident.consistency.draws import (
 from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.nearest import build_measured_system, nearest_to_base
+from dynident.core.errors import check_type
 from dynident.core.options import Options
 from dynident.core.side_by_side import Engine, Runner, choose_engine
 from dynident.estimators.closed_loop import fill_missing_torque
@@ -71,6 +72,7 @@ def sample(
     ComputationError
         Of a refuted result; when no consistent set is near the result, or a draw is not certified.
     """
+    check_type("sample", fit, Fit, "dynident.identify and read_result give one")
     fit.require_trust("a draw", anyway)
     wanted, chosen = DrawOptions(n, seed), choose_engine(1, engine)
     if fit.estimate.fitted is not None:

@@ -11,7 +11,7 @@ import numpy as np
 from dynident.control.reference import Reference
 from dynident.core.arrays import Array
 from dynident.core.compiled import tells_compilations
-from dynident.core.errors import InputError, SectionError, name_section_in_errors
+from dynident.core.errors import InputError, SectionError, check_type, name_section_in_errors
 from dynident.core.progress import Progress, ignore_progress
 from dynident.dynamics.idim import Idim
 from dynident.estimators.closed_loop import Simulation, extract_logged_reference
@@ -82,6 +82,7 @@ def simulate_study(study: Study, progress: Progress = ignore_progress) -> Simula
         or too stiff for its integrator.
     RolloutError
     """
+    check_type("simulate_study", study, Study, "dynident.read_study(path, use=None) makes one")
     if study.controller is None:
         raise SectionError("a simulation needs a [controller] section")
     robot = load_study_robot(study)
