@@ -18,8 +18,8 @@ from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.scene import TINY, Scene
 from dynident.diagnosis.suspicion import Case, Reading, Suspected, Suspicion
+from dynident.filters.shift import shift_in_time
 from dynident.instants.squares import average_errors
-from dynident.recording.mend import shift_in_time
 
 
 def find_by_law(s: Scene, law: Controller) -> Suspected | None:

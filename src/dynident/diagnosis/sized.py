@@ -28,11 +28,11 @@ from dynident.diagnosis.suspicion import (
 )
 from dynident.filters.blocks import low_pass_signals
 from dynident.filters.filters import interpolate_rows
+from dynident.filters.shift import shift_in_time
 from dynident.instants.motion import BASE, WRENCHES
 from dynident.recording.mend import (
     Mending,
     collapse_equal_values,
-    shift_in_time,
     undo_lowpass,
 )
 

@@ -12,12 +12,12 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import ComputationError
 from dynident.diagnosis.scene import Scene
+from dynident.filters.shift import shift_in_time
 from dynident.instants.squares import LeastSquares
 from dynident.recording.mend import (
     Mending,
     format_keys,
     format_toml,
-    shift_in_time,
     tell_repair,
     undo_lowpass,
 )

@@ -26,9 +26,10 @@ from dynident.diagnosis.scene import TINY
 from dynident.dynamics.idim import Idim
 from dynident.filters.blocks import low_pass_signals
 from dynident.filters.filters import DecimationFilter, count_filter_edge
+from dynident.filters.shift import shift_in_time
 from dynident.instants.motion import find_steady_instants
 from dynident.instants.squares import average_errors
-from dynident.recording.mend import Mending, shift_in_time
+from dynident.recording.mend import Mending
 from dynident.recording.prepare import Samples
 
 DELAYS = np.arange(0.0, 0.101, 0.01)

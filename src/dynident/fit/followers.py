@@ -11,7 +11,7 @@ from scipy.linalg import expm
 from dynident.core.arrays import Array
 from dynident.diagnosis.tracking import measure_motion
 from dynident.filters.filters import filter_in_place
-from dynident.recording.mend import shift_in_time
+from dynident.filters.shift import shift_in_time
 from dynident.recording.prepare import Samples
 
 START = np.array([0.08, 0.05, 0.01])

@@ -24,10 +24,10 @@ from dynident.filters.blocks import take_every
 from dynident.filters.filters import (
     DecimationFilter,
 )
+from dynident.filters.shift import shift_in_time
 from dynident.instants.null_spaces import find_null_spaces
 from dynident.instants.squares import Factor
 from dynident.recording.floating import BaseMotion
-from dynident.recording.mend import shift_in_time
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.robot.model import Robot
 

@@ -22,10 +22,10 @@ from dynident.live.channels import (
     collect_signals,
     find_channels,
 )
+from dynident.readers.orientation import ORIENTATIONS, convert_orientations
 from dynident.readers.table import Table, label_column
 from dynident.readers.text import WIDEST, is_comment
 from dynident.recording.floating import Base, Floating, extract_base, extract_contacts
-from dynident.recording.orientation import ORIENTATIONS, convert_orientations
 from dynident.recording.read import ColumnLayout
 from dynident.recording.recording import Recording
 from dynident.robot.model import Robot

@@ -19,7 +19,7 @@ from dynident.core.errors import InputError, check_type
 from dynident.core.options import Options
 from dynident.core.schema import Name, Number, Vector3
 from dynident.filters.filters import differentiate_twice, filter_zero_phase
-from dynident.recording.orientation import FORMS, ORIENTATIONS, normalise_rows
+from dynident.readers.orientation import FORMS, ORIENTATIONS, normalise_rows
 from dynident.robot.contacts import MARKS
 from dynident.robot.model import WRENCH, Equations, Robot
 from dynident.robot.rotations import (

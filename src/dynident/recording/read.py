@@ -17,6 +17,7 @@ from dynident.filters.clock import Clocking
 from dynident.filters.turns import Turns
 from dynident.readers import Table, measure_log, read_tables
 from dynident.readers.frames import is_frame, read_frame, take_path
+from dynident.readers.orientation import drop_repeated_orientations
 from dynident.readers.table import TIME
 from dynident.recording import checks
 from dynident.recording.checks import Spot, join_file_names, list_column_names
@@ -28,7 +29,6 @@ from dynident.recording.floating import (
     list_floating_columns,
     refuse_idle_keys,
 )
-from dynident.recording.orientation import drop_repeated_orientations
 from dynident.recording.pieces import sample_in_pieces
 from dynident.recording.recording import Recording
 from dynident.recording.signals import (

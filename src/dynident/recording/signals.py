@@ -22,6 +22,12 @@ from dynident.filters.clock import (
 )
 from dynident.filters.turns import Turns
 from dynident.readers import Table
+from dynident.readers.orientation import (
+    ORIENTATIONS,
+    TURN,
+    convert_orientations,
+    drop_repeated_orientations,
+)
 from dynident.recording import checks
 from dynident.recording.checks import Spot
 from dynident.recording.floating import (
@@ -31,12 +37,6 @@ from dynident.recording.floating import (
     Floating,
     extract_base,
     extract_contacts,
-)
-from dynident.recording.orientation import (
-    ORIENTATIONS,
-    TURN,
-    convert_orientations,
-    drop_repeated_orientations,
 )
 from dynident.recording.recording import Recording, Sampled, Torque
 from dynident.robot.closure import Closure
