@@ -601,3 +601,20 @@ def test_currents_without_a_sign_are_sizes_where_no_torque_is_asked_for(tmp_path
     np.testing.assert_allclose(read_log(path, ROBOT).tau, np.abs(TAU))
     signed = write(tmp_path / "signed.csv", time=TIME, q=Q, current=TAU)
     assert read_log(signed, ROBOT, torque=False).torque == "measured"
+
+
+def test_a_locked_joint_that_the_log_has_elsewhere_is_said(log, tmp_path):
+    def warned(at, **keys):
+        robot = replace(make_robot(("a",)), locked={"b": at, "c": 0.0})
+        found = read_log(keys.pop("file", log), robot, **keys)
+        return [note for note in found.warnings if "locked" in note]
+
+    words = "log.csv: b is locked at 0.1, but the log has it from -0.5 to 0.5: the model holds it"
+    assert [note[: len(words)] for note in warned(0.1)] == [words]
+    still = write(tmp_path / "still.csv", time=TIME, q=np.column_stack([Q[:, 0], 0 * TIME + 0.3]),
+                  tau=TAU)  # fmt: skip
+    assert not warned(0.31, file=still)
+    assert "from 0.3 to 0.3" in warned(0.0, file=still)[0]
+    assert not warned(0.1, columns={"q": "q_a", "tau": "tau_a"})
+    assert "from -0.00873 to 0.00873" not in str(warned(0.1, units={"q": "deg"}))
+    assert "locked at 0.1" in warned(0.1, units={"q": "rev"}, columns={"q": "q_*"})[0]

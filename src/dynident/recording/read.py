@@ -32,6 +32,8 @@ from dynident.recording.floating import (
 from dynident.recording.pieces import sample_in_pieces
 from dynident.recording.recording import Recording
 from dynident.recording.signals import (
+    ANGLES,
+    ASIDE,
     OPTIONAL,
     LogRequest,
     Places,
@@ -369,7 +371,7 @@ def _locate_signals(log: _Log, time: Spot | None) -> tuple[dict[str, list[Spot]]
         spots = _locate_floating_signal(log, signal, columns_of)
         if spots:
             found[signal] = spots
-    return found, (*warnings, *_warn_of_unread_columns(log))
+    return found, (*warnings, *_warn_of_unread_columns(log), *_warn_of_locked_motion(log))
 
 
 def _name_currents(log: _Log, spots: Sequence[Spot]) -> tuple[str, str]:
@@ -400,6 +402,30 @@ def _warn_of_unread_columns(log: _Log) -> tuple[str, ...]:
             f"{name}: has columns of {', '.join(strangers)}, which "
             f"{'is' if len(strangers) == 1 else 'are'} no [[contact]]; not used"
         )
+    return tuple(notes)
+
+
+def _warn_of_locked_motion(log: _Log) -> tuple[str, ...]:
+    """Notes on joints that the robot has locked, where the log has them elsewhere."""
+    wanted, unit = log.columns.get("q", "q_*"), log.request.units.get("q", "rad")
+    if not isinstance(wanted, str) or not isinstance(unit, str) or log.request.side != "joint":
+        return ()
+    notes = []
+    for joint, value in log.robot.locked.items():
+        name = wanted.replace("*", joint)
+        for table in log.tables if "*" in wanted else ():
+            index = table.names.index(name) if table.names and name in table.names else -1
+            if index < 0 or index in table.words:
+                continue
+            low, high = (f(table.take([index])) * ANGLES.get(unit, 1.0) for f in (np.min, np.max))
+            # of which kind it was the robot does not say: another unit than its own has no zero
+            far = max(value - low, high - value) if unit in ("rad", "m") else high - low
+            if far > ASIDE:
+                notes.append(
+                    f"{log.request.name}: {joint} is locked at {value:g}, but the log has it from "
+                    f"{low:.3g} to {high:.3g}: the model holds it still; leave it unlocked, or "
+                    "lock it where it was"
+                )
     return tuple(notes)
 
 
