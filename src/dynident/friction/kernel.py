@@ -13,10 +13,10 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from dynident.core.address import generate_call
 from dynident.core.arrays import Array, Integers
 from dynident.core.compiled import compile_callback
 from dynident.core.jit import NO_COUNTS, inner, jit
@@ -63,15 +63,7 @@ def find_law_address(law: Law | None) -> int:
 
 
 def _call(typing, where, at, shape, z, out):  # type: ignore[no-untyped-def]
-    signature = types.void(types.int64, AT, ROW, ROW, TABLE)
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        parts = [context.get_value_type(each) for each in signature.args[1:]]
-        kind = ir.FunctionType(context.get_value_type(types.none), parts)
-        builder.call(builder.inttoptr(values[0], kind.as_pointer()), values[1:])
-        return context.get_dummy_value()
-
-    return signature, generate
+    return types.void(types.int64, AT, ROW, ROW, TABLE), generate_call
 
 
 call: Any = intrinsic(_call)

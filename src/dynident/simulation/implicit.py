@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
+from functools import cache
+from typing import Any
 
-from dynident.core.jit import inner, spliced
+import numba
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+
+from dynident.core.address import generate_call
+from dynident.core.bundle import Bundle
+from dynident.core.compiled import compile_callback
+from dynident.core.jit import NO_COUNTS, inner, spliced
 from dynident.plant.state import (
     DONE,
     NOT_POSITIVE,
@@ -38,6 +47,8 @@ SMALLEST_STEP = 1e-9
 BEFORE, BEYOND = 0.5, 0.1
 """Shares of the residual along a step that may be left at its end, short of it and beyond: of the
 latter more could be an ascent."""
+MOST_STATUS = 100
+"""Statuses are less, in the one number that a stage ends with."""
 
 
 @inner
@@ -281,3 +292,32 @@ def differentiate_stage(tree, plant, law, s, g, q, dq, memory, ddq, SQ, SV, SM):
         for c in range(columns):
             SV[i, c] += g * s.X[i, c]
     return DONE, -1
+
+
+def end_stage(tree, plant, law, state, s, g, i):  # type: ignore[no-untyped-def]
+    """Solve stage i, which begins at s.qs and s.dqs: status, and a hundred times the velocity."""
+    status, failed = solve_implicit_stage(
+        tree, plant, law, s, g, s.qs, s.dqs, state.memory, s.Qs, s.Vs, state.SM, s.kq[i], s.kv[i]
+    )
+    return status + MOST_STATUS * failed
+
+
+def _call_stage(typing, where, tree, plant, law, state, s, g, i):  # type: ignore[no-untyped-def]
+    last = types.float64, types.int64
+    return types.int64(types.int64, tree, plant, law, state, s, *last), generate_call
+
+
+call_stage: Any = intrinsic(_call_stage)
+"""``call_stage(address, ...)``: `end_stage` at an address. An explicit rollout is compiled without
+it."""
+
+
+@cache
+def compile_stage(kinds: tuple[Any, ...]) -> Any:
+    """`end_stage` for bundles of some types, kept as long as the process lives."""
+    return compile_callback(end_stage, types.int64(*kinds, types.float64, types.int64), **NO_COUNTS)
+
+
+def find_stage_address(*bundles: Bundle) -> int:
+    """Where `end_stage` is, of tree, plant, law, state and scratch."""
+    return int(compile_stage(tuple(map(numba.typeof, bundles))).address)

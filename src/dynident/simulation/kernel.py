@@ -19,7 +19,7 @@ from dynident.plant.state import (
 )
 from dynident.plant.vectors import add_matrix, add_vector, copy_matrix, copy_vector
 from dynident.robot.linkage import close_loops, follow_drives
-from dynident.simulation.implicit import solve_implicit_stage
+from dynident.simulation.implicit import MOST_STATUS, call_stage
 from dynident.simulation.law import (
     decide_torque,
     fill_next_state,
@@ -220,10 +220,13 @@ def step_held_states(tree, law, inputs, state, s, a, k, begin, span, h, U):  # t
 
 
 @entry
-def advance_rollout(tree, plant, law, a, b, c, substeps, h, inputs, state, s, start, stop, out):  # type: ignore[no-untyped-def]
+def advance_rollout(  # type: ignore[no-untyped-def]
+    tree, plant, law, a, b, c, substeps, h, solver, inputs, state, s, start, stop, out
+):
     """Roll on from sample `start` to `stop`, recording each sample on the way.
 
-    Returns status, sample and velocity: DONE, or why not, when, and at which velocity.
+    `solver` is the address of an implicit integrator's stages. Returns status, sample and velocity:
+    DONE, or why not, when, and at which velocity.
     """
     external, base = inputs.external, inputs.base
     q, dq, z, memory, SQ, SV, SZ, SM = (
@@ -289,10 +292,9 @@ def advance_rollout(tree, plant, law, a, b, c, substeps, h, inputs, state, s, st
                     # Newton's method begins at the acceleration of the stage before: that of the
                     # first one is the last of the step before, kv[-1]
                     copy_vector(kv[i - 1], s.guess)
-                    status, failed = solve_implicit_stage(
-                        tree, plant, law, s, h * a[i, i], qs, dqs, memory, Qs, Vs, SM, kq[i], kv[i]
-                    )
-                    if status != DONE:
+                    ended = call_stage(solver, tree, plant, law, state, s, h * a[i, i], i)
+                    if ended % MOST_STATUS != DONE:
+                        status, failed = ended % MOST_STATUS, ended // MOST_STATUS
                         status, failed = choose_failure(status, failed, dqs)
                         return status, k, failed
                 if columns:

@@ -20,6 +20,7 @@ from dynident.plant.plant import Plant, build_plant, keep_plant
 from dynident.plant.state import DIVERGED, DONE, LOCKED, NOT_POSITIVE, OPEN
 from dynident.simulation.adaptive import advance_paced
 from dynident.simulation.branches import Branch, find_branches
+from dynident.simulation.implicit import find_stage_address
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.kernel import advance_rollout
 from dynident.simulation.lash import BACKLASH, lash_model, rest_on_flank
@@ -127,17 +128,22 @@ class SensitiveStretch:
 
 SENSITIVITIES = ("q", "dq", "ddq", "tau")
 SIGNALS = (*SENSITIVITIES, "measured")
+WHOLE, STEPS, STEPS_AND_STAGES = range(3)
+"""What `rehearsal.compile_part` compiles: a rollout, its longest functions, and these with implicit
+stages."""
 
 
-def prepare_rollouts(parts: tuple[int, ...] = (0, 1)) -> None:
+def prepare_rollouts(implicit: bool, alone: bool = True) -> None:
     """Have what a rollout needs compiled in processes of their own, unless that has been done.
 
     It takes half a minute. That a method simulates is known when a study is read: what is done
-    until its first rollout, and the other processors, are time for it. Part 0 is a rollout from its
-    beginning, which who rolls out compiles anyway; part 1 its longest functions.
+    until its first rollout, and the other processors, are time for it. A rollout from its beginning
+    is of a process, but where this one begins with it (`alone` is False); the longest functions
+    are of another, with the stages of implicit integrators where these are expected.
     """
     if not is_compiled(advance_rollout):
-        compile_beside("dynident.simulation.rehearsal", parts)
+        parts = (STEPS_AND_STAGES if implicit else STEPS,)
+        compile_beside("dynident.simulation.rehearsal", (WHOLE, *parts) if alone else parts)
 
 
 def rollout(
@@ -229,7 +235,7 @@ def sensitive_rollout(
     scheme = INTEGRATORS[loop.integrator]
     if c:
         refuse_chosen_steps(loop.integrator)
-    prepare_rollouts(parts=(1,))
+    prepare_rollouts(scheme.implicit, alone=False)
     plant, law, inputs, state, room = build_parts(loop, theta, columns, own)
     if begun is not None:
         state.SQ[dof - n :, : len(columns)] = begun
@@ -238,6 +244,7 @@ def sensitive_rollout(
     pace = np.array([1.0, loop.tolerance, scheme.order])
     given = [keep_bundle(idim.tree), keep_bundle(plant), Bundle(law)]
     held = [Bundle(each) for each in (inputs, state, room)]
+    solver = find_stage_address(*given, *held[1:]) if scheme.implicit else 0
     for start in range(loop.lead, loop.samples, STRETCH):
         stop = min(start + STRETCH, loop.samples)
         rows = stop - start
@@ -247,7 +254,7 @@ def sensitive_rollout(
         )
         table, ends = (scheme.a, scheme.b, scheme.c), (start, stop, Bundle(out))
         if scheme.error is None:
-            result = advance_rollout(*given, *table, loop.substeps, h, *held, *ends)
+            result = advance_rollout(*given, *table, loop.substeps, h, solver, *held, *ends)
         else:
             pair = (*table, scheme.error)
             result = advance_paced(*given, pair, pace, loop.substeps, h, *held, *ends)

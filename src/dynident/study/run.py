@@ -62,7 +62,7 @@ def run_study(study: Study, progress: Progress = ignore_progress, *, engine: Run
     asked = read_options(Deciding, chosen).asked
     simulates = check_study_method(study, engine)
     if simulates:
-        prepare_rollouts()
+        prepare_rollouts(implicit=chosen.method in TORQUE_FREE)
     progress("reading", 0.0)
     robot = load_study_robot(study)
     if not simulates:
