@@ -24,6 +24,7 @@ from dynident.live.channels import Channels, StreamInstant, find_channels
 from dynident.live.messages import Equation, EstimateRow, Message, Noticed, SampleSignals
 from dynident.live.outlets import Outlets, open_outlets
 from dynident.live.stream import (
+    MISSING,
     Sample,
     Stopped,
     StreamLines,
@@ -55,8 +56,6 @@ from dynident.study.study import (
 SCHEMA = "dynident.track/1"
 STANDARD_INPUT = "standard input"
 NO_SIGMA = "a stream has no log that determines its sigma: give --sigma, or a result to start from"
-GAP = 1.5
-"""Periods between two stamps from which samples are missing."""
 
 
 @dataclass(frozen=True)
@@ -230,7 +229,7 @@ class LogFollower:
     def feed(self, sample: Sample) -> list[Message]:
         """Take in one sample of the stream; what is to be written."""
         counts = self._counts
-        gap = sample.time - self._last[0] > GAP / self.rate
+        gap = sample.time - self._last[0] > MISSING / self.rate
         if counts[0] and (sample.fresh or gap):
             self.filter.restart()
         self._last[0] = sample.time
