@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -512,6 +513,21 @@ def test_json_lines_are_read_like_a_table(desk, piped):
     assert other == (code, one, "")
     assert code == 0
     assert len(one.splitlines()) > 3
+
+
+def test_what_a_state_has_taken_of_a_file_is_said(desk, capsys):
+    """Another file with as many samples would otherwise give nothing, without a word."""
+    assert "warning" not in tell(capsys, ["track", "study.toml", "--state", "s.npz"]).err
+    again = tell(capsys, ["track", "study.toml", "--state", "s.npz"])
+    assert again.out == ""
+    assert re.search(r"warning: the first \d+ samples were taken before, with this", again.err)
+
+
+def test_a_stream_cuts_no_bad_rows(desk, piped):
+    flags = ("--study", "study.toml", "--sigma", "0.2", "--bad-rows", "cut")
+    code, _, err = piped(HEADER + GOOD, *flags)
+    assert code == 2
+    assert "a stream is taken as it comes; leave rows, bad_rows" in err
 
 
 def test_states_that_do_not_fit_are_refused(desk, capsys, piped):

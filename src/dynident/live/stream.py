@@ -159,11 +159,11 @@ class TextStream:
                     f"{self.lines.name}: has no time column, or only one row; give --rate"
                 )
             self.rate = (len(head) - 1) / float(np.diff([stamps[0], stamps[-1]])[0])
-        stamps = deque[float](maxlen=HEAD)
+        latest = deque[float](maxlen=HEAD)
         for count, (at, values) in enumerate(chain(head, rows), self.taken):
             if at is not None:
-                stamps.append(at)
-                self._refuse_other_rate(np.array(stamps), self.rate)
+                latest.append(at)
+                self._refuse_other_rate(np.array(latest), self.rate)
             yield Sample(count / self.rate if at is None else at, values, False)
 
     def _refuse_other_rate(self, stamps: Array, rate: float) -> None:
