@@ -476,6 +476,8 @@ def test_from_the_command_line_alone(tmp_path, capsys):
     )
     text = root.text_content()
     assert not re.search("[Tt]orque errors?|as measured", text)
+    assert "held as the robot file has them" in text
+    assert "nearest to the prior" not in text
     sigmas = [float(s.split()[0]) for s in root.xpath("//section[@id='residuals']//td[2]/text()")]
     assert max(sigmas) < 2e-3  # rad
     stored = str(tmp_path / "out" / "result.json")

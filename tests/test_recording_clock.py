@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -148,6 +150,14 @@ def walk(instants, seed=0, noise=1e-6):
     phases = rng.uniform(0.0, 6.0, (4, 3))
     slow = [np.sin((f + 1) * instants[:, None] + p) for f, p in enumerate(phases)]
     return np.sum(slow, axis=0) + noise * rng.normal(size=(len(instants), 3))
+
+
+def test_stamps_that_make_next_to_no_difference_are_told_by_how_little():
+    """Not as 1 times smoother."""
+    number = np.arange(3000)
+    late = (number + np.random.default_rng(3).uniform(0.0, 0.03, 3000)) / 997.0
+    (warning,) = found(late, walk(number / 997.0, noise=1e-3)).warnings
+    assert re.search(r"positions are \d\S* % smoother with", warning)
 
 
 def test_stamps_of_arrival_and_of_sampling_are_told_apart():

@@ -20,6 +20,7 @@ from dynident.consistency.nearest import nearest_consistent
 from dynident.core.series import TorqueSeries
 from dynident.core.templates import keep_compiled_templates
 from dynident.core.words import LONGEST_NAME, format_number, format_percent, shorten_line
+from dynident.estimators.closed_loop import FreeError, SimulatedFigure
 from dynident.export.repair import format_repair, measure_com_shift, serialise_repair
 from dynident.fit.figures import decompose_torques, find_extremes, thin_positions
 from dynident.fit.json import serialise_result
@@ -33,7 +34,7 @@ from dynident.regression.problem import Problem
 from dynident.regression.rows import list_torque_groups
 from dynident.report.base import format_regroupings
 from dynident.report.fit import Fit
-from dynident.report.html import judge_residuals, list_result_statements
+from dynident.report.html import judge_free_errors, judge_residuals, list_result_statements
 from dynident.report.sections import (
     SECTIONS,
     make_table_section,
@@ -394,6 +395,31 @@ def test_verdict_doubts_a_model_that_does_not_generalise():
     held_out = replace(result().validation[0], entries=worse, nominal=())
     found = levels(replace(result(), validation=(held_out,)))
     assert found["Held-out error 60.00 %"] == "note"
+
+
+def test_held_out_errors_are_beside_those_of_the_same_rows():
+    """A held-out log that is too short for the low-pass has an error of its fitted rows alone."""
+    rows, every = (
+        replace(f, overall_percent=p) for f, p in zip(result().identification, (2.0, 8.0))
+    )
+    short = replace(
+        result().validation[0], entries=(replace(rows, overall_percent=6.0),), nominal=()
+    )
+    both = replace(result(), identification=(rows, every), validation=(short,))
+    (told,) = (s for s in list_result_statements(both) if s.title == "Held-out error 6.00 %")
+    assert "; 3.0 times the error on the fitted logs" in told.text
+
+
+def test_free_errors_are_beside_those_of_all_fitted_logs():
+    """As the verdict has them, and not beside that of the worst."""
+    of = [FreeError(None, np.full(2, rms)) for rms in (1e-3, 7e-3, 5e-3)]
+    fitted = tuple(
+        SimulatedFigure(f"log {k}", *np.zeros((3, 2)), free=(each,))
+        for k, each in enumerate(of[:2])
+    )
+    held_out = replace(result().validation[0], free=(of[2],))
+    *_, told = judge_free_errors(replace(result(), simulated=fitted, validation=(held_out,)))
+    assert told.text.endswith("; 1.0 times the error on the fitted logs")
 
 
 def test_groups_of_rows_that_are_not_white_are_named():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -430,6 +431,13 @@ def piped(monkeypatch, capsys):
 
 HEADER = "time,q_one,q_two,tau_one,tau_two\n"
 GOOD = "".join(f"{k / 200:.3f},{0.01 * k},0.2,1.0,2.0\n" for k in range(40))
+
+
+def slower(rate: float) -> str:
+    """Rows that go on after `GOOD` at another rate."""
+    return "".join(f"{0.2 + k / rate:.6f},{0.4 + 0.01 * k},0.2,1.0,2.0\n" for k in range(40))
+
+
 BAD = {
     "cut off": (HEADER + GOOD + "0.2,0.1,0.2,1", "line 42: stops in the middle of the line"),
     "short": (HEADER + GOOD + "0.2,0.1,0.2\n", "line 42: has 3 columns where the first has 5"),
@@ -439,6 +447,8 @@ BAD = {
     "no value": (HEADER + GOOD + "#N/A,0.1,0.2,1,2\n", "column 1 (time): '#N/A' is not a number"),
     "endless": (HEADER + "0," * 3_000_000, "line 2: is longer than 4194304 characters"),
     "backward": (HEADER + GOOD + "0.1,0.1,0.1,1,2\n", "line 42: time goes from 0.195 s to 0.1 s"),
+    "slower": (HEADER + GOOD + slower(160.0), "line 58: samples come at 160 Hz, and not at 200 Hz"),
+    "half": (HEADER + GOOD + slower(100.0), "samples come at 100 Hz, and not at 200 Hz"),
     "nothing": ("", "needs"),
     "another robot's": ("time,q_a,tau_a\n0,0,0\n", "q_one"),
     "no object": ('{"time": 0, "q": [0, 0], "tau"\n', "line 1: is not a JSON object of numbers"),
@@ -457,6 +467,17 @@ def test_bad_streams_are_refused_with_their_place(desk, piped, name):
     if name != "nothing":
         assert "standard input" in errors[0]
         assert reason in errors[0]
+
+
+@pytest.mark.parametrize(
+    ("digits", "late", "lost"), [(3, 0.4, []), (3, 0.0, [60, 61, 90]), (6, 0.4, [60, 61, 90])]
+)
+def test_stamps_that_are_coarse_late_or_missing_are_of_one_rate(desk, piped, digits, late, lost):
+    number = np.arange(200)
+    stamps = np.delete((number + late * (number % 9 == 4)) / 300.0, lost)
+    rows = "".join(f"{at:.{digits}f},0.1,0.2,1.0,2.0\n" for at in stamps)
+    code, _, err = piped(HEADER + rows, "--study", "study.toml", "--sigma", "0.2", "--rate", "300")
+    assert (code, err) == (0, "")
 
 
 def test_a_rate_that_no_stream_has_is_refused(desk, piped):
@@ -492,6 +513,21 @@ def test_json_lines_are_read_like_a_table(desk, piped):
     assert other == (code, one, "")
     assert code == 0
     assert len(one.splitlines()) > 3
+
+
+def test_what_a_state_has_taken_of_a_file_is_said(desk, capsys):
+    """Another file with as many samples would otherwise give nothing, without a word."""
+    assert "warning" not in tell(capsys, ["track", "study.toml", "--state", "s.npz"]).err
+    again = tell(capsys, ["track", "study.toml", "--state", "s.npz"])
+    assert again.out == ""
+    assert re.search(r"warning: the first \d+ samples were taken before, with this", again.err)
+
+
+def test_a_stream_cuts_no_bad_rows(desk, piped):
+    flags = ("--study", "study.toml", "--sigma", "0.2", "--bad-rows", "cut")
+    code, _, err = piped(HEADER + GOOD, *flags)
+    assert code == 2
+    assert "a stream is taken as it comes; leave rows, bad_rows" in err
 
 
 def test_states_that_do_not_fit_are_refused(desk, capsys, piped):

@@ -128,6 +128,7 @@ def test_a_result_has_them_all():
         ("prismatic", "stribeck"),
         ("panda", "load"),
         ("branched", "lugre"),
+        ("branched", "coulomb-viscous-asymmetric"),
     ],
 )
 def test_a_controllers_model_is_the_same_of_one_state(case, friction, width, tmp_path):

@@ -58,7 +58,7 @@ def validate(
                 lines.append(format_fit_figures(own.entries, own.nominal, own.torque))
             typer.echo("\n".join([own.log, *lines, ""]))
     measured = [(one.figures, one.samples) for one in found]
-    write_page(page, lambda: render_validation_page(fit, measured))
+    write_page(page, lambda: render_validation_page(fit, measured, warnings))
 
 
 def report(

@@ -20,6 +20,7 @@ from dynident.plant.plant import Plant, build_plant
 from dynident.plant.state import (
     DONE,
     add_all_friction,
+    add_drive_torque,
     fill_drive_loads,
     fill_drive_speeds,
     fill_mass_and_bias,
@@ -31,6 +32,7 @@ from dynident.robot.linkage import (
     Linkage,
     accelerate_passive,
     build_linkage,
+    fold_passive,
     follow_drives,
     rest_passive,
 )
@@ -44,7 +46,8 @@ class ModelInstant(NamedTuple):
 
     As of a simulation's scratch, `dynident.simulation.ports.Scratch`: mass matrix M, torques tau,
     accelerations ddq, the drives' torques now; speeds, signs and loads of drives, the laws' tables
-    and states (memory), widths of the exact sign (steep), and the rest of solving under loads.
+    and states (memory), widths of the exact sign (steep), constants that drives have while they
+    move alone (moving), and the rest of solving under loads.
     """
 
     tree: Tree
@@ -63,6 +66,7 @@ class ModelInstant(NamedTuple):
     table: Array
     memory: Array
     steep: Array
+    moving: Array
     fresh: Array
     none: Array
     nothing: Array
@@ -95,11 +99,26 @@ def begin_response(s):  # type: ignore[no-untyped-def]
 
 
 @entry
+def add_torque_missing_at_rest(s, scale, tau):  # type: ignore[no-untyped-def]
+    """Add to torques the constants of drives at a standstill, times a scale: they have none of it.
+
+    As of friction in one direction alone, half a constant and half a sign: `DriveSignals.combined`.
+    """
+    gears = s.plant.gears
+    fill_drive_speeds(gears, s.plant.width, s.plant.rough, s.dq, s.speed, s.sign)
+    for i in range(len(gears)):
+        if s.moving[i] != 0.0 and s.sign[i] == 0.0:
+            add_drive_torque(gears, i, len(tau) - gears.shape[1], scale * s.moving[i], tau)
+    fold_passive(s.chain, tau)
+
+
+@entry
 def respond_with_torque(s):  # type: ignore[no-untyped-def]
     """Torques of the motion q, dq, ddq into tau."""
     begin_response(s)
     rest_passive(s.chain, s.ddq)
     fill_drive_loads(s.plant.bearing, s.plant.rotors, s, s.ddq)
+    add_torque_missing_at_rest(s, -1.0, s.tau)
     add_all_friction(s.plant, s, s.q, s.dq, s.memory)
     for i in range(len(s.tau)):
         for j in range(len(s.tau)):
@@ -111,6 +130,7 @@ def respond_with_acceleration(s):  # type: ignore[no-untyped-def]
     """Acceleration under the torques now into ddq; DONE or why there is none."""
     begin_response(s)
     rest_passive(s.chain, s.now)
+    add_torque_missing_at_rest(s, 1.0, s.external)
     status, _ = solve_under_load(s.plant.bearing, s.plant, s, s.q, s.dq, s.memory, s.ddq)
     accelerate_passive(s.chain, s.ddq)
     return status
@@ -141,11 +161,16 @@ class ControllerModel:
             "nothing": (count, states, 0), "external": (dof,), "bias": (dof,), "L": (dof, dof),
             "J": (dof, dof), "row": (dof,), "trial": (dof,), "step": (dof, 1),
         }  # fmt: skip
+        moving = np.zeros(drives)
+        for own, values in zip(idim.frictions, idim.linear(model.theta), strict=True):
+            for value, term in zip(values, own.model.parameters, strict=True):
+                if smooth is None and term.weights is not None and term.weights[2] != 0.0:
+                    moving[own.gear] += value * term.weights[0]
         room = {name: np.zeros(shape) for name, shape in shapes.items()}
         bodies = build_bodies(idim.tree.bodies, dof)
         chain = build_linkage(robot) if robot.loops else None
         self._state = ModelInstant(
-            idim.tree, plant, bodies, chain, steep=np.full(drives, STEEP), **room
+            idim.tree, plant, bodies, chain, steep=np.full(drives, STEEP), moving=moving, **room
         )
         self._held = Bundle(self._state)
         self._name, self._passive = robot.name, np.flatnonzero(robot.passive)
@@ -173,7 +198,8 @@ class ControllerModel:
         s.q[:], s.dq[:] = q, dq
         first = len(s.dq) - len(s.now)
         s.trial[:] = tau
-        s.external[:first], s.now[:] = s.trial[:first], s.trial[first:]
+        s.external[:first], s.external[first:] = s.trial[:first], 0.0
+        s.now[:] = s.trial[first:]
         if respond_with_acceleration(self._held) != DONE:
             raise ComputationError("no acceleration is determined in this state")
         return s.ddq.copy()

@@ -467,10 +467,11 @@ def _decide_if_equidistant(
     if drift > DRIFT:
         return False, f"their mean rate drifts by {100 * drift:.2g} %, "
     ratio = compare_roughness(q, time, number)
-    times = float(f"{max(ratio, 1.0 / ratio):.2g}")
+    percent = 100.0 * (max(ratio, 1.0 / ratio) - 1.0)
+    words = f"{percent:.2g} %" if percent < 100.0 else f"{percent / 100.0 + 1.0:.2g} times"
     if ratio > 1.0:
-        return True, f"positions are {times:g} times smoother without them, "
-    return False, f"positions are {times:g} times smoother with them, "
+        return True, f"positions are {words} smoother without them, "
+    return False, f"positions are {words} smoother with them, "
 
 
 def _measure_drift(

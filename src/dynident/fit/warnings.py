@@ -12,6 +12,8 @@ from dynident.core.inertia import INERTIAL
 from dynident.estimators.estimate import Estimate
 from dynident.fit.facts import LogFacts
 from dynident.fit.figures import FitFigure
+from dynident.fit.provenance import hash_log
+from dynident.fit.result import Result
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.regression.scatter import LackOfFit
@@ -50,6 +52,16 @@ def find_repeated_logs(logs: Sequence[Samples]) -> list[tuple[Samples, Samples]]
                 found.append((log, one))
                 break
     return found
+
+
+def warn_of_fitted_log(result: Result, log: Samples) -> list[str]:
+    """That a log has the samples of one that was fitted, in words."""
+    names, digest = [own.name for own in result.log_words if own.use == "identify"], hash_log(log)
+    return [
+        f"{log.name} has the samples of {name}, which was fitted: it tests nothing"
+        for name in names
+        if result.provenance.logs.get(name) == digest
+    ]
 
 
 def warn_of_repeated_logs(

@@ -6,6 +6,7 @@ import json
 import os
 import select
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -33,6 +34,10 @@ from dynident.robot.model import Robot
 HEAD = 32
 """Rows of a stream by whose stamps its rate is told."""
 JOINTS = ("q", "dq", "ddq", "tau", "qref")
+OTHER = 0.05
+"""By what part steps between stamps differ from a stream's period where its rate is another."""
+MISSING = 1.5
+"""Periods between two stamps from which samples are missing."""
 WAIT = 0.1
 """Between two looks at a file that grows [s]."""
 BLOCK = 1 << 16
@@ -154,8 +159,29 @@ class TextStream:
                     f"{self.lines.name}: has no time column, or only one row; give --rate"
                 )
             self.rate = (len(head) - 1) / float(np.diff([stamps[0], stamps[-1]])[0])
+        latest = deque[float](maxlen=HEAD)
         for count, (at, values) in enumerate(chain(head, rows), self.taken):
+            if at is not None:
+                latest.append(at)
+                self._refuse_other_rate(np.array(latest), self.rate)
             yield Sample(count / self.rate if at is None else at, values, False)
+
+    def _refuse_other_rate(self, stamps: Array, rate: float) -> None:
+        """Refuse stamps at another rate than the stream's, by whose period speeds are differences.
+
+        The middle of the steps bears late and missing samples, their mean bears coarse stamps and
+        late samples, that of the short ones coarse stamps and missing samples: all have to say so.
+        """
+        if len(stamps) < HEAD:
+            return
+        steps = np.diff(stamps) * rate
+        middle, short = float(np.median(steps)), steps[steps <= MISSING]
+        told = np.array([middle, np.mean(steps), np.mean(short) if len(short) else middle])
+        if np.min(np.abs(told - 1.0)) > OTHER:
+            raise InputError(
+                f"{self.lines.name}, line {self.lines.number}: samples come at "
+                f"{rate / middle:.4g} Hz, and not at {rate:.4g} Hz, the stream's rate"
+            )
 
     def _rows(self) -> Iterator[tuple[float | None, Array]]:
         layout: ColumnLayout | None = None

@@ -244,7 +244,7 @@ def judge_consistency(result: Result) -> VerdictSentence:
 def judge_free_errors(result: Result) -> Iterator[VerdictSentence]:
     """Errors of whole free simulations, of logs without torque; held-out ones beside the fitted."""
     logs = [(each.log, choose_judged_error(each.free), False) for each in result.simulated]
-    fitted = max(error.overall_milli for _, error, _ in logs)
+    fitted = float(np.sqrt(np.mean([error.overall_milli**2 for _, error, _ in logs])))
     logs += [(each.log, choose_judged_error(each.free), True) for each in result.validation]
     for log, error, held_out in logs:
         worst = int(np.argmax(error.rms))
@@ -280,13 +280,10 @@ def judge_torque_error(result: Result) -> Iterator[VerdictSentence]:
 
 def judge_held_out_error(result: Result, log: ValidationFigures) -> VerdictSentence:
     """How the model does on a log that it has not seen."""
-    fitted, found, nominal = (
-        choose_headline(result.identification),
-        choose_headline(log.entries),
-        choose_headline(log.nominal),
-    )
+    found, nominal = choose_headline(log.entries), choose_headline(log.nominal)
     if found is None:
         return VerdictSentence("note", "Not validated", f"{log.log} gave no figure")
+    fitted = next((each for each in result.identification if each.rows == found.rows), None)
     worst = max(found.joints, key=lambda joint: np.nan_to_num(joint.relative_percent))
     text = f"on the held-out log {log.log} ({describe_rows(found)}; worst: {worst.name}, "
     text += f"{format_percent(worst.relative_percent)} %)"
@@ -551,7 +548,7 @@ def build_drive_table(result: Result) -> PageTable | None:
     """Rotor inertia and friction of each drive."""
     units = find_drive_units(result)
     columns = [
-        (f"{symbol} [{raise_powers(units[symbol])}]", cells)
+        (f"{symbol} [{raise_powers(units[symbol])}]" if units[symbol] else symbol, cells)
         for symbol, cells in tabulate_drives(result)
     ]
     return build_column_table("joint", result.robot.joint_names, columns) if columns else None

@@ -147,10 +147,13 @@ def render_doctor_page(
 
 
 def render_validation_page(
-    fit: Result, logs: Sequence[tuple[ValidationFigures, Sequence[GeneralisedSamples]]]
+    fit: Result,
+    logs: Sequence[tuple[ValidationFigures, Sequence[GeneralisedSamples]]],
+    warnings: Sequence[str] = (),
 ) -> str:
     """How a result does on other logs: the samples are of those with torques."""
     statements, parts = [*judge_trust(fit)], []
+    statements += [VerdictSentence("note", "Warning", warning) for warning in warnings]
     for k, (figures, samples) in enumerate(logs, start=1):
         if figures.entries:
             statements.insert(k - 1, judge_held_out_error(fit, figures))
@@ -187,7 +190,7 @@ def render_validation_page(
         parts.append(PagePart(f"log{k}", Path(figures.log).name, "".join(pictures) + table))
     return render_document(
         fit.robot.name,
-        f"{format_count(len(logs), 'log')} held out from the fit",
+        f"{format_count(len(logs), 'log')} beside the fit",
         statements,
         parts,
     )

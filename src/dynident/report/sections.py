@@ -289,7 +289,9 @@ def fill_links(page: Page) -> dict[str, Any]:
     from dynident.report.bodies import render_bodies
 
     bodies = render_bodies(page.result, None if page.gone else page.result.samples[0])
-    return {"table": build_link_table(page.result), "bodies": bodies}
+    fitted = page.result.estimate.fitted
+    held = fitted is not None and not {*fitted.names} & {*page.result.idim.names[:10]}
+    return {"table": build_link_table(page.result), "bodies": bodies, "held": held}
 
 
 def fill_parameters(page: Page) -> dict[str, Any]:

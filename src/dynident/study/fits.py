@@ -22,6 +22,7 @@ from dynident.fit.figures import check_lowpass
 from dynident.fit.json import read_document
 from dynident.fit.logs import LogsGone, Use
 from dynident.fit.result import ValidationFigures
+from dynident.fit.warnings import warn_of_fitted_log
 from dynident.fit.zoo import find_zoo_entry
 from dynident.methods import TORQUE_FREE
 from dynident.recording.prepare import Samples
@@ -272,6 +273,7 @@ def measure_log(
             *samples.warnings,
             *borne,
             *check_lowpass(lowpass, [samples]),
+            *warn_of_fitted_log(fit, samples),
             *figures.hindered,
         ),
         problem.samples if figures.entries else (),

@@ -24,6 +24,7 @@ from dynident.live.channels import Channels, StreamInstant, find_channels
 from dynident.live.messages import Equation, EstimateRow, Message, Noticed, SampleSignals
 from dynident.live.outlets import Outlets, open_outlets
 from dynident.live.stream import (
+    MISSING,
     Sample,
     Stopped,
     StreamLines,
@@ -55,8 +56,6 @@ from dynident.study.study import (
 SCHEMA = "dynident.track/1"
 STANDARD_INPUT = "standard input"
 NO_SIGMA = "a stream has no log that determines its sigma: give --sigma, or a result to start from"
-GAP = 1.5
-"""Periods between two stamps from which samples are missing."""
 
 
 @dataclass(frozen=True)
@@ -230,7 +229,7 @@ class LogFollower:
     def feed(self, sample: Sample) -> list[Message]:
         """Take in one sample of the stream; what is to be written."""
         counts = self._counts
-        gap = sample.time - self._last[0] > GAP / self.rate
+        gap = sample.time - self._last[0] > MISSING / self.rate
         if counts[0] and (sample.fresh or gap):
             self.filter.restart()
         self._last[0] = sample.time
@@ -417,9 +416,10 @@ def track_log(
                 setting.robot, whole, setting.measured, True, setting.instruments
             )
             samples = stream_recording(whole, channels)
-        # what a state has taken from a file is passed over; a pipe goes on where it went on
-        if text is not None and stream is not None:
+        if text is not None and stream is not None:  # a pipe goes on where it went on
             text.taken, past = past, 0
+        if past:
+            warn([f"the first {past} samples were taken before, with this state: passed over"])
         for k, sample in enumerate(samples):
             if follower is None:
                 if text is not None:
@@ -428,7 +428,9 @@ def track_log(
                 hz = float(rate or 0.0)
                 follower = begin_following(setting, channels, whole, earlier, hz, signals)
                 if state is not None:  # only now: a state that is refused is not written over
-                    opened.callback(store_follower, follower, state)
+                    opened.callback(
+                        lambda own, at: write_files({at: own.stored()}), follower, state
+                    )
             if k < past:
                 continue
             for each in follower.feed(sample):
@@ -474,11 +476,6 @@ def build_text_stream(setting: TrackSetting, lines: StreamLines, rate: float | N
         setting.measured,
         setting.instruments,
     )
-
-
-def store_follower(follower: LogFollower, state: Path) -> None:
-    """Write a state that tracking goes on from."""
-    write_files({state: follower.stored()})
 
 
 def begin_following(
@@ -533,9 +530,10 @@ def refuse_mending(section: LogSection | None) -> None:
     """Refuse to take a stream as a log that has to be repaired, or of which a part counts."""
     if section is None:
         return
-    if read_options(Mending, section) != Mending() or section.rows is not None:
+    cuts = section.model_dump().get("bad_rows") == "cut"
+    if read_options(Mending, section) != Mending() or section.rows is not None or cuts:
         raise InputError(
-            "[[log]]: a stream is taken as it comes; leave rows, order, sign, offset and delay out"
+            "[[log]]: a stream is taken as it comes; leave rows, bad_rows, order, sign, ... out"
         )
     if read_law(section).law_kp is not None:
         raise InputError(
