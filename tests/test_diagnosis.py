@@ -987,6 +987,30 @@ def test_reversals_of_coulomb_friction_are_no_spikes(sound):
     assert found.what == "torque of joint_2 has 3 samples far from the others"
 
 
+def take_pair(change, seconds):
+    """Two logs of a small arm with the same fault."""
+    pair = [toy.log(toy.arm(2), seconds, noise=0.1, seed=k)[0] for k in range(2)]
+    changed = (change(log.q, log.tau) for log in pair)
+    return [prepare(Recording(f"log {k}", toy.RATE, *each), 10.0) for k, each in enumerate(changed)]
+
+
+def test_a_delay_of_all_logs_is_told_of_each_by_itself():
+    """A log with the delay disagrees with one that was repaired."""
+    logs = take_pair(lambda q, tau: (q[3:], tau[:-3]), 4.0)
+    for own in examine(base_parameters(build_idim(toy.arm(2))), logs):
+        (finding,) = own
+        assert finding.diagnosis == "delay"
+        assert finding.mending.delay == pytest.approx(3e-3, abs=2e-4)
+
+
+@pytest.mark.long
+def test_logs_with_the_same_fault_do_not_undo_its_repair():
+    logs = take_pair(lambda q, tau: (q, tau * [1.0, -1.0]), 1.5)
+    found = examine(base_parameters(build_idim(toy.arm(2, nominal=False))), logs, thorough=True)
+    what = "the torque of joint_2 has the other sign"
+    assert [[finding.found for finding in own] for own in found] == [[what], [what]]
+
+
 def test_steps_of_positions_are_told_with_their_unit_and_what_to_do(sound):
     steps = np.radians(0.5)
     rounded = replace(sound, q=steps * np.round(sound.q / steps))
