@@ -404,6 +404,17 @@ def test_a_joint_that_turns_on_and_on_has_no_spring():
     assert list_joints_within_a_turn(Problem(toy.arm(2), log)) == [0]
 
 
+def test_friction_may_be_stated_where_no_joint_may_have_a_spring(place, tmp_path):
+    robot = toy.arm(2)
+    recording, _ = toy.log(robot, 4.0, noise=0.1)
+    q = recording.q + np.linspace(0.0, 10.0, len(recording.q))[:, None]
+    write_joints(tmp_path / "t.csv", robot.joint_names, recording.rate, q=q, tau=recording.tau)
+    text = f'[robot]\nfile = "{place}/arm.urdf"\nfriction = "coulomb-viscous"\n'
+    (tmp_path / "s.toml").write_text(f'{text}[[log]]\nfiles = "t.csv"\n')
+    fit = identified(tmp_path / "s.toml", doctor=False, bootstrap=0, decide="elements")
+    assert [(d["what"], d["value"]) for d in fit.settings["decided"]] == [("elements", "none")]
+
+
 def test_elements_that_a_study_states_are_not_decided(sprung, tmp_path):
     text = (sprung / "usual.toml").read_text()
     for name in ("arm.urdf", "usual-0.csv", "usual-1.csv"):

@@ -52,6 +52,7 @@ from dynident.diagnosis.suspicion import (
 from dynident.diagnosis.thresholds import BLUR, SURE
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
+from dynident.dynamics.parameters import attach
 from dynident.estimators.closed_loop import Simulation
 from dynident.fit.reasons import expect_percent, list_smoothing_reasons
 from dynident.fit.verdict import DOUBTFUL, REFUTED, TRUSTED, list_sign_reasons
@@ -761,6 +762,18 @@ def test_a_spring_that_bodies_could_be_is_told_by_the_file(base, sound):
     assert find_sure_spring(take_scene(base, prepare(pulled, 10.0))) is None  # bodies could be it
 
 
+def test_the_file_holds_nothing_against_a_spring_that_the_model_has(sound):
+    """Of a joint that sways, a spring of thrice its weight looks like that with another sign."""
+    robot = toy.arm(N)
+    q, dq, ddq = (signal * [0.1, 1.0, 0.1, 0.1] for signal in toy.motion(N, 8.0))
+    idim = build_idim(robot, elements=[attach(1, "spring", {})])
+    known = build_idim(robot)
+    tau = known.torque(toy.true_parameters(known, robot.nominal), q, dq, ddq)
+    tau += 0.3 * np.random.default_rng(0).normal(size=q.shape) + [0.0, 60.0, 0.0, 0.0] * q
+    log = replace(sound, q=q, tau=tau, dq=None, ddq=None, segments=((0, len(q)),))
+    assert examine(base_parameters(idim), [prepare(log, 10.0)])[0] == ()
+
+
 def test_a_spring_that_is_sure_but_leaves_the_error_as_it_was_is_no_finding(base, sound):
     for stiffness, named in ((0.3, False), (1.0, True)):
         pulled = replace(sound, tau=sound.tau + stiffness * (np.arange(N) == 1) * sound.q)
@@ -974,6 +987,30 @@ def test_reversals_of_coulomb_friction_are_no_spikes(sound):
     assert found.what == "torque of joint_2 has 3 samples far from the others"
 
 
+def take_pair(change, seconds):
+    """Two logs of a small arm with the same fault."""
+    pair = [toy.log(toy.arm(2), seconds, noise=0.1, seed=k)[0] for k in range(2)]
+    changed = (change(log.q, log.tau) for log in pair)
+    return [prepare(Recording(f"log {k}", toy.RATE, *each), 10.0) for k, each in enumerate(changed)]
+
+
+def test_a_delay_of_all_logs_is_told_of_each_by_itself():
+    """A log with the delay disagrees with one that was repaired."""
+    logs = take_pair(lambda q, tau: (q[3:], tau[:-3]), 4.0)
+    for own in examine(base_parameters(build_idim(toy.arm(2))), logs):
+        (finding,) = own
+        assert finding.diagnosis == "delay"
+        assert finding.mending.delay == pytest.approx(3e-3, abs=2e-4)
+
+
+@pytest.mark.long
+def test_logs_with_the_same_fault_do_not_undo_its_repair():
+    logs = take_pair(lambda q, tau: (q, tau * [1.0, -1.0]), 1.5)
+    found = examine(base_parameters(build_idim(toy.arm(2, nominal=False))), logs, thorough=True)
+    what = "the torque of joint_2 has the other sign"
+    assert [[finding.found for finding in own] for own in found] == [[what], [what]]
+
+
 def test_steps_of_positions_are_told_with_their_unit_and_what_to_do(sound):
     steps = np.radians(0.5)
     rounded = replace(sound, q=steps * np.round(sound.q / steps))
@@ -985,6 +1022,14 @@ def test_steps_of_positions_are_told_with_their_unit_and_what_to_do(sound):
     counts = np.repeat([1, 2, 3, 4], [20, 400, 500, 80])
     printed = np.round(4.79e-5 * np.cumsum(counts), 6)
     assert estimate_smallest_step(np.diff(printed, prepend=0.0)) == pytest.approx(4.79e-5, rel=0.03)
+
+
+def test_fast_motion_between_rests_is_no_coarse_encoder(sound):
+    """Of the steps of 0.001 deg it shows hardly one alone, and rests repeat their samples."""
+    step, rests = np.radians(0.001), ((800, 800), (0, 0))
+    q = np.pad(step * np.round(sound.q / step), rests, mode="edge")
+    log = Recording("log", 250.0, q, np.pad(sound.tau, rests, mode="edge"))
+    assert find_signs(toy.arm(N), prepare(log, 10.0)) == ()
 
 
 def resting(sound):

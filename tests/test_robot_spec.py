@@ -57,6 +57,10 @@ def test_reduction_is_a_diagonal_or_a_matrix() -> None:
             {"joint": [{"name": "a", "inertial": {"mass": -1.0}}]},
             "key 'joint[1].inertial.mass' is -1.0 but should be greater than or equal to 0",
         ),
+        (
+            {"drive": [{"joint": "a", "gain": 0.0}]},
+            "key 'drive[1].gain': is 0, which makes no torque of any current; leave it out",
+        ),
         ({"joint": []}, "the DH table has no [[joint]] rows"),
         ({"urdf": "x.urdf"}, "give either urdf = "),
         (

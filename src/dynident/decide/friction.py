@@ -282,10 +282,10 @@ class Wide:
     """The same of the spring of each joint that may have one."""
 
     @property
-    def first(self) -> int:
-        """How many unknowns stand before all those that a law may be without."""
+    def first(self) -> int | None:
+        """How many unknowns stand before all those that a law may be without; None of all."""
         spare = (self.find(column) for own in self.columns for column in own)
-        return min([*spare, *self.places.values()])
+        return min([*spare, *self.places.values()], default=None)
 
     def find(self, column: Column) -> int:
         """Where a column stands among unknowns and those beyond."""

@@ -279,10 +279,22 @@ def measure_shares(s: Scene, parts: Array) -> FileShares:
 
 
 def build_drive_columns(s: Scene, joint: int) -> Array:
-    """What a drive adds to the rows of a joint: inertia, viscous and Coulomb friction, a zero."""
-    at = s.moving[:, joint]
+    """What a drive adds to the rows of a joint: inertia, viscous and Coulomb friction, a zero.
+
+    And what elements add that act there, as a spring that is known of.
+    """
+    at, idim = s.moving[:, joint], s.base.idim
     dq = s.dq[at, joint]
-    return np.column_stack([s.ddq[at, joint], dq, np.sign(dq), np.ones_like(dq)])
+    found = np.column_stack([s.ddq[at, joint], dq, np.sign(dq), np.ones_like(dq)])
+    first = len(idim.frictions) - len(idim.elements)
+    for k, each in enumerate(idim.drive_columns, idim.inertial):
+        if each.friction is not None and each.friction >= first and each.turns[joint]:
+            unit = np.eye(1, len(idim.parameters), k)[0]
+            own = idim.torque(unit, s.q, s.dq, s.ddq)[at, joint]
+            rest = own - found @ np.linalg.lstsq(found, own, rcond=limit.UNSEEN)[0]
+            if np.linalg.norm(rest) > limit.UNSEEN * np.linalg.norm(own):
+                found = np.column_stack([found, own])
+    return found
 
 
 def find_middle(values: Array, weights: Array) -> float:

@@ -212,12 +212,13 @@ def examine_scenes(
         alone = [k for k in telling if not looks[k].against]
         taken = alone or [min(telling, key=lambda k: round(looks[k].share, 6))]  # first of equal
         for k in taken:
-            found[k], scenes[k] = looks[k].findings, looks[k].log
+            found[k], scenes[k] = (*found[k], *looks[k].findings), looks[k].log
             others = (i for i in range(len(scenes)) if i != k)
             for i, other in zip(others, looks[k].others, strict=True):
                 if i not in taken:  # what is wrong with the robot is wrong in all logs
                     scenes[i] = other
-        pending = [k for k in telling if k not in taken]
+        again = {k for k in taken if looks[k].deferred and len(found[k]) < limit.ROUNDS}
+        pending = [k for k in telling if k not in taken or k in again]
     return tuple(found[k] for k in places)
 
 
@@ -257,6 +258,8 @@ class Look:
     """Whether the first reading shows against the others alone."""
     share: float
     """Of the error that it leaves; 1 without one."""
+    deferred: bool = False
+    """Whether others speak against it, too, of which it is not known what is wrong with them."""
 
 
 def look_at_log(
@@ -266,6 +269,7 @@ def look_at_log(
     if scene.plain and np.ptp(scene.q, axis=0).max() < limit.LEAST_MOTION:
         return Look((), scene, others, False, 1.0)  # a pose fits one reading as well as another
     findings: list[Finding] = []
+    deferred = False
     lost = next(chain(find_lost_rows(scene.log), find_unsigned_log(scene.log)), None)
     if lost is None and scene.plain and scene.robot.has_nominal:
         lost = find_missing_bodies(scene)
@@ -281,6 +285,8 @@ def look_at_log(
         if found is None or (lost is not None and found[0].share > limit.WORTH):
             break
         finding, reading = found
+        if deferred := bool(findings and finding.against and not findings[0].against):
+            break  # the others may have been repaired by then
         read = reading.of(scene.among(others))  # a robot is that of all logs
         findings.append(finding)
         scene, others = read.among(()), read.beside
@@ -289,7 +295,7 @@ def look_at_log(
     if not findings:
         return Look(find_unexplained(scene, lost), scene, others, False, 1.0)
     against = bool(findings[0].against) or not scene.plain
-    return Look(tuple(findings), scene, others, against, findings[0].share)
+    return Look(tuple(findings), scene, others, against, findings[0].share, deferred)
 
 
 def find_fault(
@@ -302,7 +308,13 @@ def find_fault(
     together = scene.among(others)
     if not scene.plain:
         return find_best_explanation(together, thorough)
-    of_log = reconcile_logs(scene, together, thorough) or find_best_explanation(scene, thorough)
+    of_log = find_best_explanation(scene, thorough)
+    reconciled = reconcile_logs(scene, together, thorough)
+    # others that have the same fault speak against its repair
+    if of_log is None or (
+        reconciled and measure_left(scene, reconciled) <= measure_left(scene, of_log)
+    ):
+        of_log = reconciled or of_log
     told = find_by_file(scene)
     of_file = None if told is None else conclude(scene, told, BY_FILE)
     vague = of_file is None or of_file[0].diagnosis == "encoder offset"
@@ -320,6 +332,11 @@ def find_fault(
     return of_log if said[0] == said[1] or of_log[0].share <= of_file[0].share else of_file
 
 
+def measure_left(scene: Scene, found: tuple[Finding, Reading]) -> float:
+    """The mean error of a log alone as it is read then."""
+    return average_errors(found[1].of(scene).problem.free_errors())
+
+
 def reconcile_logs(scene: Scene, together: Scene, thorough: bool) -> tuple[Finding, Reading] | None:
     """The reading under which a log and those beside it have the same model, if they have none."""
     others = together.beside
@@ -332,7 +349,7 @@ def reconcile_logs(scene: Scene, together: Scene, thorough: bool) -> tuple[Findi
         return None
     finding, reading = found
     alone = average_errors(scene.problem.free_errors())
-    if average_errors(reading.of(scene).problem.free_errors()) > limit.WORTH * alone:
+    if measure_left(scene, found) > limit.WORTH * alone:
         names = " and ".join(other.log.name for other in others)
         finding = replace(finding, against=names)
     return finding, reading

@@ -318,7 +318,8 @@ def find_coarse_position(
     if np.count_nonzero(changes <= least) - still > limit.SMALLER * moved:
         return
     step = estimate_smallest_step(changes[changes > 0.0])
-    if step > least:
+    steps = changes[changes < limit.FEW_STEPS * step] / step
+    if step > least and np.mean(np.abs(steps - np.round(steps))) < limit.BETWEEN:
         size = f"{step:.3g} rad ({np.degrees(step):.2g} deg)" if revolute else f"{step:.3g} m"
         yield Sign(
             "coarse",

@@ -29,7 +29,7 @@ class DriveSpec(Spec):
     row: dict[str, Size] | None = None
     """How the drive turns with the joints, ``w = sum row[j] dq_j``; with its own joint alone when
     left out."""
-    gain: Number = 1.0
+    gain: Annotated[Number, AfterValidator(refuse_no_gain)] = 1.0
     """Torque per unit of logged current or voltage [Nm/A, N/V]."""
     link: tuple[Literal["position", "torque"], ...] = ()
     """What logs have of the link's side of its gear, which is then a spring: ``link_<joint>``,
@@ -62,6 +62,13 @@ class TransmissionSpec(Spec):
     """n numbers (the diagonal) or an n x n matrix; the identity when left out."""
     zero: tuple[Number, ...] | None = None
     """Joint positions where all motors read zero [rad or m]; zeros when left out."""
+
+
+def refuse_no_gain(gain: float) -> float:
+    """Refuse a gain that makes no torque of any current."""
+    if gain == 0.0:
+        raise ValueError("is 0, which makes no torque of any current; leave it out where it is 1")
+    return gain
 
 
 def refuse_tiny_mass(mass: float) -> float:
