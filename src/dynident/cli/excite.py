@@ -18,7 +18,7 @@ from dynident.cli.options import (
     parse_locked_joints,
 )
 from dynident.cli.output import print_answer, say_written
-from dynident.cli.studies import override_study
+from dynident.cli.studies import couple, override_study
 from dynident.core.errors import InputError, name_study_in_errors
 from dynident.core.side_by_side import Engine
 from dynident.study.excitation import EXCITING
@@ -110,5 +110,5 @@ def choose_study(
         known = {"file": str(robot), "locked": locked, "friction": friction}
         given = {key: value for key, value in known.items() if value is not None}
         made: Study = validate_data(Study, {"robot": given}, Path(str(robot)))
-        return made
+        return couple(made)
     return override_study(read_study(study, use=None), friction, None, locked)

@@ -126,7 +126,8 @@ class StudyFlags:
 
         joints = parse_locked_joints(self.locked)
         study = validate_data(Study, {"robot": {"file": str(file)}}, "command line")
-        return load_study_robot(override_study(self._state_robot(study), None, None, joints))
+        study = override_study(self._state_robot(study), None, None, joints)
+        return load_study_robot(couple(study))
 
     def _state_robot(self, study: Study) -> Study:
         from dynident.study.study import state_contacts
@@ -168,6 +169,15 @@ class StudyFlags:
 def add_study_flags(*without: str) -> Callable[[Command], Command]:
     """Add the flags of studies, some of them left out; they arrive as `given`."""
     return partial(gather_flags, name="given", read=StudyFlags, without=without)
+
+
+def couple(study: Study) -> Study:
+    """The study of a robot's file alone, with the joints coupled that follow another by it."""
+    from dynident.study.recognise import couple_mimics
+
+    study, said = couple_mimics(study)
+    say("note", map(": ".join, said))
+    return study
 
 
 def override_study(
