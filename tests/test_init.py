@@ -297,7 +297,7 @@ def test_a_joint_that_mimics_another_follows_it_in_a_robot_alone(tmp_path, monke
     assert "count       4 base parameters" in out
     assert "note: coupled: two follows one, as its file says (mimic)" in err
     assert "mimics" not in err
-    chosen = choose_study(Path("gripper.urdf"), None, None, None)  # of excite and protocol
+    chosen, _ = choose_study(Path("gripper.urdf"), None, None, None)  # of excite and protocol
     assert chosen.loop[0].joints == ("two", "one")
     (text,) = render_run_studies(chosen, tmp_path, {"run": {}}).values()
     (tmp_path / "run").mkdir()
@@ -307,7 +307,8 @@ def test_a_joint_that_mimics_another_follows_it_in_a_robot_alone(tmp_path, monke
     arm = '<joint name="arm" type="continuous"><parent link="right"/><child link="hand"/></joint>'
     more = f'<link name="hand"/>{arm}</robot>'
     Path("gripper.urdf").write_text(GRIPPER.replace("</robot>", more))
-    chosen = choose_study(Path("gripper.urdf"), None, None, {"one": 0.1})
+    chosen, said = choose_study(Path("gripper.urdf"), None, None, {"one": 0.1})
+    assert said == ["coupled: two follows one, as its file says (mimic)"]
     assert chosen.robot.locked == {"one": 0.1, "two": 0.01 - 0.2}
 
 

@@ -127,7 +127,9 @@ class StudyFlags:
         joints = parse_locked_joints(self.locked)
         study = validate_data(Study, {"robot": {"file": str(file)}}, "command line")
         study = override_study(self._state_robot(study), None, None, joints)
-        return load_study_robot(couple(study))
+        study, said = couple(study)
+        say("note", said)
+        return load_study_robot(study)
 
     def _state_robot(self, study: Study) -> Study:
         from dynident.study.study import state_contacts
@@ -171,13 +173,12 @@ def add_study_flags(*without: str) -> Callable[[Command], Command]:
     return partial(gather_flags, name="given", read=StudyFlags, without=without)
 
 
-def couple(study: Study) -> Study:
-    """The study of a robot's file alone, with the joints coupled that follow another by it."""
+def couple(study: Study) -> tuple[Study, list[str]]:
+    """The study of a robot's file alone, its joints coupled that follow another by it; notes."""
     from dynident.study.recognise import couple_mimics
 
     study, said = couple_mimics(study)
-    say("note", map(": ".join, said))
-    return study
+    return study, [*map(": ".join, said)]
 
 
 def override_study(

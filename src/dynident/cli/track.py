@@ -117,7 +117,8 @@ def track(
         section = chosen.log[0]
         say("note", map(": ".join, recognised))
     elif robot is not None:
-        chosen = couple(chosen)
+        chosen, coupled = couple(chosen)
+        say("note", coupled)
     if outputs := [each for each in (state, mcap, rrd, page) if each is not None]:
         inputs = [each for each in (place, start) if each is not None]
         known = list_input_files(chosen) if result is None else list_fit_inputs(result)
