@@ -61,9 +61,10 @@ def is_same(one: Array, other: Array) -> bool:
     """Whether a signal is another up to rounding, as of other units or formats, by some samples."""
     if one.shape != other.shape:
         return False
-    some = slice(None, None, -(-len(one) // COMPARED))
-    moved = np.linalg.norm(one[some] - np.mean(one[some], axis=0))
-    return bool(np.linalg.norm(one[some] - other[some]) <= ROUNDED * moved)
+    some = np.arange(0, len(one), -(-len(one) // COMPARED))
+    there = one[some]
+    moved = np.linalg.norm(there - np.mean(there, axis=0))
+    return bool(np.linalg.norm(there - other[some]) <= ROUNDED * moved)
 
 
 def warn_of_repeated_logs(
