@@ -11,7 +11,7 @@ import toy
 from scipy import signal
 from thin import first
 
-from dynident import api, load_robot, read_log
+from dynident import api, doctor, load_robot, read_log
 from dynident.api import identify
 from dynident.consistency.constraints import LinkMass
 from dynident.control import controller
@@ -1155,6 +1155,15 @@ def test_the_log_that_was_fitted_tests_nothing_under_another_name(sound, digits)
     twice = identify(Problem(robot, logs), bootstrap=0, doctor=False)
     assert any("copy has the samples of toy log: fitted twice" in each for each in twice.warnings)
     assert "give a held-out log" in twice.verdict.reserve
+
+
+def test_a_joint_without_torque_counts_in_no_reading():
+    robot = toy.arm(2)
+    log = toy.log(robot, seconds=10.0, noise=0.05, seed=3)[0]
+    tau = log.tau * [1.0, 0.0]
+    problem = Problem(robot, prepare(replace(log, tau=tau, dq=None, ddq=None), 10.0))
+    (report,) = doctor(problem)  # a reading that gave it the torque of another divided by none
+    assert all(np.isfinite(found.after) for found in report.findings)
 
 
 def test_a_motion_that_was_made_again_is_no_copy(sound):
