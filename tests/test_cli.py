@@ -174,9 +174,9 @@ def test_base_has_the_rotors_that_were_asked_for_with_logs_too(place, capfd):
 def test_locked_joints_of_a_study_stay_locked(tmp_path):
     path = tmp_path / "s.toml"
     path.write_text('[robot]\nfile = "arm.urdf"\nlocked = { a = 0.3, b = 0.1 }\n')
-    chosen = choose_study(None, path, None, {"b": 0.2, "c": 0.0})
+    chosen, _ = choose_study(None, path, None, {"b": 0.2, "c": 0.0})
     assert chosen.robot.locked == {"a": 0.3, "b": 0.2, "c": 0.0}
-    assert choose_study(None, path, "viscous", None).robot.locked == {"a": 0.3, "b": 0.1}
+    assert choose_study(None, path, "viscous", None)[0].robot.locked == {"a": 0.3, "b": 0.1}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import toy
 from scipy import signal
 from thin import first
 
-from dynident import api, load_robot, read_log
+from dynident import api, doctor, load_robot, read_log
 from dynident.api import identify
 from dynident.consistency.constraints import LinkMass
 from dynident.control import controller
@@ -1186,8 +1186,12 @@ def test_a_log_that_hardly_moves_is_doubtful(sound):
     assert 2 * found.rank < found.base.count
 
 
-def test_the_log_that_was_fitted_tests_nothing_under_another_name(sound):
+@pytest.mark.parametrize("digits", [None, 4])
+def test_the_log_that_was_fitted_tests_nothing_under_another_name(sound, digits):
     copy = replace(sound, name="copy")
+    if digits is not None:  # written in degrees with few of them
+        q = np.radians(np.degrees(sound.q).round(digits))
+        copy = replace(copy, q=q, tau=sound.tau.round(digits))
     found = verdict_of(sound, [copy])
     assert "copy is held out, but has the samples of toy log: it tests nothing" in found.warnings
     assert "give a held-out log" in found.verdict.reserve
@@ -1196,6 +1200,22 @@ def test_the_log_that_was_fitted_tests_nothing_under_another_name(sound):
     twice = identify(Problem(robot, logs), bootstrap=0, doctor=False)
     assert any("copy has the samples of toy log: fitted twice" in each for each in twice.warnings)
     assert "give a held-out log" in twice.verdict.reserve
+
+
+def test_a_joint_without_torque_counts_in_no_reading():
+    robot = toy.arm(2)
+    log = toy.log(robot, seconds=10.0, noise=0.05, seed=3)[0]
+    tau = log.tau * [1.0, 0.0]
+    problem = Problem(robot, prepare(replace(log, tau=tau, dq=None, ddq=None), 10.0))
+    (report,) = doctor(problem)  # a reading that gave it the torque of another divided by none
+    assert all(np.isfinite(found.after) for found in report.findings)
+
+
+def test_a_motion_that_was_made_again_is_no_copy(sound):
+    noise = np.random.default_rng(4).normal(size=sound.tau.shape)
+    again = replace(sound, name="again", tau=sound.tau + 0.01 * np.std(sound.tau, axis=0) * noise)
+    found = verdict_of(sound, [again])
+    assert not any("has the samples" in words for words in found.warnings)
 
 
 def test_a_log_in_which_nothing_moves_refutes(sound):

@@ -14,12 +14,14 @@ from robots import EXAMPLES, urdf
 
 import dynident as di
 from dynident.cli import run
+from dynident.cli.excite import choose_study
 from dynident.dynamics.idim import build_idim
 from dynident.robot.contacts import find_contacts
 from dynident.study.begin import KEYS, LOOP
 from dynident.study.doctor import render_mended_study
 from dynident.study.recognise import recognise_base, recognise_columns
 from dynident.study.study import Study, read_study
+from dynident.study.written import render_run_studies
 
 RATE = 200.0
 
@@ -268,8 +270,46 @@ def test_a_joint_that_mimics_one_of_the_logs_follows_it(tmp_path, monkeypatch, c
     assert study.loop[0].joints == ("two", "one")
     assert study.loop[0].polynomial == (0.01, -2.0)
     assert di.run_study(study).identification[0].overall_percent < 0.1
+    # nor does one that is logged without a torque, as of the simulated log of a coupled one
+    for more, names in (([], ""), ([0.0 * t], ",tau_two")):
+        table = np.column_stack([t, q, force, 0.01 - 2.0 * q, *more])
+        head = f"time,q_one,tau_one,q_two{names}"
+        np.savetxt("run.csv", table, delimiter=",", header=head, comments="")
+        coupled, said = recognise_columns(study_of("gripper.urdf", "run.csv"))
+        assert said == (("coupled", "two follows one, as its file says (mimic)"),)
+        assert coupled.loop == study.loop
+    # one with a torque has a drive
+    table[:, -1] = 0.1
+    np.savetxt("run.csv", table, delimiter=",", header=head, comments="")
+    own, ((_, words),) = recognise_columns(study_of("gripper.urdf", "run.csv"))
+    assert not own.loop
+    assert words == (
+        "two is taken as a joint of its own, though its file says that it follows one (mimic)"
+    )
     Path("bad.urdf").write_text(GRIPPER.replace('"-2"', '"-2x"'))
     tell(capsys, ["init", "bad.urdf", "run.csv"], 2)
+
+
+def test_a_joint_that_mimics_another_follows_it_in_a_robot_alone(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("gripper.urdf").write_text(GRIPPER)
+    out, err = tell(capsys, ["base", "gripper.urdf"])
+    assert "count       4 base parameters" in out
+    assert "note: coupled: two follows one, as its file says (mimic)" in err
+    assert "mimics" not in err
+    chosen, _ = choose_study(Path("gripper.urdf"), None, None, None)  # of excite and protocol
+    assert chosen.loop[0].joints == ("two", "one")
+    (text,) = render_run_studies(chosen, tmp_path, {"run": {}}).values()
+    (tmp_path / "run").mkdir()
+    Path("run/study.toml").write_text(text)
+    assert read_study(Path("run/study.toml")).loop == chosen.loop
+    # of one that is locked, where that is
+    arm = '<joint name="arm" type="continuous"><parent link="right"/><child link="hand"/></joint>'
+    more = f'<link name="hand"/>{arm}</robot>'
+    Path("gripper.urdf").write_text(GRIPPER.replace("</robot>", more))
+    chosen, said = choose_study(Path("gripper.urdf"), None, None, {"one": 0.1})
+    assert said == ["coupled: two follows one, as its file says (mimic)"]
+    assert chosen.robot.locked == {"one": 0.1, "two": 0.01 - 0.2}
 
 
 def test_torques_that_are_not_clear_are_named(desk, capsys):

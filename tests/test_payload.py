@@ -282,6 +282,7 @@ def test_calls_say_what_the_controllers_take():
                                atol=1e-9)  # fmt: skip
     text = found.summary()
     assert max(map(len, text.splitlines())) <= 100
+    assert "for a controller whose flange is tool0; name another by frame (--frame)" in text
     for call in (*found.calls().values(), found.urdf()):
         assert "".join(call.split()) in "".join(text.split())
     assert found.franka().startswith(f"robot.setLoad({found.mass:.6g}, {{{{")

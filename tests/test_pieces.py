@@ -27,6 +27,7 @@ from dynident.recording import pieces as reading
 from dynident.recording import prepare as preparing
 from dynident.regression.blocks import factor_runs
 from dynident.regression.problem import Problem
+from dynident.robot.spec import DriveSpec
 
 ARM = Path(__file__).parents[1] / "docs" / "files" / "arm.urdf"
 RATE = 200.0
@@ -115,6 +116,38 @@ def test_angles_that_begin_a_turn_anew_go_on(kind, robot, tmp_path, monkeypatch)
     assert isinstance(found.q, LongSignal)
     np.testing.assert_allclose(found.q[:], whole.q, atol=1e-12)
     assert found.warnings == whole.warnings
+
+
+@pytest.mark.parametrize("pieces", [False, True])
+def test_targets_and_links_begin_on_the_turn_of_their_joint(pieces, tmp_path, monkeypatch):
+    """A position of 175 deg beside a target and a link of 185, each wrapped by itself."""
+    text = ARM.read_text().replace("revolute", "continuous")
+    (tmp_path / "arm.urdf").write_text(text)
+    link = DriveSpec(joint="shoulder", link=("position",))
+    robot = di.load_robot(tmp_path / "arm.urdf", drives=[] if pieces else [link])
+    log = make_log()
+    q = np.radians(175.0) + 2.5 * log[:, 0]
+    names = dict(zip(NAMES, log.T, strict=True))
+    names["q_shoulder"] = wrap(q)
+    names |= {"qref_elbow": log[:, 2], "qref_shoulder": wrap(q + np.radians(10.0))}
+    names |= {"link_shoulder": wrap(q + np.radians(6.0))} if not pieces else {}
+    np.savez_compressed(tmp_path / "run.npz", **names)
+    if pieces:
+        shorten(monkeypatch)
+    found = di.read_log(tmp_path / "run.npz", robot, pieces=pieces)
+    assert isinstance(found.q, LongSignal) == pieces
+    np.testing.assert_allclose(found.q[:, 0], q, atol=1e-9)
+    np.testing.assert_allclose(found.qref[:, 0], q + np.radians(10.0), atol=1e-9)
+    assert any("qref of shoulder begins 1 turn away" in words for words in found.warnings)
+    # what jumps by a turn in radians is in radians
+    assert not any("looks like degrees" in words for words in found.warnings)
+    if not pieces:
+        np.testing.assert_allclose(found.wrenches["link_shoulder"][:, 0], q + np.radians(6.0))
+
+
+def wrap(angle: np.ndarray) -> np.ndarray:
+    """Within half a turn."""
+    return np.mod(angle + np.pi, 2.0 * np.pi) - np.pi
 
 
 def damage_nothing(values: np.ndarray) -> None:

@@ -17,8 +17,8 @@ from dynident.cli.options import (
     declare_directory,
     parse_locked_joints,
 )
-from dynident.cli.output import print_answer, say_written
-from dynident.cli.studies import override_study
+from dynident.cli.output import print_answer, say, say_written
+from dynident.cli.studies import couple, override_study
 from dynident.core.errors import InputError, name_study_in_errors
 from dynident.core.side_by_side import Engine
 from dynident.study.excitation import EXCITING
@@ -75,7 +75,7 @@ def excite(
     from dynident.study.excite import excite_study
     from dynident.study.study import list_input_files, load_study_robot
 
-    chosen = choose_study(robot, study, friction, parse_locked_joints(locked))
+    chosen, said = choose_study(robot, study, friction, parse_locked_joints(locked))
     if script:
         if output is None:
             raise InputError("--script: give the directory of the files (-o)")
@@ -93,14 +93,15 @@ def excite(
             contents = render_excitation_files(found, script)
             written = {output / name: text.encode() for name, text in contents.items()}
             write_files(written, OUTPUTS.__contains__)
+    say("note", said)
     print_answer(json, lambda: serialise_trajectory(found), lambda: summarise_excitation(found))
     say_written(output)
 
 
 def choose_study(
     robot: Path | None, study: Path | None, friction: str | None, locked: dict[str, float] | None
-) -> Study:
-    """The study, or one of a robot alone."""
+) -> tuple[Study, list[str]]:
+    """The study, or one of a robot alone; and what is noted of it."""
     from dynident.core.schema import validate_data
     from dynident.study.study import Study, read_study
 
@@ -110,5 +111,5 @@ def choose_study(
         known = {"file": str(robot), "locked": locked, "friction": friction}
         given = {key: value for key, value in known.items() if value is not None}
         made: Study = validate_data(Study, {"robot": given}, Path(str(robot)))
-        return made
-    return override_study(read_study(study, use=None), friction, None, locked)
+        return couple(made)
+    return override_study(read_study(study, use=None), friction, None, locked), []

@@ -17,7 +17,7 @@ from dynident.cli.options import (
     declare_directory,
     parse_locked_joints,
 )
-from dynident.cli.output import print_answer, say_written
+from dynident.cli.output import print_answer, say, say_written
 from dynident.core.errors import name_study_in_errors
 from dynident.experiments.planning import PLANNING, SHARED
 
@@ -46,7 +46,7 @@ def protocol(
     from dynident.study.study import list_input_files
     from dynident.study.written import render_run_studies
 
-    chosen = choose_study(robot, study, friction, parse_locked_joints(locked))
+    chosen, said = choose_study(robot, study, friction, parse_locked_joints(locked))
     if output is not None:
         inputs = [*list_input_files(chosen), *([] if study is None else [study])]
         refuse_outputs([output / HEAD, output / PAGE], inputs)
@@ -63,5 +63,6 @@ def protocol(
             written = {output / name: text.encode() for name, text in files.items()}
             refuse_outputs(list(written), inputs)
             write_files(written)
+    say("note", said)
     print_answer(json, found.to_dict, found.summary)
     say_written(output)

@@ -18,7 +18,7 @@ from dynident.cli.options import (
     check_positive,
     parse_locked_joints,
 )
-from dynident.cli.output import print_answer, say_written
+from dynident.cli.output import print_answer, say, say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError, name_study_in_errors
 from dynident.core.side_by_side import Engine
@@ -116,12 +116,13 @@ def design_motion(
 
     if given.log:
         raise InputError("--shake designs a motion before there are logs; leave out --log")
-    chosen = choose_study(given.robot, given.study, None, parse_locked_joints(given.locked))
+    chosen, said = choose_study(given.robot, given.study, None, parse_locked_joints(given.locked))
     refuse_outputs([output / name for name in SHAKEN], given.list_inputs(chosen))
     with show_progress() as progress, name_study_in_errors(given.study):
         place = find_joint(load_study_robot(chosen), joint)
         plan = excite_study(chosen, {}, progress=progress, engine=engine)
         found = replace(plan, design=dynident.shake(plan, place, band), lowest=None)
     write_files({output / name: text.encode() for name, text in render_motion(found).items()})
+    say("note", said)
     print_answer(json, lambda: serialise_motion(found), lambda: summarise_motion(found))
     say_written(output)

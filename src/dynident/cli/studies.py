@@ -126,7 +126,10 @@ class StudyFlags:
 
         joints = parse_locked_joints(self.locked)
         study = validate_data(Study, {"robot": {"file": str(file)}}, "command line")
-        return load_study_robot(override_study(self._state_robot(study), None, None, joints))
+        study = override_study(self._state_robot(study), None, None, joints)
+        study, said = couple(study)
+        say("note", said)
+        return load_study_robot(study)
 
     def _state_robot(self, study: Study) -> Study:
         from dynident.study.study import state_contacts
@@ -168,6 +171,14 @@ class StudyFlags:
 def add_study_flags(*without: str) -> Callable[[Command], Command]:
     """Add the flags of studies, some of them left out; they arrive as `given`."""
     return partial(gather_flags, name="given", read=StudyFlags, without=without)
+
+
+def couple(study: Study) -> tuple[Study, list[str]]:
+    """The study of a robot's file alone, its joints coupled that follow another by it; notes."""
+    from dynident.study.recognise import couple_mimics
+
+    study, said = couple_mimics(study)
+    return study, [*map(": ".join, said)]
 
 
 def override_study(

@@ -24,7 +24,7 @@ from dynident.cli.options import (
     override_section,
 )
 from dynident.cli.output import say, write_page
-from dynident.cli.studies import BandwidthOption, override_study
+from dynident.cli.studies import BandwidthOption, couple, override_study
 from dynident.core.errors import InputError, name_study_in_errors
 from dynident.study.study import TRACKING
 
@@ -116,6 +116,9 @@ def track(
         chosen, recognised = recognise(chosen.model_copy(update={"log": (section,)}))
         section = chosen.log[0]
         say("note", map(": ".join, recognised))
+    elif robot is not None:
+        chosen, coupled = couple(chosen)
+        say("note", coupled)
     if outputs := [each for each in (state, mcap, rrd, page) if each is not None]:
         inputs = [each for each in (place, start) if each is not None]
         known = list_input_files(chosen) if result is None else list_fit_inputs(result)

@@ -29,6 +29,11 @@ GRAVITY, INERTIA, DRIVE = "masses and first moments", "inertias", "drives"
 """Kinds of parameters, in words."""
 REMAINING = 4.0
 """Standard errors from zero of what is known to a quarter."""
+ROUNDED = 1e-4
+"""Difference of a signal to its copy in fewer digits, as a share of how far it moves: torques of
+motions that are made again differ by a hundredth."""
+COMPARED = 20000
+"""Most samples that are compared."""
 LINEAR = 0.03
 """Turn of a sensor whose square is no longer left out [rad]."""
 
@@ -44,11 +49,11 @@ def warn_of_poor_fit(fitted: FitFigure) -> list[str]:
 
 
 def find_repeated_logs(logs: Sequence[Samples]) -> list[tuple[Samples, Samples]]:
-    """Logs that have the samples of an earlier one, and that one."""
+    """Logs that have the samples of an earlier one up to rounding, and that one."""
     found = []
     for k, log in enumerate(logs):
         for one in logs[:k]:
-            if np.array_equal(one.measured, log.measured) and np.array_equal(one.tau, log.tau):
+            if is_same(one.measured, log.measured) and is_same(one.tau, log.tau):
                 found.append((log, one))
                 break
     return found
@@ -62,6 +67,16 @@ def warn_of_fitted_log(result: Result, log: Samples) -> list[str]:
         for name in names
         if result.provenance.logs.get(name) == digest
     ]
+
+
+def is_same(one: Array, other: Array) -> bool:
+    """Whether a signal is another up to rounding, as of other units or formats, by some samples."""
+    if one.shape != other.shape:
+        return False
+    some = np.arange(0, len(one), -(-len(one) // COMPARED))
+    there = one[some]
+    moved = np.linalg.norm(there - np.mean(there, axis=0))
+    return bool(np.linalg.norm(there - other[some]) <= ROUNDED * moved)
 
 
 def warn_of_repeated_logs(

@@ -169,7 +169,7 @@ class LeastSquares:
     def scale(self) -> Array:
         """Weights of the groups' squares: each in what is left of it at best; 0 without torque."""
         weights = 1.0 / np.maximum(self.counted * self.blurred**2, np.finfo(float).tiny)
-        weights[self.squares == 0.0] = 0.0
+        weights[(self.squares == 0.0) | (self.counted == 0.0)] = 0.0
         return weights
 
     @cached_property
@@ -208,7 +208,8 @@ class LeastSquares:
         groups = zip(self.factors, self.sides, self.rests, strict=True)
         left = [np.sum((z - own.R @ beta[own.columns]) ** 2) + rest for own, z, rest in groups]
         count = len(left)
-        share, told = np.zeros(count), self.squares[:count] > 0.0
+        share = np.zeros(count)
+        told = (self.squares[:count] > 0.0) & (self.counted[:count] > 0.0)
         np.divide(left, self.counted[:count], out=share, where=told)
         own = np.asarray(np.sqrt(share))
         return own if self.beside is None else np.concatenate([own, self.beside.errors(beta)])

@@ -56,6 +56,7 @@ def render_payload_page(fit: Fit, found: Payload) -> str:
     ]
     table = build_column_table("", SYMBOLS[:count], numbers, ("unit",))
     calls = [f"{maker}: {call}" for maker, call in found.calls().items()] if count > 1 else []
+    calls = [*calls, f"These are {found.seat}"] if calls else []
     return render_document(
         fit.robot.name,
         f"the load of {found.log}, seen from {found.frame}",

@@ -134,6 +134,11 @@ class Payload:
         """By maker."""
         return {"UR": self.ur(), "Franka": self.franka(), "KUKA": self.kuka()}
 
+    @property
+    def seat(self) -> str:
+        """What the calls take for the flange, in words."""
+        return f"for a controller whose flange is {self.frame}; name another by frame (--frame)"
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         load, seen = self.load, self.load.seen
@@ -202,6 +207,7 @@ class Payload:
             lines += wrap_text(words, "warning     ")
         if seen:
             lines += ["", self.urdf(), ""]
+            lines += wrap_text(self.seat, "calls   ")
             for maker, call in self.calls().items():
                 lines += wrap_text(call, f"{maker:8}")
         return "\n".join(lines)

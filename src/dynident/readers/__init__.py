@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dynident.core.errors import InputError
 from dynident.core.text import format_one_line
+from dynident.readers import called
 from dynident.readers.bags import METADATA, read_bag
 from dynident.readers.hdf5 import read_hdf5
 from dynident.readers.mat import read_mat
@@ -15,7 +16,15 @@ from dynident.readers.parquet import read_parquet
 from dynident.readers.table import Table, assemble_table
 from dynident.readers.text import read_header, read_text
 
-__all__ = ["READERS", "Reader", "Table", "assemble_table", "measure_log", "read_tables"]
+__all__ = [
+    "READERS",
+    "Reader",
+    "Table",
+    "assemble_table",
+    "list_unborne_joints",
+    "measure_log",
+    "read_tables",
+]
 
 Reader = Callable[[Path], Table | tuple[Table, ...]]
 
@@ -67,6 +76,20 @@ def list_titles(path: Path) -> tuple[str, ...]:
         return () if reader is read_bag else read_tables(path)[0].titles
     except (InputError, OSError):
         return ()
+
+
+def list_unborne_joints(
+    files: Sequence[Path], joints: Sequence[str], counted: bool = True
+) -> list[str]:
+    """Joints of which no column of some files, by its name, has a torque other than zero."""
+    tables = [table for file in files for table in read_tables(file)]
+    borne = set[str]()
+    for joint in joints:
+        for table in tables:
+            column = called.find_torque_column(table.titles, joints, joint, counted)
+            if column and table.take([table.titles.index(column)]).any():
+                borne.add(joint)
+    return [joint for joint in joints if joint not in borne]
 
 
 def read_tables(path: Path) -> tuple[Table, ...]:

@@ -185,6 +185,22 @@ def find_signal(
     return moved, None if usual else shorten(names, own)
 
 
+def find_torque_column(
+    names: Sequence[str], joints: Sequence[str], joint: str, counted: bool = True
+) -> str | None:
+    """The column of a joint's torque, or of the current that stands for it."""
+    own = [name for name in names if re.search(match_word(joint), name)]
+    likely = [name for name in own if SIGNALS["tau"].search(name) and not OTHERS.search(name)]
+    if likely or f"current_{joint}" in own:
+        return likely[0] if likely else f"current_{joint}"
+    borne, told = find_signal(names, joints, "tau", counted)
+    if told is None or joint not in borne:
+        return None
+    before, _, after = told.partition("*") if isinstance(told, str) else ("", "", "")
+    series = [n for n in names if n.startswith(before) and n.endswith(after)]
+    return (series if isinstance(told, str) else told)[borne.index(joint)]
+
+
 def find_units(columns: Columns) -> dict[str, str]:
     """Of signals, where the names of their columns say which."""
     found = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import NoReturn
 
@@ -345,15 +345,20 @@ def warn_of_still_joints(name: str, joints: Sequence[str], reach: Reach) -> tupl
     )
 
 
-def check_positions(name: str, robot: Robot, reach: Reach, *, stated: bool) -> tuple[str, ...]:
+def check_positions(
+    name: str, robot: Robot, reach: Reach, *, stated: bool, turned: Collection[str] = ()
+) -> tuple[str, ...]:
     """Look for wrong units and positions outside the limits [rad or m]; return warnings.
 
-    Where the caller `stated` the unit nothing is refused.
+    Where the caller `stated` the unit nothing is refused, nor where joints `turned`: what jumps by
+    a turn of its unit is in that unit.
     """
     return tuple(
         warning
         for joint, low, high in zip(robot.joints, *reach, strict=True)
-        for warning in _check_range(name, robot, joint, (float(low), float(high)), stated)
+        for warning in _check_range(
+            name, robot, joint, (float(low), float(high)), stated, joint.name in turned
+        )
     )
 
 
@@ -379,7 +384,12 @@ def warn_of_excessive_torques(name: str, robot: Robot, reach: Reach) -> tuple[st
 
 
 def _check_range(
-    name: str, robot: Robot, joint: Joint, reach: tuple[float, float], stated: bool
+    name: str,
+    robot: Robot,
+    joint: Joint,
+    reach: tuple[float, float],
+    stated: bool,
+    turned: bool,
 ) -> Iterator[str]:
     """Warn of or refuse positions that do not fit the joint."""
     peak = max(abs(reach[0]), abs(reach[1]))
@@ -387,7 +397,7 @@ def _check_range(
     limited = joint.lower < joint.upper and bool(np.isfinite(limit))
     beyond = max(reach[1] - joint.upper, joint.lower - reach[0]) if limited else 0.0
     # a continuous joint may turn for ever, a limited one as far as its limits
-    if beyond <= 0.0 and (limited or peak <= 2.0 * np.pi * TURNS):
+    if beyond <= 0.0 and (limited or turned or peak <= 2.0 * np.pi * TURNS):
         return
     angle = joint.kind == "revolute"
     small = np.pi / 180.0 if angle else 1e-3
@@ -399,7 +409,9 @@ def _check_range(
     try_this = f"set units = {{ q = '{small_unit}' }}"
     if np.any(robot.drives.reduction != np.eye(robot.n)):
         try_this += " or, for motor positions, side = 'motor'"
-    if stated:
+    if turned:
+        yield f"{what}: outside its limits; check the zero"
+    elif stated:
         yield f"{what}; check the unit and the zero"
     elif limited and angle and (peak > 4.0 * np.pi or (peak > FAR * limit and fits)):
         looks = "looks like degrees" if fits else "is no angle of this joint"

@@ -15,7 +15,7 @@ from dynident.recording.signals import (
     Places,
     TablePiece,
     convert_to_si,
-    find_turns,
+    find_every_turn,
 )
 
 
@@ -47,7 +47,7 @@ def sample_in_pieces(places: Places, request: LogRequest) -> TablePiece | None:
         return None
     stamps, n = Store(1), len(request.joints)
     held, sizes = {signal: Store(n) for signal in places.signals}, _Sizes()
-    turning = {s: find_turns(s, request) for s in ("q", "qref") if s in places.signals}
+    turning = find_every_turn(places.signals, request)
     for values in pieces:
         time, *own = np.split(
             values, np.cumsum([len(places.times), *(len(x) for x in places.signals.values())])[:-1],
@@ -66,8 +66,8 @@ def sample_in_pieces(places: Places, request: LogRequest) -> TablePiece | None:
     if sizes.leap or any(each.doubtful for each in turning.values()):
         return None
     clock: EvenClock | None = EvenClock(float(request.rate or 0.0), ((0, samples),))
-    said = (note for each in turning.values() for note in each.describe())
-    notes: tuple[str, ...] = (*places.notes, *said)
+    jumps = (note for each in turning.values() for note in each.describe())
+    notes: tuple[str, ...] = (*places.notes, *jumps)
     if places.times:
         where, index = places.times[0]
         clock = find_even_clock(
@@ -81,7 +81,8 @@ def sample_in_pieces(places: Places, request: LogRequest) -> TablePiece | None:
         for signal, store in held.items()
     }
     assert clock is not None
-    return TablePiece(clock.rate, opened, clock.runs, (*notes, *clock.warnings))
+    said = (*notes, *clock.warnings)
+    return TablePiece(clock.rate, opened, clock.runs, said, turned=turning["q"].turned)
 
 
 class _Sizes:

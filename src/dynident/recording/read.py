@@ -40,7 +40,7 @@ from dynident.recording.signals import (
     Side,
     Units,
     build_recording,
-    find_turns,
+    find_every_turn,
     put_on_joints,
     sample_signals,
 )
@@ -205,9 +205,8 @@ class ColumnLayout:
         return found
 
     def turns(self) -> dict[str, Turns]:
-        """What jumps by a turn in positions and their reference, as samples come."""
-        own = (signal for signal in ("q", "qref") if signal in self.places)
-        return {signal: find_turns(signal, self.request, si=True) for signal in own}
+        """What jumps by a turn in angles of joints, as samples come."""
+        return find_every_turn(self.places, self.request, si=True)
 
 
 def find_column_layout(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -126,6 +126,8 @@ class TablePiece:
     segments: tuple[tuple[int, int], ...]
     warnings: tuple[str, ...]
     sampled: Sampled | None = None
+    turned: frozenset[str] = frozenset()
+    """Joints whose positions jumped by a turn."""
 
 
 def build_recording(pieces: Sequence[TablePiece], request: LogRequest) -> Recording:
@@ -140,7 +142,8 @@ def build_recording(pieces: Sequence[TablePiece], request: LogRequest) -> Record
     if robot is not None and robot.loops:
         q, said = close_logged_chain(label, robot, q, piece)
     moved, borne = (find_extremes(signal) for signal in (q, tau))
-    warnings = [*piece.warnings, *said, *_check_reach(request, torque, moved, borne)]
+    doubts = _check_reach(request, torque, moved, borne, piece.turned)
+    warnings = [*piece.warnings, *said, *doubts]
     dq, ddq, qref, dqref, temp, known = (piece.signals.get(signal) for signal in OPTIONAL)
     base: Base | None = None
     wrenches: dict[str, Array] = {}
@@ -181,13 +184,18 @@ def build_recording(pieces: Sequence[TablePiece], request: LogRequest) -> Record
 
 
 def _check_reach(
-    request: LogRequest, torque: Torque, moved: tuple[Array, Array], borne: tuple[Array, Array]
+    request: LogRequest,
+    torque: Torque,
+    moved: tuple[Array, Array],
+    borne: tuple[Array, Array],
+    turned: Collection[str],
 ) -> Iterator[str]:
     """What the least and largest positions and torques of joints make doubtful."""
     label, robot = request.name, request.robot
     yield from checks.warn_of_still_joints(label, request.joints, moved)
     if robot is not None:
-        yield from checks.check_positions(label, robot, moved, stated="q" in request.units)
+        stated = "q" in request.units
+        yield from checks.check_positions(label, robot, moved, stated=stated, turned=turned)
     if torque == "measured":
         driven = slice(None) if robot is None else ~robot.passive
         joints = np.array(request.joints)[driven]
@@ -253,7 +261,7 @@ def sample_signals(places: Places, request: LogRequest) -> TablePiece:
     chosen, repeated = drop_repeated_orientations(places.signals)
     notes = (*places.notes, *(f"{request.name}: {note}" for note in repeated))
     places = replace(places, signals=chosen, notes=notes)
-    raw, clock, notes = _take_signals(places, request)
+    raw, clock, notes, turned = _take_signals(places, request)
     signals, taken = {}, {}
     for signal in list(raw):
         # one signal at a time, so that a long log never stands in memory twice
@@ -268,7 +276,8 @@ def sample_signals(places: Places, request: LogRequest) -> TablePiece:
     if len(taken) == 2:
         inside = np.concatenate([np.arange(*run) for run in clock.runs])
         sampled = Sampled(clock.places, taken["q"][inside], taken["tau"][inside])
-    return TablePiece(clock.rate, signals, clock.segments, (*notes, *clock.warnings), sampled)
+    said = (*notes, *clock.warnings)
+    return TablePiece(clock.rate, signals, clock.segments, said, sampled, turned)
 
 
 def put_on_joints(values: Array, signal: str, absent: Sequence[int], request: LogRequest) -> Array:
@@ -284,8 +293,8 @@ def put_on_joints(values: Array, signal: str, absent: Sequence[int], request: Lo
 
 def _take_signals(
     places: Places, request: LogRequest
-) -> tuple[dict[str, Array], Clock, tuple[str, ...]]:
-    """Signals as they stand in the tables, their clock, and warnings."""
+) -> tuple[dict[str, Array], Clock, tuple[str, ...], frozenset[str]]:
+    """Signals as they stand in the tables, their clock, warnings, and joints that turned."""
     name = request.name
     table = places.signals["q"][0][0]
     samples = table.samples
@@ -314,17 +323,17 @@ def _take_signals(
             signals[signal] = signals[signal][kept]
     signals = convert_orientations(signals, request.floating.quaternion)
     notes = (*places.notes, *merger.notes(), *cut)
-    for signal in ("q", "qref"):
-        if signal in signals and len(kept):
-            turns = find_turns(signal, request)
-            if signals[signal].shape[1] < len(request.joints):
-                turns = turns.leave_out(places.absent)
-            signals[signal] = turns.undo(signals[signal])
-            notes += turns.describe()
+    turning = find_every_turn(signals, request)
+    for signal, turns in turning.items() if len(kept) else ():
+        if signals[signal].shape[1] < len(turns.joints):
+            turns.leave_out(places.absent)
+        signals[signal] = turns.undo(signals[signal])
+        notes += turns.describe()
+    turned = turning["q"].turned
     for spot, other in list(zip(places.times, stamps, strict=True))[1:]:
         checks.refuse_other_clock(stamps[0], places.times[0], other, spot, kept)
     if not stamps and len(kept) == samples:
-        return signals, make_even_clock(float(request.rate or 0.0), samples), notes
+        return signals, make_even_clock(float(request.rate or 0.0), samples), notes, turned
     where, index = places.times[0] if stamps else places.signals["q"][0]
     clock = find_clock(
         stamps[0] if stamps else kept / float(request.rate or 0.0),
@@ -333,7 +342,8 @@ def _take_signals(
         lambda sample: where.place(int(kept[sample]), index),
         request.clocking,
     )
-    return signals, clock, (*notes, *checks.check_rate(name, clock.rate, request.rate))
+    said = (*notes, *checks.check_rate(name, clock.rate, request.rate))
+    return signals, clock, said, turned
 
 
 def _mark_invalid_orientations(
@@ -552,13 +562,34 @@ def _find_unit_factors(signal: str, request: LogRequest) -> Array:
     return factors
 
 
-def find_turns(signal: str, request: LogRequest, si: bool = False) -> Turns:
-    """What jumps by a turn in q or qref, in their units or in SI; motors may move as far."""
-    turn = np.full(len(request.joints), np.inf)
-    if request.robot is not None:
-        angles = [joint.kind == "revolute" for joint in request.robot.joints] & ~request.motors
-        turn[angles] = TURN if si else TURN / _find_unit_factors(signal, request)[angles]
-    return Turns(turn, f"{request.name}: {signal}", request.joints)
+def find_every_turn(
+    names: Collection[str], request: LogRequest, *, si: bool = False
+) -> dict[str, Turns]:
+    """What jumps by a turn in those of some signals that are angles of joints, positions first.
+
+    In their units or in SI. Others begin on the turn of the positions.
+    """
+    gauges = () if request.robot is None else request.robot.gauges
+    links = [gauge.signal for gauge in gauges if "offs" in gauge.terms]
+    found: dict[str, Turns] = {}
+    for signal in ("q", "qref", *links):
+        if signal in names:
+            found[signal] = find_turns(signal, request, found.get("q"), si=si)
+    return found
+
+
+def find_turns(signal: str, request: LogRequest, beside: Turns | None, *, si: bool) -> Turns:
+    """What jumps by a turn in angles of joints; motors may move as far."""
+    turn, robot, name = np.full(len(request.joints), np.inf), request.robot, request.name
+    gauges = () if robot is None else robot.gauges
+    places = [gauge.place for gauge in gauges if gauge.signal == signal]
+    if robot is not None:
+        angles = np.array([joint.kind == "revolute" for joint in robot.joints])
+        angles &= ~request.motors | bool(places)
+        unit = _find_unit_factors("q" if places else signal, request)
+        turn[angles] = TURN if si else TURN / unit[angles]
+    own = places or range(len(turn))
+    return Turns(turn[[*own]], f"{name}: {signal}", [request.joints[j] for j in own], beside)
 
 
 def _convert_to_joint_side(values: Array, signal: str, request: LogRequest) -> Array:
@@ -604,7 +635,8 @@ def _join_pieces(name: str, pieces: Sequence[TablePiece]) -> TablePiece:
             warnings.append(f"{name}: {signal} is in {len(parts)} of {len(pieces)} files; not used")
     rate = float(np.average(rates, weights=counts))
     sampled = _join_sampled(signals, pieces, counts)
-    return TablePiece(rate, signals, tuple(segments), tuple(dict.fromkeys(warnings)), sampled)
+    said, turned = dict.fromkeys(warnings), frozenset[str]().union(*(p.turned for p in pieces))
+    return TablePiece(rate, signals, tuple(segments), tuple(said), sampled, turned)
 
 
 def _join_sampled(

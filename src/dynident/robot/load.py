@@ -20,15 +20,11 @@ from dynident.robot.dh import BASE, UNIT, build_dh_joints, read_dh_inertials
 from dynident.robot.drives import Drives
 from dynident.robot.geometry import freeze_placement
 from dynident.robot.loops import add_loops, assemble, lock_loops
+from dynident.robot.mimics import list_mimic_warnings
 from dynident.robot.mjcf import load_mjcf
 from dynident.robot.model import HUGE, HYSTERESIS, Gauge, Joint, Robot
 from dynident.robot.spec import DHJointSpec, DriveSpec, LoopSpec, RobotSpec, TransmissionSpec
-from dynident.robot.urdf import (
-    list_mimic_warnings,
-    load_urdf,
-    make_xacro_error,
-    refuse_many_joints,
-)
+from dynident.robot.urdf import load_urdf, make_xacro_error, refuse_many_joints
 
 
 def load_robot(

@@ -93,32 +93,6 @@ def load_urdf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
     return replace(robot, drives=drives, warnings=tuple(warnings))
 
 
-def find_mimics(robot: Robot) -> dict[str, tuple[str, float, float]]:
-    """Joints that mimic another by the robot's URDF: which, from what offset on, and how much."""
-    path = robot.source
-    root = None if path is None or path.suffix.lower() == ".toml" else parse_xml(path).getroot()
-    if root is None or root.tag != "robot":
-        return {}
-    found = {}
-    for joint in root.iterchildren("joint"):
-        mimic, name = joint.find("mimic"), joint.get("name")
-        if mimic is not None and name in robot.joint_names:
-            offset, ratio = (float(mimic.get(k, d)) for k, d in (("offset", 0), ("multiplier", 1)))
-            found[name] = str(mimic.get("joint")), offset, ratio
-    return found
-
-
-def list_mimic_warnings(robot: Robot) -> tuple[str, ...]:
-    """A line for each joint that mimics another and has no loop that says so."""
-    driven = {robot.joint_names[j] for j in robot.driven}
-    return tuple(
-        f"joint {name} mimics {leader}; it is taken as a joint of its own, so its motion must be "
-        f"in the log, or lock it: locked = {{ {name} = 0.0 }}"
-        for name, (leader, _, _) in find_mimics(robot).items()
-        if name in driven
-    )
-
-
 def build_pinocchio_model(root: etree._Element, path: Path, floating: bool) -> pin.Model:
     """Pinocchio's model of a URDF, whose complaints are an `InputError`."""
     free = (pin.JointModelFreeFlyer(),) if floating else ()

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dynident.core.errors import InputError
-from dynident.readers import called, list_titles
+from dynident.readers import called, list_titles, list_unborne_joints
 from dynident.readers.presets import find_layout
 from dynident.recording.floating import BASE, find_logged_robot, tells_base
 from dynident.robot.contacts import find_contacts
+from dynident.robot.mimics import find_couplings, find_mimics
 from dynident.robot.model import Robot
-from dynident.robot.spec import LoopSpec
-from dynident.robot.urdf import find_mimics
 from dynident.study.study import LogSection, Study, load_study_robot
 
 Words = tuple[str, str]
@@ -29,9 +28,9 @@ def recognise(study: Study) -> tuple[Study, tuple[Words, ...]]:
 def recognise_columns(study: Study) -> tuple[Study, tuple[Words, ...]]:
     """A study whose logs have columns that are called otherwise, or not of all joints.
 
-    Joints of which no log has a position follow another where the robot's file says so, and are
-    locked at zero else. Logs whose columns are stated stay as
-    they are, and so do all where they do not have the same joints.
+    Joints of which no log has a torque follow another where the robot's file says so; those of
+    which none has a position are locked at zero else. Logs whose columns are stated stay as they
+    are, and so do all where they do not have the same joints.
     """
     robot = find_logged_robot(load_study_robot(study))
     joints = [j for j, own in zip(robot.joint_names, robot.passive, strict=True) if not own]
@@ -44,20 +43,17 @@ def recognise_columns(study: Study) -> tuple[Study, tuple[Words, ...]]:
         units = {s: unit for s, unit in called.find_units(columns).items() if s not in stated}
         own = {"columns": columns or log.columns, "units": {**units, **stated} or None}
         logs.append(log.model_copy(update=own))
-        for key, told in (("columns", columns), ("units", units)):
-            listed = ", ".join(f"{signal} = {called.describe(x)}" for signal, x in told.items())
+        for key, each in (("columns", columns), ("units", units)):
+            listed = ", ".join(f"{signal} = {called.describe(x)}" for signal, x in each.items())
             said |= dict.fromkeys([(key, f"{listed}, by what they are called")] if listed else [])
     if not all(moved and moved == moving[0] for moved in moving):
         return study, ()
-    words = [*said]
     study = study.model_copy(update={"log": tuple(logs)})
-    coupled = () if is_cut_or_afloat(study, robot) else find_coupled_joints(robot, moving[0])
-    if coupled:
-        study = study.model_copy(update={"loop": (*study.loop, *coupled)})
-        each = ", ".join("{} follows {}".format(*loop.joints) for loop in coupled)
-        words.append(("coupled", f"{each}, as its file says (mimic), and the logs do not have it"))
-    led = {loop.joints[0] for loop in coupled}
-    absent = [joint for joint in joints if joint not in moving[0] and joint not in led]
+    led = find_unborne_mimics(study, robot, counted)
+    study, coupled = couple_mimics(study, [joint for joint in moving[0] if joint not in led])
+    words = [*said, *coupled]
+    told = {*moving[0], *study.robot.locked, *(j for loop in study.loop for j in loop.passive)}
+    absent = [joint for joint in joints if joint not in told]
     if absent:
         words.append(("locked", f"{', '.join(absent)} at 0, as the logs do not have them"))
         locked = {**study.robot.locked, **dict.fromkeys(absent, 0.0)}
@@ -68,27 +64,31 @@ def recognise_columns(study: Study) -> tuple[Study, tuple[Words, ...]]:
     return study, tuple(words)
 
 
-def is_cut_or_afloat(study: Study, robot: Robot) -> bool:
-    """Whether a robot may have no closed chains: on a floating base, or a part of one."""
-    cut = study.robot.beyond is not None or bool(study.robot.sensor)
-    return cut or robot.floating or all(tells_base({*list_names(log)}) for log in study.log)
+def couple_mimics(
+    study: Study, moving: Sequence[str] | None = None
+) -> tuple[Study, tuple[Words, ...]]:
+    """A study in which joints follow those that move by themselves, as the robot's file says.
+
+    These are all that mimic none, where it is not said. No floating robot has loops, nor a part.
+    """
+    robot = load_study_robot(study)
+    afloat = bool(study.log) and all(tells_base({*list_names(log)}) for log in study.log)
+    if robot.floating or robot.limbs or robot.contacts or afloat:
+        return study, ()
+    coupled = find_couplings(robot, moving)
+    section = study.robot.model_copy(update={"locked": {**study.robot.locked, **coupled.locked}})
+    loops = (*study.loop, *coupled.loops)
+    said = tuple(("coupled", each) for each in coupled.words)
+    return study.model_copy(update={"robot": section, "loop": loops}), said
 
 
-def find_coupled_joints(robot: Robot, moving: Sequence[str]) -> tuple[LoopSpec, ...]:
-    """Loops of the joints that are not logged, and by the robot's file mimic one that is."""
-    mimics, found = find_mimics(robot), []
-    for joint in robot.joint_names:
-        at, offset, ratio, met = joint, 0.0, 1.0, {joint}
-        while at in mimics and at not in moving:
-            at, begins, share = mimics[at]
-            offset, ratio = offset + ratio * begins, ratio * share
-            if at in met:
-                break
-            met.add(at)
-        if at != joint and at in moving:
-            law = {"joints": (joint, at), "polynomial": (offset, ratio), "passive": (joint,)}
-            found.append(LoopSpec.model_validate({"kind": "joint", **law}))
-    return tuple(found)
+def find_unborne_mimics(study: Study, robot: Robot, counted: bool) -> list[str]:
+    """Joints that mimic another, and of which no log has a torque."""
+    mimics = find_mimics(robot)
+    if not mimics or any("tau" in (log.columns or {}) for log in study.log):
+        return []
+    files = [Path(file) for log in study.log for file in log.files]
+    return [j for j in list_unborne_joints(files, robot.joint_names, counted) if j in mimics]
 
 
 def name_columns(

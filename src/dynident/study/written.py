@@ -33,16 +33,14 @@ def render_run_studies(
 ) -> dict[str, str]:
     """Studies of logs that are to be recorded, ``log.csv`` in a folder a run, by file name.
 
-    The robot is the study's, and its friction is stated. `runs`: keys of ``[prepare]`` by the
-    folders of the runs.
+    The robot and its loops are the study's, its friction is stated. `runs`: keys of ``[prepare]``
+    by the folders of the runs.
     """
     robot = study.robot.model_copy(update={"friction": study.robot.friction})
-    made = {}
+    model, made = Study(robot=robot, loop=study.loop, element=study.element), {}
     for run, prepare in runs.items():
         log = LogSection(files=(str(folder / run / "log.csv"),))
-        own = Study(
-            robot=robot, log=(log,), prepare=PrepareSection(**prepare), element=study.element
-        )
+        own = model.model_copy(update={"log": (log,), "prepare": PrepareSection(**prepare)})
         made[f"{run}/study.toml"] = render_study(own, folder / run)
     return made
 
