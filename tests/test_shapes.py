@@ -9,6 +9,7 @@ import pytest
 import toy
 from differences import assert_slope, take_quotient
 from frictions import values
+from robots import EXAMPLES
 from scipy.optimize import least_squares
 from tables import write_table
 from thin import first
@@ -418,3 +419,22 @@ def test_viscous_friction_that_drifts_is_found():
     assert found["fvt1"] < 0.05 * abs(theta[idim.names.index("fvt1")])
     with pytest.raises(InputError, match="depends on the time since the log began cannot"):
         build_plant(idim, theta, np.full(2, 0.1))
+
+
+@pytest.mark.long
+def test_minima_at_which_loads_change_their_direction_are_reached():
+    given = di.read_study(EXAMPLES / "tiago" / "study.toml")
+    robot = given.robot.model_copy(update={"friction": "cube-root + load"})
+    prepare = given.prepare.model_copy(update={"bandwidth": 2.5, "drop_below": 0.02})
+    first, rest = (
+        log.model_copy(update={"rows": rows})
+        for log, rows in zip(given.log, ((0, 3208), (3208, 5348)), strict=True)
+    )
+    asked = {"decide": "nothing", "doctor": False, "bootstrap": 0, "lowpass_hz": 5.0}
+    identify = given.identify.model_copy(update=asked)
+    fit = di.run_study(
+        given.model_copy(
+            update={"robot": robot, "prepare": prepare, "log": (first, rest), "identify": identify}
+        )
+    )
+    assert fit.validation[0].entries[1].overall_percent < 8.0

@@ -40,6 +40,9 @@ ROUNDS = 60
 """Linearisations of a method's model."""
 PATIENCE = 15
 """Linearisations after which a shape that still moves is held where it is."""
+BLUNTER = 3.0
+"""By which loads are farther apart that slopes of friction are taken between, where an estimate
+does not settle."""
 SWINGING = 1.0 / 64.0
 """Share of its steps at which a shape that keeps turning back is held where it is."""
 FACT = "is known"
@@ -110,6 +113,8 @@ def estimate_with_shapes(
     walk = Walk(theta, np.zeros(len(theta)), np.ones(len(theta)))
     for turn in range(ROUNDS):
         progress("shapes", turn / ROUNDS)
+        if turn and turn % PATIENCE == 0 and problem.idim.loaded:
+            found, walk = blur_loads(found), replace(walk, past=())
         here = found.problem.linearised(walk.theta)
         here = here.only([k for k, name in enumerate(here.base.names) if name not in held])
         rough = quickly(here, sigma)
@@ -131,6 +136,18 @@ def estimate_with_shapes(
         f"the shapes of the friction did not settle in {ROUNDS} rounds; try a simpler friction "
         "model, or another method"
     )
+
+
+def blur_loads(found: Projected) -> Projected:
+    """The same with slopes of friction by loads that are between loads farther apart.
+
+    A minimum at which a load is zero, where friction turns over, has no slope, and steps by that of
+    one side or the other swing about it. What friction is stays as it is.
+    """
+    base = found.problem.base
+    blur = tuple(BLUNTER * each for each in base.idim.blur)
+    blurred = replace(base, idim=replace(base.idim, blur=blur))
+    return replace(found, problem=found.problem.under(blurred))
 
 
 @dataclass(frozen=True, eq=False)
