@@ -22,7 +22,7 @@ from pathlib import Path
 
 from common import FIGURES, ROOT, markdown
 
-EXAMPLES = ("emps", "tx40", "quadruped", "z1")
+EXAMPLES = ("emps", "tx40", "quadruped", "z1", "go2", "so101")
 
 
 def run_once(source: Path, example: str, cache: str) -> tuple[float, float]:
