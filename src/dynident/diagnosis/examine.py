@@ -312,7 +312,8 @@ def find_fault(
     reconciled = reconcile_logs(scene, together, thorough)
     # others that have the same fault speak against its repair
     if of_log is None or (
-        reconciled and measure_left(scene, reconciled) <= measure_left(scene, of_log)
+        reconciled
+        and measure_left(scene, of_log) > limit.SAME_FAULT * measure_left(scene, reconciled)
     ):
         of_log = reconciled or of_log
     told = find_by_file(scene)

@@ -40,6 +40,7 @@ SEEN = 0.75  # share that they explain of what drives leave of a joint's square,
 
 APART = 1.05  # error of one model of all over models of their own from which they disagree
 JOINT_APART = 1.25  # the same of a joint
+SAME_FAULT = 0.45  # error that explains a log alone over that of making logs agree: 0.33, and 0.55
 UNSETTLED = 0.2  # share of the squared contradiction that a reading may leave
 UNSETTLED_FITTED = 0.05  # the same of one that has numbers fitted for it
 
