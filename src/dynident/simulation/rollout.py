@@ -437,8 +437,8 @@ def roll_out_branches(
             for signal, name in zip(motion, SIGNALS, strict=True):
                 signal[:, branch.joints] = getattr(part.motion, name)
             for name in wanted if every else ():
-                own = by[SENSITIVITIES.index(name)]
-                own[:, branch.joints[:, None], every] = getattr(part, f"by_{name}")
+                whole = by[SENSITIVITIES.index(name)]
+                whole[:, branch.joints[:, None], every] = getattr(part, f"by_{name}")
         return SensitiveStretch(parts[0].start, SimulatedMotion(loop.rate, *motion), *by)
 
     for _ in range(loop.lead, loop.samples, STRETCH):
