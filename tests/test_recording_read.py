@@ -261,6 +261,21 @@ def test_current_becomes_torque(tmp_path):
     assert "every drive's gain is 1" in read_log(path, ROBOT).warnings[0]
 
 
+def test_motions_of_joints_with_torques_of_motors(tmp_path):
+    """Controllers tell joints' positions, and currents of motors: coupled ones have to be asked."""
+    drives = coupled_drives()
+    robot = make_robot(drives=drives)
+    tau = TAU @ np.linalg.inv(drives.reduction)
+    path = write(tmp_path / "log.csv", time=TIME, q=Q, dq=2 * Q, tau=tau)
+    for side in ({"q": "joint", "tau": "motor"}, {"tau": ["motor", "motor"]}):
+        log = read_log(path, robot, side=side)
+        np.testing.assert_array_equal(log.q, Q)
+        np.testing.assert_array_equal(log.dq, 2 * Q)
+        np.testing.assert_allclose(log.tau, TAU, atol=1e-12)
+    assert "side: 'dq' is unknown" in refusal(path, robot, side={"dq": "motor"})
+    assert "coupled by the transmission" in refusal(path, robot, side={"tau": ["joint", "motor"]})
+
+
 def test_a_side_per_joint(tmp_path):
     path = write(tmp_path / "log.csv", time=TIME, q=Q, dq=Q, tau=TAU)
     ratio, zero = np.diag([50.0, 1.0]), np.array([0.1, 0.0])

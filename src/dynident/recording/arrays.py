@@ -102,7 +102,7 @@ def read_arrays(
     units : mapping, optional
         As of `read_log`: for ``q dq ddq qref dqref`` one of ``rad deg rev m mm``, or one a joint;
         for ``time`` one of ``s ms us ns``, for ``temp`` ``degC`` or ``K``.
-    side : {"joint", "motor"}, or a sequence of them
+    side : {"joint", "motor"}, a sequence of them, or a mapping
         As of `read_log`; motors need the `robot`.
     name : str
         What messages call it.

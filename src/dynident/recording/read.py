@@ -108,9 +108,9 @@ def read_log(
         side). Velocities and references are taken to be in q's unit. ``time`` is in
         ``s ms us ns``, ``temp`` in ``degC`` or ``K``, a base's ``base_rpy`` in ``rad deg rev``;
         ``known`` is in Nm or N on the joints.
-    side : {"joint", "motor"}, or a sequence of them
+    side : {"joint", "motor"}, a sequence of them, or a mapping
         Whether the log was taken before or behind the drives' reduction, for all joints or for
-        each.
+        each; of motions and torques apart by ``q`` and ``tau``, on the joints if one is not said.
     name : str, optional
         What messages call the log; the files' names by default.
     stack : {"side", "time"}
@@ -407,7 +407,7 @@ def _warn_of_unread_columns(log: _Log) -> tuple[str, ...]:
 def _warn_of_locked_motion(log: _Log) -> tuple[str, ...]:
     """Notes on joints that the robot has locked, where the log has them elsewhere."""
     wanted, unit = log.columns.get("q", "q_*"), log.request.units.get("q", "rad")
-    if not isinstance(wanted, str) or not isinstance(unit, str) or log.request.side != "joint":
+    if not isinstance(wanted, str) or not isinstance(unit, str) or log.request.motors["q"].any():
         return ()
     notes = []
     for joint, value in log.robot.locked.items():

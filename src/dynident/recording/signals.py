@@ -44,7 +44,9 @@ from dynident.robot.model import Robot
 from dynident.robot.rotations import remove_sign_flips
 
 Units = Mapping[str, str | Sequence[str]]
-Side = str | Sequence[str]
+JointSides = str | Sequence[str]
+Side = JointSides | Mapping[str, JointSides]
+"""Of motions (``q``) and torques (``tau``), or of both."""
 Columns = tuple[Sequence[Spot], Array, bool]
 """Where columns were read, their values, and whether a value that stands far out is bad."""
 
@@ -52,6 +54,9 @@ OPTIONAL = ("dq", "ddq", "qref", "dqref", "temp", "known")
 
 UNITED = ("time", "q", *OPTIONAL[:-1], "base_rpy")
 """Signals that have units; a base's angles and those that it is asked for share theirs."""
+
+SIDED = ("q", "tau")
+"""What may be on either side of the drives' gears: motions, and torques."""
 
 PER_JOINT = ("q", "tau", "current", "unsigned", *OPTIONAL)
 
@@ -91,15 +96,20 @@ class LogRequest:
     """Whether what is long stays in a temporary file."""
     size: int | None = None
     """Of the log's files, where it is in files [bytes]."""
-    motors: Booleans = field(init=False, repr=False)
+    motors: Mapping[str, Booleans] = field(init=False, repr=False)
+    """By ``q`` and ``tau``, whether motions and torques are those of motors, a joint each."""
 
     def __post_init__(self) -> None:
         checks.refuse_unknown_words(self.name, "units", self.units, UNITED)
         if self.rate is not None:
             check_rate(self.rate, self.name)
-        object.__setattr__(
-            self, "motors", checks.find_motor_sides(self.name, self.side, self.robot)
-        )
+        sides = self.side if isinstance(self.side, Mapping) else dict.fromkeys(SIDED, self.side)
+        checks.refuse_unknown_words(self.name, "side", sides, SIDED)
+        motors = {
+            kind: checks.find_motor_sides(self.name, sides.get(kind, "joint"), self.robot)
+            for kind in SIDED
+        }
+        object.__setattr__(self, "motors", motors)
 
 
 @dataclass(frozen=True)
@@ -548,7 +558,7 @@ def _find_unit_factors(signal: str, request: LogRequest) -> Array:
         return np.array([scales[unit] for unit in units])
     matching = 0
     for index, (unit, joint) in enumerate(zip(units, robot.joints, strict=True)):
-        if request.motors[index] or (unit in ANGLES) == (joint.kind == "revolute"):
+        if request.motors["q"][index] or (unit in ANGLES) == (joint.kind == "revolute"):
             factors[index] = scales[unit]
             matching += 1
         elif not isinstance(stated, str):
@@ -585,7 +595,7 @@ def find_turns(signal: str, request: LogRequest, beside: Turns | None, *, si: bo
     places = [gauge.place for gauge in gauges if gauge.signal == signal]
     if robot is not None:
         angles = np.array([joint.kind == "revolute" for joint in robot.joints])
-        angles &= ~request.motors | bool(places)
+        angles &= ~request.motors["q"] | bool(places)
         unit = _find_unit_factors("q" if places else signal, request)
         turn[angles] = TURN if si else TURN / unit[angles]
     own = places or range(len(turn))
@@ -593,18 +603,20 @@ def find_turns(signal: str, request: LogRequest, beside: Turns | None, *, si: bo
 
 
 def _convert_to_joint_side(values: Array, signal: str, request: LogRequest) -> Array:
-    if not request.motors.any():
+    torque = signal in ("tau", "current")
+    motors = request.motors["tau" if torque else "q"]
+    if not motors.any():
         return values
     assert request.robot is not None
     drives = request.robot.drives
     if signal in ("q", "qref"):
         found = drives.position_to_joint(values)
-    elif signal in ("tau", "current"):
+    elif torque:
         found = drives.torque_to_joint(values)
     else:
         found = drives.rate_to_joint(values)
-    if not request.motors.all():
-        found = np.where(request.motors, found, values)
+    if not motors.all():
+        found = np.where(motors, found, values)
     return np.ascontiguousarray(found)
 
 

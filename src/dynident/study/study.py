@@ -113,7 +113,7 @@ def check_friction_names(friction: str) -> str:
 
 Friction = Annotated[Name, BeforeValidator(join_names), AfterValidator(check_friction_names)]
 Range = Annotated[tuple[Count, Count], AfterValidator(check_row_range)]
-Side = Literal["joint", "motor"]
+Sides = Literal["joint", "motor"] | tuple[Literal["joint", "motor"], ...]
 Column = Name | Annotated[int, Field(strict=True, ge=1)]
 
 
@@ -166,7 +166,7 @@ class LogFiles(Spec):
     columns: dict[str, Column | tuple[Column, ...]] | None = None
     units: dict[str, Name | tuple[Name, ...]] | None = None
     """`columns`, `units`: see `dynident.recording.read.read_log`."""
-    side: Side | tuple[Side, ...] = "joint"
+    side: Sides | dict[Literal["q", "tau"], Sides] = "joint"
     stack: Literal["side", "time"] = "side"
     """Several files side by side, or one after another."""
     rows: Range | None = None
