@@ -17,6 +17,7 @@ from tables import write_joints
 
 import dynident as di
 from dynident.cli import run
+from dynident.consistency.one_body import find_nearest_body
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import (
     from_com,
@@ -25,9 +26,17 @@ from dynident.core.inertia import (
     to_pseudo_inertia,
     transform_body,
 )
-from dynident.loads.load import TorqueRemainder, discount_model_covariance, to_central_inertia
+from dynident.loads.load import (
+    NO_LOAD,
+    Load,
+    TorqueRemainder,
+    discount_model_covariance,
+    estimate_load_intervals,
+    to_central_inertia,
+)
 from dynident.loads.load import fit_load_columns as estimated
 from dynident.loads.payload import to_abc_angles
+from dynident.regression.statistics import TestResult
 
 
 @cache
@@ -121,6 +130,27 @@ def test_a_flat_load_stays_a_body_and_its_intervals_too():
     assert all(is_consistent(phi) for phi in found.load.draws)
     assert found.mass == pytest.approx(1.0, rel=0.02)
     assert found.low["Izz"] < 2e-3 < found.high["Izz"]
+
+
+def test_moments_that_a_log_hardly_tells_reach_down_to_those_of_small_bodies():
+    """Draws within the cone keep away from its corners: their quantiles hold one truth of seven."""
+    true = from_com(1.0, [0.05, 0.02, 0.08], np.diag([0.002, 0.003, 0.0035]))
+    unit = np.array([1.0] + [0.1] * 3 + [0.01] * 6)
+    std = np.array([0.005] + [0.001] * 3 + [0.05] * 6)
+    rng, rows, inside = np.random.default_rng(1), np.diag(1.0 / std), 0
+    turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    turn *= np.linalg.det(turn)
+    moments = np.diag(turn.T @ np.diag([0.002, 0.003, 0.0035]) @ turn)
+    absent = TestResult(NO_LOAD, 1e3, 0.0, "F")
+    for seed in range(6):
+        x, C = true + std * rng.normal(size=10), np.diag(std**2)
+        nearest = find_nearest_body(rows, x / std, x, C, unit, 100, seed)
+        near = (nearest.phi, nearest.draws, x, C)
+        load = Load("hand", *near, (), (absent,), nearest, None, None, ())
+        _, low, high = estimate_load_intervals(load, turn, np.zeros(3))
+        places = [4, 6, 9]
+        inside += int(np.sum((low[places] <= moments) & (moments <= high[places])))
+    assert inside >= 17
 
 
 def test_drives_that_drifted_are_noticed_and_do_no_harm():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,13 +12,22 @@ from dynident.conic.cones import Definite
 from dynident.conic.solve import solve_cone_problem
 from dynident.consistency.constraints.consistency import FLOOR, scale_pseudo_inertia
 from dynident.consistency.draws import (
+    ConeRegion,
     Normal,
     draw_within_cones,
     factor_covariance,
+    find_region_centre,
     project_into_cones,
 )
 from dynident.core.arrays import Array
 from dynident.core.inertia import PSEUDO_INERTIA_BASIS
+
+RISE = 3.841
+"""Of the fit's squares at an end of an interval of 95 %: the quantile of chi-squared, one degree of
+freedom."""
+STEEP = 1e3
+"""What a standard deviation of a value counts beside barriers of order five: it ends within one or
+two per cent of a standard deviation of its least."""
 
 
 class NearestBody(NamedTuple):
@@ -29,6 +39,12 @@ class NearestBody(NamedTuple):
     """Of what the fit leaves open, shape (draws, 10)."""
     certificate: Certificate
     """That none is nearer than phi."""
+    fit: Normal
+    """What the fit tells of ``phi / unit``, without the cone."""
+    cone: Definite
+    """Over ``phi / unit``."""
+    unit: Array
+    """Sizes of the parameters, shape (10,)."""
 
 
 def find_nearest_body(
@@ -58,7 +74,28 @@ def find_nearest_body(
     factor = factor_covariance(covariance[:10, :10]) / unit[:, None]
     inside = project_into_cones([alone], solution.x[:10], np.ones(10))
     mean: Array = np.asarray(np.linalg.lstsq(factor, x[:10] / unit - inside, rcond=None)[0])
-    found = draw_within_cones(
-        Normal(inside, factor, mean), [alone], draws, np.random.default_rng(seed)
-    )
-    return NearestBody(solution.x[:10] * unit, found.x * unit, solution.certificate)
+    fit = Normal(inside, factor, mean)
+    found = draw_within_cones(fit, [alone], draws, np.random.default_rng(seed))
+    certificate = solution.certificate
+    return NearestBody(solution.x[:10] * unit, found.x * unit, certificate, fit, alone, unit)
+
+
+def find_least_body(nearest: NearestBody, slope: Array) -> Array:
+    """The body with the least ``slope @ phi`` of those that the fit does not reject.
+
+    Its squares are at most `RISE` above those of the nearest: the end of a profile interval (Venzon
+    and Moolgavkar 1988). Few draws come near a corner of the cone, where a small body may well be.
+    """
+    fit = nearest.fit
+    region, count = ConeRegion.of([nearest.cone], fit), len(fit.mean)
+    # |z - mean| <= r where [[r 1, z - mean], [.., r]] is definite
+    ball = np.sqrt(fit.mean @ fit.mean + RISE) * np.eye(count + 1)
+    ball[:count, count] = ball[count, :count] = -fit.mean
+    change = np.zeros((count, 1, count + 1, count + 1))
+    change[range(count), 0, range(count), count] = 1.0
+    change[range(count), 0, count, range(count)] = 1.0
+    within = replace(region, constant=(*region.constant, ball[None]), slope=(*region.slope, change))
+    steepest = fit.factor.T @ (slope * nearest.unit)
+    aim = fit.mean - STEEP * steepest / np.linalg.norm(steepest)
+    z, _ = find_region_centre(within, aim)
+    return (fit.inside + fit.factor @ z) * nearest.unit

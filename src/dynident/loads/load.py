@@ -19,12 +19,13 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from dynident.consistency.bootstrap import Count
-from dynident.consistency.one_body import NearestBody, find_nearest_body
+from dynident.consistency.one_body import NearestBody, find_least_body, find_nearest_body
 from dynident.consistency.space import LENGTH
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.factors import triangularise_rows
 from dynident.core.inertia import (
+    PSEUDO_INERTIA_BASIS,
     to_inertia_matrix,
     to_inertial_parameters,
     to_pseudo_inertia,
@@ -73,6 +74,10 @@ BAND = (0.025, 0.975)
 STEPS, SETTLED = 50, 1e-9
 ROUNDS, CLOSE = 30, 1e-2
 """In which friction under the load settles; by a share of the load's standard deviations."""
+TURNS = 2
+"""In which the centre of the least body settles."""
+MOMENTS = ((0, 4), (1, 6), (2, 9))
+"""Axes, and the places of the moments about them in `to_central_inertia`."""
 KNOWN = 1e-4
 """Of a mass that is known."""
 DOUBTED = 0.5
@@ -681,5 +686,26 @@ def estimate_load_intervals(
 
     value = seen(load.phi)
     low, high = np.quantile(seen(load.draws), BAND, axis=0)
+    if load.seen:
+        # draws keep away from the corners of the cone, where moments of small bodies are
+        least = [seen(find_least_moment(load, rotation, axis))[place] for axis, place in MOMENTS]
+        places = [place for _, place in MOMENTS]
+        low[places] = np.minimum(low[places], least)
     # an estimate on the boundary is the end of its interval
     return value, np.minimum(low, value), np.maximum(high, value)
+
+
+def find_least_moment(load: Load, rotation: Array, axis: int) -> Array:
+    """The load with the least moment of inertia about an axis of a frame through its centre.
+
+    The moment about the centre is the least of those about all points: body and point are found in
+    turn.
+    """
+    across = np.delete(rotation, axis, axis=1)
+    phi = load.phi
+    for _ in range(TURNS):
+        # x about a point c along u is w^T P w of the pseudo-inertia P, w = (u, -u c)
+        w = np.vstack([across, -(phi[1:4] / phi[0]) @ across])
+        phi = find_least_body(load.nearest, np.tensordot(PSEUDO_INERTIA_BASIS, w @ w.T, axes=2))
+    gains = load.draws[:, 0] / load.nearest.draws[:, 0]
+    return np.asarray(phi * np.quantile(gains, BAND[0]))

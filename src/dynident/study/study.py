@@ -56,6 +56,7 @@ from dynident.recording.options import CLOCKING, LOG_OPTIONS
 from dynident.recording.prepare import Count, Period, Preparation, Samples, prepare
 from dynident.recording.read import read_log
 from dynident.recording.recording import Recording
+from dynident.recording.signals import SIDED
 from dynident.regression.elements import ElementSection, build_elements
 from dynident.regression.problem import Problem
 from dynident.robot import load_robot
@@ -166,7 +167,7 @@ class LogFiles(Spec):
     columns: dict[str, Column | tuple[Column, ...]] | None = None
     units: dict[str, Name | tuple[Name, ...]] | None = None
     """`columns`, `units`: see `dynident.recording.read.read_log`."""
-    side: Sides | dict[Literal["q", "tau"], Sides] = "joint"
+    side: Sides | dict[Annotated[Name, make_choice_validator(SIDED)], Sides] = "joint"
     stack: Literal["side", "time"] = "side"
     """Several files side by side, or one after another."""
     rows: Range | None = None
