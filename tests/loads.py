@@ -69,13 +69,22 @@ class Arm:
 
 
 @cache
-def bare(name: str, seconds: float) -> tuple[Idim, Array, tuple[Motion, ...], Array]:
-    """An arm's model, its parameters, both motions, and the columns of a load along the second."""
+def bare(
+    name: str, seconds: float, pace: float = 1.0
+) -> tuple[Idim, Array, tuple[Motion, ...], Array]:
+    """An arm's model, its parameters, both motions, and the columns of a load along the second.
+
+    The second goes along the path of `pace` 1, so many times as fast.
+    """
     robot = di.load_robot(str(urdf(name)), locked=LOCKED[name])
     idim = di.build_idim(robot)
     drives = [DRIVES[p.symbol] * (1.0 if p.number < 4 else 0.3) for p in idim.drives]
     theta = np.concatenate([robot.nominal.ravel(), drives])
-    motions = tuple(motion(robot, seconds, seed) for seed in (1, 2))
+    q, dq, ddq = motion(robot, pace * seconds, 2)
+    t = pace * np.arange(int(seconds * RATE)) / RATE
+    slowed = [np.column_stack([np.interp(t, np.arange(len(x)) / RATE, c) for c in x.T])
+              for x in (q, pace * dq, pace**2 * ddq)]  # fmt: skip
+    motions = (motion(robot, seconds, 1), (q, dq, ddq) if pace == 1.0 else tuple(slowed))
     last = slice(idim.inertial - 10, idim.inertial)
     return idim, theta, motions, idim.regressor(*motions[1])[:, :, last].copy()
 
@@ -85,12 +94,13 @@ def arm(
     load: Array = KILOGRAM,
     seconds: float = 20.0,
     drift: dict[str, float] | None = None,
+    pace: float = 1.0,
 ) -> Arm:
     """An arm of example-robot-data; `drift` is added to all of its drives with the load on.
 
     `load` may have one row a sample: then it moves.
     """
-    idim, theta, motions, added = bare(name, seconds)
+    idim, theta, motions, added = bare(name, seconds, pace)
     changed = theta + [(drift or {}).get(p.symbol, 0.0) for p in idim.parameters]
     loads = np.broadcast_to(load, (len(added), 10))
     loaded = idim.torque(changed, *motions[1]) + np.einsum("tjk,tk->tj", added, loads)
