@@ -10,8 +10,7 @@ from os import PathLike
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError, RolloutError, check_type
-from dynident.core.text import suggest_nearest
+from dynident.core.errors import InputError, RolloutError, check_type, refuse_unknown
 from dynident.core.threads import limit_to_one_thread
 from dynident.core.words import format_number
 from dynident.dynamics.base import BaseParameters, base_parameters
@@ -149,7 +148,7 @@ def replay(
     ComputationError
         When the model cannot be simulated.
     """
-    check_engine(engine)
+    refuse_unknown(engine, (OURS, *ENGINES), f"engine {engine!r} is not known")
     chosen = choose_player(source, robot)
     if engine != OURS:
         chosen[0].robot.refuse_loops(f"replay in {engine}")
@@ -175,7 +174,7 @@ def replay_own_logs(
     source: Fit | Study, engine: str = OURS, robot: str | None = None
 ) -> list[Replay]:
     """The same on the logs that the study holds out, or else on those that it fits."""
-    check_engine(engine)
+    refuse_unknown(engine, (OURS, *ENGINES), f"engine {engine!r} is not known")
     study = source if isinstance(source, Study) else find_study(source)
     if study is None:
         raise InputError("the result was made without a study; give a log to replay")
@@ -190,13 +189,6 @@ def replay_own_logs(
         )
         for section in sections
     ]
-
-
-def check_engine(engine: str) -> None:
-    """Refuse engines that are not known."""
-    if engine != OURS and engine not in ENGINES:
-        known = (OURS, *ENGINES)
-        raise InputError(f"engine {engine!r} is not known{suggest_nearest(engine, known)}")
 
 
 def replay_samples(
