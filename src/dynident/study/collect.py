@@ -58,6 +58,7 @@ from dynident.study.study import (
     LogSection,
     Study,
     build_study_idim,
+    list_logs_of,
     load_study_robot,
     pack_study,
     prepare_study_recording,
@@ -177,7 +178,7 @@ def find_sections(
     """The logs to be reduced, under names that tell them apart, and what is no log."""
     forget_listings([*map(str, sources), *list_file_names(study)])
     if not sources:
-        return [section for section in study.log if section.use == "identify"], []
+        return list_logs_of(study, "identify"), []
     found: list[LogSection] = []
     left: list[LogEntry] = []
     for text in map(str, sources):

@@ -49,6 +49,7 @@ from dynident.study.study import (
     RobotSection,
     Study,
     build_study_simulation,
+    list_logs_of,
     load_study_robot,
     pack_study,
     read_study_logs,
@@ -140,7 +141,7 @@ def compare(
                 'a study names its held-out logs itself: [[log]] with use = "validate"'
             )
         robot, given = load_study_robot(source), pack_study(source)
-        held_out = any(log.use == "validate" for log in source.log)
+        held_out = bool(list_logs_of(source, "validate"))
     tasks = [
         ComparisonTask(given, tuple(methods), name, frictions[0], blocks) for name in frictions
     ]

@@ -40,7 +40,13 @@ from dynident.study.fits import (
     read_other_log,
     rebuild_loop,
 )
-from dynident.study.study import Study, load_study_robot, read_study_samples
+from dynident.study.study import (
+    Study,
+    list_logs_of,
+    load_study_robot,
+    read_study_samples,
+    update_section,
+)
 
 POINTS = 4000
 """Samples of a log that a page draws, besides extremes."""
@@ -93,11 +99,8 @@ def choose_player(
 ) -> tuple[Player, Callable[[], Player] | None]:
     """What is replayed, of another file where there is one, and what makes that beside it."""
     if isinstance(source, Study):
-        update = {} if file is None else {"file": file}
-        section = source.robot.model_copy(update=update)
-        return play_study(
-            source, load_study_robot(source.model_copy(update={"robot": section}))
-        ), None
+        own_file = source if file is None else update_section(source, "robot", file=file)
+        return play_study(source, load_study_robot(own_file)), None
     check_type("replay", source, Fit, "dynident.identify and read_result give one")
     law, own = partial(rebuild_loop, source), source.robot
     if file is None:
@@ -179,7 +182,6 @@ def replay_own_logs(
     if study is None:
         raise InputError("the result was made without a study; give a log to replay")
     chosen = choose_player(source, robot)
-    sections = [section for section in study.log if section.use == "validate"] or study.log
     return [
         replay_samples(
             *chosen,
@@ -187,7 +189,7 @@ def replay_own_logs(
             ",".join(section.files),
             engine,
         )
-        for section in sections
+        for section in list_logs_of(study, "validate") or study.log
     ]
 
 
