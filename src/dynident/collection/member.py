@@ -221,11 +221,6 @@ def find_date(name: str) -> datetime | None:
         return None
 
 
-def order_sessions(source: Source) -> tuple[datetime, str]:
-    """By the date in its name, and by that."""
-    return find_date(source.name) or datetime.min, source.name
-
-
 def whiten_factors(part: Factors, sigma: Array, inflation: float) -> Array:
     """``[R z]`` of unit variance."""
     return np.asarray(stack_weighted_groups(part.groups, sigma) / np.sqrt(inflation))
@@ -247,7 +242,11 @@ def weigh_members(
         For robots whose logs determine other base parameters than those of the first.
     """
     names = [name for name, _ in robots]
-    ordered = [sorted(sources, key=order_sessions) for _, sources in robots]
+    # sessions by the date in their name, and by that
+    ordered = [
+        sorted(sources, key=lambda own: (find_date(own.name) or datetime.min, own.name))
+        for _, sources in robots
+    ]
     merged = [merge_sources(model, sources) for sources in ordered]
     problems = [problem for problem, _ in merged]
     base = problems[0].base
