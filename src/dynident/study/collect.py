@@ -209,10 +209,9 @@ def recognise_sources(
 
 def lay_out(study: Study, files: tuple[str, ...], layout: Mapping[str, Any]) -> LogSection:
     """A log that is laid out as the first of a study."""
-    if not study.log:
-        return validate_data(LogSection, {"files": files, **layout}, "command line: log")
-    section = relocate_log_section(study.log[0], files, layout)
-    return section.model_copy(update={"use": "identify", "period": None})
+    section = relocate_log_section(study.log, files, layout)
+    whole = {"period": None} if study.log else {}
+    return section.model_copy(update={"use": "identify", **whole})
 
 
 @limit_to_one_thread
