@@ -28,6 +28,7 @@ from dynident.core.factors import (
     stack_triangles,
     stack_weighted_groups,
 )
+from dynident.core.inertia import PER_BODY
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
 from dynident.regression.blocks import measure_run_inflation
@@ -39,7 +40,6 @@ SMALLEST = 0.1
 """Spread between robots to begin with, as a share of a parameter's size."""
 CLOSER = 0.1
 """Spread between sessions over that between robots, to begin with."""
-BODY = 10
 DATE = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T_ ](\d\d)[-:.]?(\d\d))?")
 """In names of sessions; and the time of the day."""
 ROUNDS = 2
@@ -202,8 +202,8 @@ def describe_tools(
                 f"site {site.name}: every robot carries a tool at {site.tool}; leave one site out, "
                 "whose tool is then the type's"
             )
-        k = BODY * links.index(site.tool)
-        columns = base.matrix[:, k : k + BODY]
+        k = PER_BODY * links.index(site.tool)
+        columns = base.matrix[:, k : k + PER_BODY]
         _, sizes, axes = np.linalg.svd(columns)
         axes = axes[: int(np.sum(sizes > sizes[0] / UNEXCITED))]
         found.append(Tool(site, axes, columns @ axes.T))
