@@ -118,14 +118,13 @@ def print_told(file: Path, given: StudyFlags, rotor: bool | None, json: bool) ->
         serialise_told_parameters,
     )
     from dynident.report.base import format_regroupings
-    from dynident.study.study import read_study_problem
+    from dynident.study.study import read_study_problem, update_section
 
     chosen = given.read(LogFlags({}, {}))
     if Path(chosen.robot.file).resolve() != file.resolve():
         raise InputError(f"{given.study}: is of {chosen.robot.file}, not of {file}")
     if rotor is not None:
-        section = chosen.robot.model_copy(update={"rotor": rotor})
-        chosen = chosen.model_copy(update={"robot": section})
+        chosen = update_section(chosen, "robot", rotor=rotor)
     with show_progress() as progress, name_study_in_errors(given.study):
         problem = read_study_problem(chosen, progress)
         found = find_told_parameters(problem)

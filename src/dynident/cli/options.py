@@ -184,13 +184,9 @@ class LogFlags:
 
     def locate_log(self, study: Study, files: Sequence[str]) -> LogSection:
         """A log, laid out as the study's first where there is one, and as the flags tell."""
-        from dynident.core.schema import validate_data
         from dynident.study.fits import relocate_log_section
-        from dynident.study.study import LogSection
 
-        if study.log:
-            return relocate_log_section(study.log[0], files, self.keys)
-        return validate_data(LogSection, {"files": list(files), **self.keys}, "command line: log")
+        return relocate_log_section(study.log, files, self.keys)
 
 
 def override_section(study: Study, name: str, changes: Mapping[str, object]) -> Study:

@@ -9,7 +9,7 @@ import typer
 
 from dynident.cli.engines import add_engine_flags
 from dynident.cli.output import say_written
-from dynident.core.errors import InputError, name_study_in_errors
+from dynident.core.errors import InputError, name_study_in_errors, refuse_unknown
 from dynident.core.side_by_side import Engine
 
 
@@ -40,7 +40,6 @@ def reproduce(
     """Repeat a paper's experiment, simulated and on a measured log, or routes on a study's logs."""
     from dynident.cli.progress import show_progress
     from dynident.core.files import refuse_outputs, write_files
-    from dynident.core.text import suggest_nearest
     from dynident_papers import REPRODUCTIONS
     from dynident_papers.picture import draw_panels
 
@@ -51,9 +50,7 @@ def reproduce(
         return
     if study is not None or output is not None:
         raise InputError(f"paper {name!r} takes no study and writes no file; routes does")
-    known = (*REPRODUCTIONS, "routes")
-    if name not in REPRODUCTIONS:
-        raise InputError(f"paper {name!r} is not known{suggest_nearest(name, known)}")
+    refuse_unknown(name, (*REPRODUCTIONS, "routes"), f"paper {name!r} is not known")
     if picture is not None:
         refuse_outputs([picture])
         if picture.suffix.lower() != ".png":

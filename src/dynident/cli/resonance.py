@@ -106,8 +106,8 @@ def design_motion(
     from dynident.cli.progress import show_progress
     from dynident.core.files import refuse_outputs, write_files
     from dynident.experiments.trajectory import (
+        FORMATS,
         SHAKEN,
-        render_motion,
         serialise_motion,
         summarise_motion,
     )
@@ -122,7 +122,7 @@ def design_motion(
         place = find_joint(load_study_robot(chosen), joint)
         plan = excite_study(chosen, {}, progress=progress, engine=engine)
         found = replace(plan, design=dynident.shake(plan, place, band), lowest=None)
-    write_files({output / name: text.encode() for name, text in render_motion(found).items()})
+    write_files({output / name: FORMATS[name](found).encode() for name in SHAKEN})
     say("note", said)
     print_answer(json, lambda: serialise_motion(found), lambda: summarise_motion(found))
     say_written(output)

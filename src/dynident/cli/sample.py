@@ -55,9 +55,8 @@ def sample(
     options: dict[str, Any],
 ) -> None:
     """Draw physically consistent models within a stored result's uncertainty."""
-    from dynident.core.errors import InputError, name_study_in_errors
+    from dynident.core.errors import InputError, name_study_in_errors, refuse_unknown
     from dynident.core.files import refuse_outputs
-    from dynident.core.text import suggest_nearest
     from dynident.report.draws import (
         HEAD,
         format_draws,
@@ -71,8 +70,8 @@ def sample(
     from dynident.study.sample import DrawOptions, measure_calibration, sample
 
     known = list_draw_formats()
-    if form is not None and form not in known:
-        raise InputError(f"--format {form!r} is not known{suggest_nearest(form, known)}")
+    if form is not None:
+        refuse_unknown(form, known, f"--format {form!r} is not known")
     if form is not None and output is None:
         raise InputError("--format is of -o")
     told.refuse_without(logs)

@@ -100,7 +100,10 @@ def fill_folder(
             refuse_left_out(left, strict)
             continue
         source, twin = held.get(made.key), fresh.get(made.key)
-        if source is not None and not is_read_from(source, section, folder):
+        # a source of this very log is one that its store has anew
+        if source is not None and (
+            locate_section(source.about.section, folder) != locate_section(section, Path())
+        ):
             left.append(tell_of_twin(section, source.name))
             continue
         if twin is not None:  # whichever was ready first, the first in order counts
@@ -202,11 +205,6 @@ def locate_section(section: Section, beside: Path) -> tuple[str, ...]:
     files = section["files"]
     places = (each if is_remote(each) else str((beside / each).resolve()) for each in files)
     return (describe_layout(section), *places)
-
-
-def is_read_from(source: Source, section: Section, folder: Path) -> bool:
-    """Whether a source of a folder is of this very log, which its store has anew."""
-    return locate_section(source.about.section, folder) == locate_section(section, Path())
 
 
 def list_entries(

@@ -28,6 +28,7 @@ from dynident.core.factors import (
     stack_triangles,
     stack_weighted_groups,
 )
+from dynident.core.inertia import PER_BODY
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim
 from dynident.regression.blocks import measure_run_inflation
@@ -39,7 +40,6 @@ SMALLEST = 0.1
 """Spread between robots to begin with, as a share of a parameter's size."""
 CLOSER = 0.1
 """Spread between sessions over that between robots, to begin with."""
-BODY = 10
 DATE = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T_ ](\d\d)[-:.]?(\d\d))?")
 """In names of sessions; and the time of the day."""
 ROUNDS = 2
@@ -202,8 +202,8 @@ def describe_tools(
                 f"site {site.name}: every robot carries a tool at {site.tool}; leave one site out, "
                 "whose tool is then the type's"
             )
-        k = BODY * links.index(site.tool)
-        columns = base.matrix[:, k : k + BODY]
+        k = PER_BODY * links.index(site.tool)
+        columns = base.matrix[:, k : k + PER_BODY]
         _, sizes, axes = np.linalg.svd(columns)
         axes = axes[: int(np.sum(sizes > sizes[0] / UNEXCITED))]
         found.append(Tool(site, axes, columns @ axes.T))
@@ -219,11 +219,6 @@ def find_date(name: str) -> datetime | None:
         return datetime.fromisoformat(f"{found[1]}T{found[2] or '00'}:{found[3] or '00'}")
     except ValueError:
         return None
-
-
-def order_sessions(source: Source) -> tuple[datetime, str]:
-    """By the date in its name, and by that."""
-    return find_date(source.name) or datetime.min, source.name
 
 
 def whiten_factors(part: Factors, sigma: Array, inflation: float) -> Array:
@@ -247,7 +242,11 @@ def weigh_members(
         For robots whose logs determine other base parameters than those of the first.
     """
     names = [name for name, _ in robots]
-    ordered = [sorted(sources, key=order_sessions) for _, sources in robots]
+    # sessions by the date in their name, and by that
+    ordered = [
+        sorted(sources, key=lambda own: (find_date(own.name) or datetime.min, own.name))
+        for _, sources in robots
+    ]
     merged = [merge_sources(model, sources) for sources in ordered]
     problems = [problem for problem, _ in merged]
     base = problems[0].base

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtrc, chdtri, stdtr
 
-from dynident.collection.member import BODY, Team
+from dynident.collection.member import Team
 from dynident.collection.population import (
     Population,
     add_deviation,
@@ -21,6 +21,7 @@ from dynident.collection.population import (
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.factors import System, stack_triangles
+from dynident.core.inertia import PER_BODY
 from dynident.core.words import format_number
 
 LEVEL = 0.01
@@ -239,12 +240,12 @@ def explain_links(team: Team, number: int, other: Array, scale: float) -> str:
     shared = System.of(other).solve()
     best, words = LEVEL, UNEXPLAINED
     for k, link in enumerate(robot.links):
-        own = team.extend(team.base.matrix[:, BODY * k : BODY * (k + 1)])
-        told, _ = add_deviation(other, own, np.full(BODY, WIDE))
+        own = team.extend(team.base.matrix[:, PER_BODY * k : PER_BODY * (k + 1)])
+        told, _ = add_deviation(other, own, np.full(PER_BODY, WIDE))
         value, freedom = compare_triangles([triangle, told])
         chance = float(chdtrc(freedom, value / scale))
         if chance > best:
-            deviation, root = find_deviation(triangle, other, own, np.full(BODY, WIDE))
+            deviation, root = find_deviation(triangle, other, own, np.full(PER_BODY, WIDE))
             mass, sure = deviation[0], np.linalg.norm(root[0])
             size = f" by {mass:+.3f} ± {1.96 * sure:.3f} kg" if abs(mass) > 2.0 * sure else ""
             best, words = chance, f"{link} differs{size}: a tool, a load or another part"

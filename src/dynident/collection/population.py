@@ -313,10 +313,7 @@ def compare_triangles(triangles: Sequence[Array]) -> tuple[float, int]:
     together = System.of(stack_triangles(triangles))
     apart = [System.of(stack_triangles([each])) for each in triangles]
     ranks = [system.condition()[1] for system in (*apart, together)]
-    rests = [measure_rest(system) for system in (*apart, together)]
+    rests = [
+        own.rest + float(np.sum((own.A @ own.solve() - own.b) ** 2)) for own in (*apart, together)
+    ]
     return max(rests[-1] - sum(rests[:-1]), 0.0), sum(ranks[:-1]) - ranks[-1]
-
-
-def measure_rest(system: System) -> float:
-    """What no parameters can explain."""
-    return system.rest + float(np.sum((system.A @ system.solve() - system.b) ** 2))

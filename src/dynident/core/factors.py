@@ -93,10 +93,6 @@ class GroupFactor:
         factor = np.column_stack([self.factor[:, :-1] @ matrix, self.factor[:, -1]])
         return replace(self, factor=triangularise_rows(factor))
 
-    def squared_residual(self, beta: Array) -> float:
-        """``||y - X beta||^2``."""
-        return float(np.sum((self.factor[:, -1] - self.factor[:, :-1] @ beta) ** 2))
-
 
 def stack_weighted_groups(groups: Sequence[GroupFactor], sigma: Array) -> Array:
     """All groups, each divided by its sigma, in one square triangle."""
@@ -206,7 +202,8 @@ class Factors:
 
     def squared_residuals(self, beta: Array) -> Array:
         """``||y_j - X_j beta||^2`` of each group."""
-        return np.array([group.squared_residual(beta) for group in self.groups])
+        factors = [group.factor for group in self.groups]
+        return np.array([np.sum((own[:, -1] - own[:, :-1] @ beta) ** 2) for own in factors])
 
     def singular_values(self) -> Array:
         """Of all rows of X, unweighted and unscaled, largest first."""

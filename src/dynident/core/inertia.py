@@ -15,6 +15,7 @@ from dynident.core.arrays import Array
 
 INERTIAL = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 """Symbols of the inertial parameters of a link, in the order of the 10-vector."""
+PER_BODY = len(INERTIAL)
 UPPER = (0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2)
 """Rows and columns of the inertia in that order."""
 

@@ -241,17 +241,13 @@ def describe_value_errors(errors: list[ErrorDetails]) -> str:
         e["msg"].removeprefix("Input ").replace("valid tuple", "valid list") for e in errors
     )
     expected = " or ".join(m[0].lower() + m[1:] for m in messages)
-    return f"is {_abbreviate_value(first['input'])} but {expected}"
+    given = repr(first["input"])
+    return f"is {given if len(given) <= 60 else given[:57] + '...'} but {expected}"
 
 
 def _suggest_expected(value: str, expected: str) -> str:
     choices = [part.strip("'") for part in expected.replace(" or ", ", ").split(", ")]
     return suggest_nearest(value, choices)
-
-
-def _abbreviate_value(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _format_key_path(path: tuple[str | int, ...]) -> str:
@@ -275,7 +271,8 @@ def _locate_error(
             path.append(part)
             data = data[part]  # type: ignore[index]
             if inside and position < len(loc) - 1:
-                models = list(_find_field_models(models, str(part))) or models
+                fields = [m.model_fields[part] for m in models if part in m.model_fields]
+                models = [own for f in fields for own in _find_models(f.annotation)] or models
         elif tagged:
             models = tagged
         elif position == len(loc) - 1 and any(part in m.model_fields for m in models):
@@ -292,12 +289,6 @@ def _has_tag(model: type[BaseModel], part: str | int) -> bool:
         for field in model.model_fields.values()
         if getattr(field.annotation, "__origin__", None) is Literal
     )
-
-
-def _find_field_models(models: list[type[BaseModel]], key: str) -> Iterator[type[BaseModel]]:
-    for model in models:
-        if key in model.model_fields:
-            yield from _find_models(model.model_fields[key].annotation)
 
 
 def _find_models(annotation: object) -> Iterator[type[BaseModel]]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
-from dynident.core.inertia import INERTIAL
+from dynident.core.inertia import PER_BODY
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.scene import Scene
 from dynident.diagnosis.sized import (
@@ -344,7 +344,6 @@ def suspect_loads(case: Case) -> Iterator[Suspicion]:
     )
 
 
-PER_BODY = len(INERTIAL)
 STANDARD = 9.81
 """Gravity of a robot whose file has none [m/s^2]."""
 

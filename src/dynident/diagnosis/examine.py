@@ -442,7 +442,7 @@ def find_best_explanation(
     if best is None:
         return None
     s, quiet = best.suspicion, has_only_quiet_gains(scene, errors, best.errors)
-    if quiet and s.sure <= limit.SURE_QUIETLY and not leaves_only_noise(s.reading.of(scene)):
+    if s.sure <= limit.SURE_QUIETLY and is_vague(scene, errors, best.errors, s.reading):
         return None  # so little torque has much in it that no model has
     after, others = (
         average_errors(best.errors),
@@ -488,9 +488,7 @@ def fit_suspects(case: Case, thorough: bool, apart: float | None) -> list[Explai
     )[:most]:
         if found and average_errors(free) > hopeless * min(each.cost for each in found):
             break  # consistent bodies leave no less than any
-        vague = has_only_quiet_gains(scene, errors, free) and not leaves_only_noise(
-            raw.reading.of(scene)
-        )
+        vague = is_vague(scene, errors, free, raw.reading)
         if vague and raw.measure is None:
             continue
         suspicion = raw if raw.measure is None else raw.measure(scene)
@@ -599,9 +597,7 @@ def find_unrelated_joint(scene: Scene, errors: Array) -> tuple[Finding, Reading]
         return None
     reading = Reading(np.diag(np.arange(scene.n) != joint).astype(float), np.zeros(scene.n))
     problem = scene.columns.read(reading.torque)
-    if has_only_quiet_gains(scene, errors, problem.free_errors()) and not leaves_only_noise(
-        reading.of(scene)
-    ):
+    if is_vague(scene, errors, problem.free_errors(), reading):
         return None
     left, others = problem.errors(fit_consistent_model(problem)), np.arange(len(errors)) != joint
     if average_errors(left[others]) > limit.RELIEVED * average_errors(errors[others]):
@@ -622,9 +618,12 @@ def has_only_quiet_gains(scene: Scene, before: Array, after: Array) -> bool:
     return not np.any(after < least * before)
 
 
-def leaves_only_noise(s: Scene) -> bool:
-    """Whether noise is all that least squares leaves."""
-    return bool(np.all(correlate_residuals(s, s.problem.system.solve()) <= limit.WHITE))
+def is_vague(scene: Scene, before: Array, after: Array, reading: Reading) -> bool:
+    """Whether a reading gains only quietly, and least squares leaves more than noise of it."""
+    if not has_only_quiet_gains(scene, before, after):
+        return False
+    read = reading.of(scene)
+    return not np.all(correlate_residuals(read, read.problem.system.solve()) <= limit.WHITE)
 
 
 def correlate_residuals(s: Scene, beta: Array) -> Array:

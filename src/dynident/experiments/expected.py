@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dynident.core.arrays import Array, Booleans
+from dynident.core.inertia import PER_BODY
 from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.following import fold_torques
@@ -31,7 +32,6 @@ UNTOLD = 1e-11
 """Eigenvalue of the information, scaled to ones, below which a combination is unknown."""
 ROUNDING = 1e-10
 """Norm of a column over the largest one's, below which it is rounding."""
-BODY = 10
 
 
 class ExpectedRows(NamedTuple):
@@ -126,8 +126,8 @@ class FutureLog:
     @property
     def last(self) -> slice:
         """Where those of the last link are."""
-        first = BODY * (self.base.idim.robot.n - 1)
-        return slice(first, first + BODY)
+        first = PER_BODY * (self.base.idim.robot.n - 1)
+        return slice(first, first + PER_BODY)
 
     @property
     def turns(self) -> Array:

@@ -245,20 +245,15 @@ def render_protocol_page(found: Protocol) -> str:
         VerdictSentence("note", "Assumed", f"{describe_noise(found)}."),
         *(VerdictSentence("note", "Note", words) for words in found.warnings),
     ]
+    numbers = {run.name: str(k) for k, run in enumerate(found.runs, 1)}
     asked = [
-        (key, f"{QUESTIONS[key].words}: runs {', '.join(number_runs(found, key))}")
-        for key in found.planning.questions
+        (key, f"{own.words}: runs {', '.join(numbers[name] for name in own.steps)}")
+        for key, own in ((key, QUESTIONS[key]) for key in found.planning.questions)
     ]
     parts = [PagePart("questions", "Questions", render_facts(asked))]
     for k, run in enumerate(found.runs, 1):
         parts.append(PagePart(run.name, f"{k}. {run.step.title}", "".join(list_parts(found, run))))
     return render_document(found.robot.name, "What to record for what question", statements, parts)
-
-
-def number_runs(found: Protocol, question: str) -> Iterator[str]:
-    """Numbers of the runs that answer a question."""
-    names = [run.name for run in found.runs]
-    return (str(1 + names.index(name)) for name in QUESTIONS[question].steps)
 
 
 def list_parts(found: Protocol, run: PlannedRun) -> Iterator[str]:

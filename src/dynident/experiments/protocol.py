@@ -12,7 +12,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.compiled import tells_compilations
 from dynident.core.errors import InputError, check_type
-from dynident.core.inertia import from_com
+from dynident.core.inertia import PER_BODY, from_com
 from dynident.core.options import build_all_options, list_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.dynamics.base import base_parameters
@@ -29,7 +29,7 @@ from dynident.excitation.limits import Limits, build_limits
 from dynident.excitation.obstacles import Obstacle
 from dynident.excitation.options import Aim
 from dynident.excitation.reach import bound_reach
-from dynident.experiments.expected import BODY, FutureLog
+from dynident.experiments.expected import FutureLog
 from dynident.experiments.keywords import ProtocolOptions
 from dynident.experiments.plan import PlannedRun, Protocol
 from dynident.experiments.planning import FAMILIES, OWN, Planning
@@ -230,7 +230,7 @@ def choose_mass(robot: Robot, planning: Planning, torque: Array) -> float:
 def build_body(carries: int | None, mass: float, centres: Sequence[Array]) -> Array:
     """Ten parameters of what the last link carries."""
     if carries is None:
-        return np.zeros(BODY)
+        return np.zeros(PER_BODY)
     return from_com(mass, centres[carries], np.zeros((3, 3)))
 
 
@@ -243,7 +243,7 @@ def prove_limits(plan: Excitation, limits: Limits, change: Array) -> bool:
     if task.nominal is None or not np.any(change):
         return plan.design.certificate.ok
     theta = task.nominal.theta.copy()
-    theta[: task.nominal.idim.inertial][-BODY:] += change
+    theta[: task.nominal.idim.inertial][-PER_BODY:] += change
     other = replace(task.nominal, theta=theta)
     proof = certify_trajectory(plan.trajectory, limits, other, None, task.names, task.step)
     return plan.design.certificate.ok and proof.ok

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from dynident.core.arrays import Array
+from dynident.core.inertia import INERTIAL, PER_BODY
 from dynident.dynamics.units import find_parameter_unit
 from dynident.experiments.expected import (
-    BODY,
     ExpectedRows,
     FutureLog,
     compare_loads,
@@ -21,8 +21,6 @@ from dynident.experiments.expected import (
     sum_information,
 )
 from dynident.robot.model import Robot
-
-LOAD = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 
 
 class Expected(NamedTuple):
@@ -214,10 +212,10 @@ def expect_load(
     n = empty[0].base.idim.robot.n
     parts = [ExpectedRows((each.known, None, None), each.weights) for each in empty]
     p = empty[0].base.count
-    M = sum_information([p, BODY, n], [*parts, *carried])
-    std = predict_std(M)[p : p + BODY]
+    M = sum_information([p, PER_BODY, n], [*parts, *carried])
+    std = predict_std(M)[p : p + PER_BODY]
     units = ("kg", *["kg m"] * 3, *["kg m^2"] * 6)
-    found = tuple(Expected(LOAD[k], units[k], body[k], std[k]) for k in chosen)
+    found = tuple(Expected(INERTIAL[k], units[k], body[k], std[k]) for k in chosen)
     # a body that is known is one column: what all of its torques are multiplied by
     whole = block_diag(np.eye(p), body[:, None], np.eye(n))
     by_body = predict_std(whole.T @ M @ whole)[p]
@@ -241,7 +239,7 @@ def expect_loaded(runs: Mapping[str, FutureLog], damping: float) -> list[ToldPar
     run = runs["loaded"]
     moving = ExpectedRows((run.known, run.carried, None), run.weights)
     parts = [stand(runs["rests"]), moving]
-    return expect_load(runs, parts, range(BODY), "of the load, by this run and the poses")
+    return expect_load(runs, parts, range(PER_BODY), "of the load, by this run and the poses")
 
 
 USUAL = "those that the robot will work with"

@@ -107,11 +107,6 @@ SHAKEN = ("trajectory.csv", "trajectory.points.txt", "trajectory.ros2.yaml")
 """Of a motion with a multisine on top, which trajectory.json does not have."""
 
 
-def render_motion(found: Excitation) -> dict[str, str]:
-    """The files of a motion with a multisine on top."""
-    return {name: FORMATS[name](found) for name in SHAKEN}
-
-
 def serialise_motion(found: Excitation) -> dict[str, Any]:
     """Such a motion and its proof as plain data (schema ``dynident.shaken/1``)."""
     design = found.design

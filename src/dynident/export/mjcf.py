@@ -41,7 +41,6 @@ from dynident.friction.gap import ONSET, SETTLING, STIFFNESS
 from dynident.robot.load import find_carrying_joints
 from dynident.robot.mjcf import (
     Body,
-    MjcfTree,
     Placed,
     assemble_joints,
     is_mjcf,
@@ -164,9 +163,11 @@ def patch_mjcf(
     _refuse_changed(robot, joints)
     whole = Robot("", tuple(joints), np.zeros((0, 10)), robot.drives, robot.floating)
     frames = find_carrying_joints(whole, robot.locked)
-    places = {
-        body.name: _place_in_frame(frames, place) for body, place in zip(model.bodies, placed)
-    }
+    # of each body in the frame of the moving joint that carries it
+    places: dict[str, Placed] = {}
+    for body, (carrier, at) in zip(model.bodies, placed):
+        number, frame = frames[carrier]
+        places[body.name] = number, frame * at
     compiler = model.document.compiler
     notes = []
     explicit = compiler.from_geoms == "true" or _adjusts_inertials(compiler)
@@ -174,8 +175,9 @@ def patch_mjcf(
     for number, values in enumerate(phi, start=1 - robot.floating):
         members = [body for body in model.bodies if places[body.name][0] == number]
         notes += _patch_link(patch, values, members, places, nominal, explicit)
+    axes = {axis.name: axis.own.element for body in model.bodies for axis in body.axes}
     for joint, own in zip(robot.joints, attributes, strict=True):
-        patch.set(_find_axis(model, joint.name), own)
+        patch.set(axes[joint.name], own)
     parted = [
         note for body in model.bodies for note in _split_body(patch, body, robot, phi, places)
     ]
@@ -236,16 +238,6 @@ def _refuse_changed(robot: Robot, joints: Sequence[Joint]) -> None:
         raise InputError(
             f"{robot.source}: its joints are no longer those of the robot; was it changed since?"
         )
-
-
-def _place_in_frame(frames: Sequence[Placed], placed: Placed) -> Placed:
-    """A body's placement in the frame of the moving joint that carries it."""
-    number, at = frames[placed[0]]
-    return number, at * placed[1]
-
-
-def _find_axis(model: MjcfTree, name: str) -> MjcfElement:
-    return next(a.own.element for body in model.bodies for a in body.axes if a.name == name)
 
 
 def _transform_by(placement: pin.SE3, phi: Array) -> Array:

@@ -64,7 +64,9 @@ def mujoco_model(model: WholeModel, width: npt.ArrayLike | None = None, meshes: 
         try:
             spec = mujoco.MjSpec.from_file(str(path))
             if not meshes:
-                drop_meshes(spec, int(mujoco.mjtGeom.mjGEOM_MESH))
+                drawn = [g for g in spec.geoms if g.type == mujoco.mjtGeom.mjGEOM_MESH]
+                for each in (*drawn, *list(spec.meshes)):  # what is made of them first
+                    spec.delete(each)
             found = spec.compile()
         except (ValueError, RuntimeError) as error:
             reason = " ".join(str(error).split())
@@ -78,14 +80,6 @@ def mujoco_model(model: WholeModel, width: npt.ArrayLike | None = None, meshes: 
             joint.stiffness[0] = max(joint.stiffness[0], FAR)
             found.qpos_spring[joint.qposadr[0]] -= torque / joint.stiffness[0]
     return found
-
-
-def drop_meshes(spec: Any, kind: int) -> None:
-    """Take the meshes out of a model that is not compiled yet, and what is made of them."""
-    for geom in [geom for geom in spec.geoms if int(geom.type) == kind]:
-        spec.delete(geom)
-    for mesh in list(spec.meshes):
-        spec.delete(mesh)
 
 
 def find_velocity_rows(found: Any, names: tuple[str, ...]) -> list[int]:

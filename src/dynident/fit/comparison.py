@@ -181,7 +181,11 @@ class Comparison:
         """Tables and recommendations as plain text of at most 80 columns."""
         methods = list(dict.fromkeys(each.method for each in self.candidates))
         sections = [format_overview(self)]
-        sections += [format_candidates(self, method) for method in methods]
+        for method in methods:
+            own = self.members(method)
+            labels = [self.candidates[k].friction for k in own]
+            columns = format_comparison_columns(self, own)
+            sections.append(format_table(method, labels, columns))
         sections += [format_joint_errors(self, self.choice.method), format_notes(self)]
         sections.append(format_recommendations(self))
         return "\n\n".join("\n".join(lines) for lines in sections if lines)
@@ -271,13 +275,6 @@ def format_comparison_columns(
         ("A-C", [c.torque_level + c.time_level for c in rows]),
         ("verdict", [c.verdict for c in rows]),
     ]
-
-
-def format_candidates(found: Comparison, method: str) -> list[str]:
-    """Friction models under one method."""
-    members = found.members(method)
-    labels = [found.candidates[k].friction for k in members]
-    return format_table(method, labels, format_comparison_columns(found, members))
 
 
 def format_joint_errors(found: Comparison, method: str) -> list[str]:

@@ -153,17 +153,13 @@ def describe_floor(floors: Sequence[Floor], robot: Robot) -> list[str]:
     return [floor.words for floor in floors] or [UNKNOWN]
 
 
-def has_floor(idim: Idim, log: GeneralisedSamples) -> bool:
-    """Whether a log's torque can be a function of its motion alone."""
-    whole = log.torque == "measured" and log.rests is None
-    return whole and has_only_joint_torques(idim.robot, log)
-
-
 def find_repetitions(
     idim: Idim, theta: Array, logs: Sequence[GeneralisedSamples], lowpass_hz: float
 ) -> list[Repetition]:
     """What repeats of each log: against the log that makes most of its motion, or by periods."""
-    logs = [log for log in logs if has_floor(idim, log)]
+    # torques that can be a function of the motion alone
+    whole = (log for log in logs if log.torque == "measured" and log.rests is None)
+    logs = [log for log in whole if has_only_joint_torques(idim.robot, log)]
     single = [k for k, log in enumerate(logs) if log.averaging is None]
     parts = {k: take_longest_stretch(logs[k], lowpass_hz) for k in single}
     matches: dict[int, list[tuple[int, Match]]] = {k: [] for k in single}
@@ -253,7 +249,8 @@ def compare_matched(
     place, _ = find_partners(one.stretch, two.stretch, match.lag)
     place, inner = place[match.same], list_samples(one)
     own, others = log.tau[inner][match.same], other.tau[list_samples(two)]
-    if are_one_record(own, others[np.round(place).astype(int)]):
+    off = np.max(np.abs(own - others[np.round(place).astype(int)]), axis=1)
+    if np.mean(off <= ROUNDING * np.max(np.abs(own))) > ONE_RECORD:
         return None
     n = one.torque.shape[1]
     both = interpolate_cubically(
@@ -284,12 +281,6 @@ def list_samples(signals: ScoredSignals) -> slice:
     """Which of a log's samples they are."""
     first = round(signals.stretch.begin * signals.stretch.rate)
     return slice(first, first + len(signals.torque))
-
-
-def are_one_record(tau: Array, other: Array) -> bool:
-    """Whether two logs' torques as measured are the same numbers."""
-    same = np.max(np.abs(tau - other), axis=1) <= ROUNDING * np.max(np.abs(tau))
-    return bool(np.mean(same) > ONE_RECORD)
 
 
 def compare_averaged_periods(

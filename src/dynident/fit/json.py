@@ -19,7 +19,7 @@ from dynident.core.plain import replace_nonfinite, to_plain
 from dynident.core.schema import replace_file_names
 from dynident.diagnosis.examine import Finding
 from dynident.estimators.closed_loop import FreeError, SimulatedFigure
-from dynident.estimators.estimate import DrivesEstimate, Estimate, ShapeEstimate, Track
+from dynident.estimators.estimate import DrivesEstimate, Estimate, ShapeEstimate
 from dynident.fit.figures import FitFigure, compute_effort_percent, list_efforts
 from dynident.fit.floor import Floor
 from dynident.fit.parameters import (
@@ -224,13 +224,6 @@ def serialise_free_error(names: Sequence[str], error: FreeError) -> dict[str, An
     }
 
 
-def serialise_track(found: Track | None) -> dict[str, Any] | None:
-    """An estimate over time, one row an instant."""
-    if found is None:
-        return None
-    return {"time": found.time.tolist(), "beta": found.beta.tolist(), "std": found.std.tolist()}
-
-
 def serialise_drive(drive: dict[str, float | None]) -> dict[str, Any]:
     """A joint's rotor inertia and friction; a coupled drive's own carry an m."""
     friction = {symbol: value for symbol, value in drive.items() if symbol not in ("Ia", "Iam")}
@@ -321,7 +314,11 @@ DOCUMENT: dict[str, Callable[[Result], Any]] = {
     ],
     "sensors": lambda r: [row._asdict() for row in list_sensor_parameters(r)],
     "fitted": lambda r: serialise_fitted(r.estimate.fitted),
-    "track": lambda r: serialise_track(r.estimate.track),
+    "track": lambda r: (
+        None
+        if (found := r.estimate.track) is None
+        else {key: getattr(found, key).tolist() for key in ("time", "beta", "std")}
+    ),
     "standard": serialise_links,
     "joints": lambda r: [
         {

@@ -14,7 +14,7 @@ from dynident.core.errors import InputError
 from dynident.dynamics.contacts import map_wrench_to_joints
 from dynident.dynamics.equations import Observed
 from dynident.dynamics.tree import Tree, build_tree
-from dynident.online.causal import SETTLED, CausalFilter
+from dynident.online.causal import SETTLED
 from dynident.recording.floating import (
     SAMPLED,
     Base,
@@ -97,10 +97,6 @@ class Channels:
         """Contacts whose wrenches are not among the signals."""
         here = {name for name, _ in self.others}
         return tuple(each for each in self.robot.contacts if f"wrench {each.name}" not in here)
-
-    def build_filter(self, cutoff: float, rate: float) -> CausalFilter:
-        """The causal filter of these signals; its cutoff and the rate in Hz."""
-        return CausalFilter(*self.widths, cutoff, rate)
 
     def pack(self, signals: Mapping[str, Array]) -> Array:
         """Samples as rows, shape (samples, columns)."""

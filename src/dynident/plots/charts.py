@@ -27,8 +27,6 @@ COLOURS = {
 """Okabe and Ito's palette, which colour-blind readers can tell apart, and more; and what a page
 calls them, which has others in the dark."""
 GREY, BLUE, ORANGE, GREEN, PINK, RED, PALE, INK = COLOURS
-BINS = 60
-"""Of a strip."""
 MANY = 8
 """Joints; of more each has smaller clouds."""
 STRIP = 0.045
@@ -199,13 +197,6 @@ def list_labelled(marks: Iterable[Mark]) -> list[Curve | Dots | Rule]:
         if not isinstance(each, Dots) or len(each.x):
             found.setdefault(each.label, each)
     return list(found.values())
-
-
-def count_along(x: Array) -> Strip:
-    """A strip of how many of some points there are."""
-    known = x[np.isfinite(x)]
-    counts, edges = np.histogram(known, BINS) if len(known) else (np.zeros(1), np.arange(2.0))
-    return Strip(edges, counts.astype(float), INK)
 
 
 def share_dots(most: int, joints: int) -> int:

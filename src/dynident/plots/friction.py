@@ -11,6 +11,7 @@ from dynident.core.arrays import Array
 from dynident.core.series import TorqueSeries
 from dynident.plots.charts import (
     BLUE,
+    INK,
     LINES,
     ORANGE,
     PALE,
@@ -19,13 +20,14 @@ from dynident.plots.charts import (
     Dots,
     Panel,
     Strip,
-    count_along,
     label_joint,
 )
 from dynident.plots.data import Channel
 
 DOTS = 160
 """Of a joint's friction curves."""
+STRIPED = 60
+"""Stretches of speed in which samples are counted."""
 LOADS = ("little load", "motor drives load", "load drives motor")
 """What the three clouds of dots are of."""
 BINS = 24
@@ -82,7 +84,10 @@ def trace_friction(lines: Mapping[str, Sequence[TorqueSeries]], joint: int) -> l
 
 def count_speeds(series: Sequence[TorqueSeries], joint: int) -> Strip:
     """How many samples there are along the speed of a joint."""
-    return count_along(np.concatenate([one.speed[:, joint] for one in series]))
+    speed = np.concatenate([one.speed[:, joint] for one in series])
+    known = speed[np.isfinite(speed)]
+    counts, edges = np.histogram(known, STRIPED) if len(known) else (np.zeros(1), np.arange(2.0))
+    return Strip(edges, counts.astype(float), INK)
 
 
 def label_speed(channel: Channel) -> str:

@@ -158,20 +158,14 @@ def write_number(axis: str, side: str, where: float, word: str) -> str:
 
 def render_legend(title: str, marks: Iterable[Mark]) -> str:
     """A title, and what the colours are of."""
-    named = "".join(
-        f'<span><i style="color:{paint(mark.colour)}">{choose_glyph(mark)}</i> '
-        f"{escape(mark.label)}</span>"
-        for mark in list_labelled(marks)
-    )
+    named = ""
+    for mark in list_labelled(marks):
+        line = "━" if isinstance(mark, Dots) or not mark.dashed else "╍"
+        glyph = GLYPHS[mark.shape] if isinstance(mark, Dots) else line
+        look = f"color:{paint(mark.colour)}"
+        named += f'<span><i style="{look}">{glyph}</i> {escape(mark.label)}</span>'
     head = f"<strong>{escape(title)}</strong>" if title else ""
     return f'<p class="legend">{head}{named}</p>' if head or named else ""
-
-
-def choose_glyph(mark: Curve | Dots | Rule) -> str:
-    """What stands for a mark in a legend."""
-    if isinstance(mark, Dots):
-        return GLYPHS[mark.shape]
-    return "╍" if mark.dashed else "━"
 
 
 def paint(colour: str) -> str:

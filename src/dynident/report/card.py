@@ -6,10 +6,10 @@ from dynident.core.text import format_count
 from dynident.core.words import format_percent
 from dynident.fit.parameters import list_base_parameters
 from dynident.fit.result import Result
-from dynident.fit.verdict import STATES
 from dynident.plots.card import render_card
 from dynident.report.html import (
     ERROR_TITLES,
+    LEVELS,
     build_drive_table,
     build_error_table,
     build_fitted_table,
@@ -17,8 +17,6 @@ from dynident.report.html import (
     build_link_table,
     build_parameter_table,
 )
-
-LEVELS = dict(zip(STATES, ("good", "note", "bad"), strict=True))
 
 
 def render_fit_card(result: Result) -> str:
@@ -30,10 +28,7 @@ def render_fit_card(result: Result) -> str:
         ("Links", build_link_table(result)),
         ("Drives", build_drive_table(result)),
         ("Fitted", build_fitted_table(result)),
-        (
-            format_count(len(rows), "base parameter"),
-            build_parameter_table(result),
-        ),
+        (format_count(len(rows), "base parameter"), build_parameter_table(result)),
     )
     joints = format_count(result.robot.n, "joint")
     title = f"{result.robot.name}, {joints}, by {result.method}: {result.verdict.state}"

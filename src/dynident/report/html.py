@@ -41,7 +41,7 @@ from dynident.fit.parameters import (
     list_file_parameters,
     list_regrouped_drives,
 )
-from dynident.fit.residuals import GroupResiduals, is_any_not_white
+from dynident.fit.residuals import is_any_not_white
 from dynident.fit.result import Result, ValidationFigures
 from dynident.fit.verdict import STATES
 from dynident.plots.document import (
@@ -87,6 +87,8 @@ NAMED = 8
 """Groups of rows that a statement names."""
 GENERALISES = 1.5
 """Held-out error over fitted error up to which the page does not raise a doubt."""
+LEVELS = dict(zip(STATES, ("good", "note", "bad"), strict=True))
+"""Of statements about states of the verdict."""
 ERROR_TITLES = {"measured": "Torque errors", "law": "Law’s torque errors"}
 """By what the torques of the logs are."""
 POINTS = 2000
@@ -106,7 +108,13 @@ def render_comparison_page(found: Comparison) -> str:
     """A comparison as a self-contained page."""
     own = [found.candidates[k] for k in found.members(found.choice.method)]
     methods = dict.fromkeys(each.method for each in found.candidates)
-    models = "".join(render_table(build_model_table(found, method)) for method in methods)
+    models = ""
+    for method in methods:
+        members = found.members(method)
+        columns = format_comparison_columns(found, members)
+        shown = [found.candidates[k] for k in members]
+        table = build_candidate_table(found, method, shown, columns, ("verdict",))
+        models += render_table(table)
     notes = list_comparison_notes(found)
     chart = chart_friction(
         list_torque_groups(found.robot.bare)[found.robot.dof - found.robot.n :],
@@ -158,14 +166,6 @@ def render_comparison_page(found: Comparison) -> str:
     )
 
 
-def build_model_table(found: Comparison, method: str) -> PageTable:
-    """Friction models under one method."""
-    members = found.members(method)
-    columns = format_comparison_columns(found, members)
-    own = [found.candidates[k] for k in members]
-    return build_candidate_table(found, method, own, columns, ("verdict",))
-
-
 def build_candidate_table(
     found: Comparison,
     stub: str,
@@ -214,7 +214,6 @@ def list_result_statements(result: Result) -> tuple[VerdictSentence, ...]:
 
 def judge_trust(result: Result) -> Iterator[VerdictSentence]:
     """Whether to trust the result, and what to do about each reason not to."""
-    level = dict(zip(STATES, ("good", "note", "bad"), strict=True))
     verdict = result.verdict
     if not verdict.reasons:
         words = verdict.reserve or "no evidence against the result"
@@ -225,7 +224,7 @@ def judge_trust(result: Result) -> Iterator[VerdictSentence]:
     for _, alike in groupby(verdict.reasons, lambda r: (r.state, r.advice or r.words)):
         first, *others = alike
         words = "; ".join(reason.words for reason in (first, *others))
-        yield VerdictSentence(level[first.state], first.state.capitalize(), words, first.advice)
+        yield VerdictSentence(LEVELS[first.state], first.state.capitalize(), words, first.advice)
     yield from (VerdictSentence("note", "Remark", words) for words in verdict.remarks)
 
 
@@ -403,12 +402,6 @@ def format_log_title(result: Result, name: str) -> str:
     return f"{name} ({use})"
 
 
-def select_plotted_residuals(result: Result) -> list[GroupResiduals]:
-    """Residuals that are drawn: combinations of equations are in the table."""
-    shown = [group for group in result.residuals if group.rows and not group.combination]
-    return shown or list(result.residuals)
-
-
 def build_residual_table(result: Result) -> PageTable:
     """Size and whiteness of each joint's residual."""
     rows = []
@@ -416,29 +409,21 @@ def build_residual_table(result: Result) -> PageTable:
         if not group.rows:
             continue
         test = group.whiteness
+        chance = "< 0.0001" if test.p_value < 1e-4 else f"{test.p_value:.4f}"
+        told = ["", "", ""]
+        if not result.of_factors:
+            told = [f"{group.correlation[0]:.2f}", format_number(test.statistic, 4), chance]
         cells = (
             group.name,
             f"{group.rows}",
             f"{format_number(group.sigma, 3)} {group.unit}".removesuffix(" 1"),
-            *([""] * 3 if result.of_factors else tell_correlation(group)),
+            *told,
             "not known" if result.of_factors else "not white" if test.rejected else "white",
         )
         rows.append(PageRow(cells, "weak" if test.rejected else ""))
     columns = ("joint", "rows", "sigma", "lag 1", "Ljung-Box Q", "p-value")
     verdict_column = f"at {100.0 * SIGNIFICANCE:g} %"
     return PageTable((*columns, verdict_column), tuple(rows), ("joint", verdict_column))
-
-
-def tell_correlation(group: GroupResiduals) -> list[str]:
-    """Correlation at lag 1, and the test of all lags."""
-    test = group.whiteness
-    first = f"{group.correlation[0]:.2f}"
-    return [first, format_number(test.statistic, 4), format_p_value(test.p_value)]
-
-
-def format_p_value(p_value: float) -> str:
-    """A p-value without false precision."""
-    return "< 0.0001" if p_value < 1e-4 else f"{p_value:.4f}"
 
 
 def build_parameter_table(result: Result) -> PageTable:

@@ -55,7 +55,6 @@ from dynident.report.html import (
     list_result_statements,
     plot_ground_support,
     render_repeating_study,
-    select_plotted_residuals,
 )
 from dynident.report.screen import format_headlines, format_joints
 from dynident.report.text import (
@@ -271,8 +270,10 @@ def fill_residuals(page: Page) -> dict[str, Any]:
     """Autocorrelation, spectrum and size of what is left."""
     result, plot, spectrum, views = page.result, "", "", ""
     if not result.of_factors:
-        shown = chart_autocorrelation(select_plotted_residuals(result), result.robot.joint_names)
-        plot = render_chart(shown, CORRELATION)
+        # combinations of equations are in the table
+        shown = [group for group in result.residuals if group.rows and not group.combination]
+        own = chart_autocorrelation(shown or result.residuals, result.robot.joint_names)
+        plot = render_chart(own, CORRELATION)
     if page.fitted:
         channels = list_torque_groups(result.robot)
         spectrum = render_chart(

@@ -21,7 +21,6 @@ from dynident.scenes.scene import (
     ScenePiece,
     compute_corner_normals,
     place_bodies,
-    trace_points,
 )
 
 FINE = 4
@@ -92,7 +91,9 @@ def render_scene_page(
     str
         HTML with a script of its own, and without references to other files.
     """
-    traced = trace_points(place_bodies(robot, motion.path), drawn.hands)
+    path = place_bodies(robot, motion.path)
+    # of the hands, shape (hands, samples, 3) [m]
+    traced = np.array([path[:, b, :, :3] @ at + path[:, b, :, 3] for b, at in drawn.hands])
     placed = place_bodies(robot, motion.path[:: motion.fine])
     middle, radius = bound_motion(drawn, placed, traced, ellipsoids)
     factor = np.where([j.kind == "revolute" for j in robot.joints], np.degrees(1.0), 1000.0)

@@ -453,12 +453,6 @@ def place_bodies(robot: Robot, q: Array) -> Array:
     return np.moveaxis(placed[list(order)], 0, 1)
 
 
-def trace_points(poses: Array, hands: Sequence[tuple[int, Array]]) -> Array:
-    """Where points of bodies are, shape (hands, samples, 3) [m]."""
-    at = [poses[:, body, :, :3] @ point + poses[:, body, :, 3] for body, point in hands]
-    return np.array(at)
-
-
 @dataclass(frozen=True)
 class Nearest:
     """The two shapes that are nearest to each other, sample by sample."""

@@ -16,6 +16,7 @@ from dynident.study.recognise import Words
 from dynident.study.study import (
     LogSection,
     Study,
+    list_logs_of,
     read_study_recording,
 )
 from dynident.study.written import render_study
@@ -93,7 +94,7 @@ def hold_some_out(study: Study, recordings: Sequence[Recording]) -> Study:
 
     Of several logs where none is, the last one; of one log its last third.
     """
-    if any(log.use == "validate" for log in study.log):
+    if list_logs_of(study, "validate"):
         return study
     *others, last = study.log
     if others:

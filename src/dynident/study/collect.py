@@ -58,6 +58,7 @@ from dynident.study.study import (
     LogSection,
     Study,
     build_study_idim,
+    list_logs_of,
     load_study_robot,
     pack_study,
     prepare_study_recording,
@@ -177,7 +178,7 @@ def find_sections(
     """The logs to be reduced, under names that tell them apart, and what is no log."""
     forget_listings([*map(str, sources), *list_file_names(study)])
     if not sources:
-        return [section for section in study.log if section.use == "identify"], []
+        return list_logs_of(study, "identify"), []
     found: list[LogSection] = []
     left: list[LogEntry] = []
     for text in map(str, sources):
@@ -208,10 +209,9 @@ def recognise_sources(
 
 def lay_out(study: Study, files: tuple[str, ...], layout: Mapping[str, Any]) -> LogSection:
     """A log that is laid out as the first of a study."""
-    if not study.log:
-        return validate_data(LogSection, {"files": files, **layout}, "command line: log")
-    section = relocate_log_section(study.log[0], files, layout)
-    return section.model_copy(update={"use": "identify", "period": None})
+    section = relocate_log_section(study.log, files, layout)
+    whole = {"period": None} if study.log else {}
+    return section.model_copy(update={"use": "identify", **whole})
 
 
 @limit_to_one_thread

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -20,11 +20,11 @@ from dynident.api import (
 from dynident.consistency.constraints.sections import build_constraints
 from dynident.core.arrays import Array
 from dynident.core.compiled import tells_compilations
-from dynident.core.errors import ComputationError, DynidentError, InputError
+from dynident.core.errors import ComputationError, DynidentError, InputError, refuse_unknown
 from dynident.core.options import collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.side_by_side import Engine, Lost, Runner, choose_engine, run_side_by_side
-from dynident.core.text import format_one_line, suggest_nearest
+from dynident.core.text import format_one_line
 from dynident.core.threads import limit_to_one_thread
 from dynident.decide.blocks import (
     Fold,
@@ -49,6 +49,7 @@ from dynident.study.study import (
     RobotSection,
     Study,
     build_study_simulation,
+    list_logs_of,
     load_study_robot,
     pack_study,
     read_study_logs,
@@ -140,7 +141,7 @@ def compare(
                 'a study names its held-out logs itself: [[log]] with use = "validate"'
             )
         robot, given = load_study_robot(source), pack_study(source)
-        held_out = any(log.use == "validate" for log in source.log)
+        held_out = bool(list_logs_of(source, "validate"))
     tasks = [
         ComparisonTask(given, tuple(methods), name, frictions[0], blocks) for name in frictions
     ]
@@ -256,13 +257,13 @@ def split_frictions(text: str) -> tuple[str, ...]:
     return tuple(split_friction_names(text))
 
 
-def check_names(kind: str, given: Sequence[str], known: Iterable[str] | None = None) -> None:
+def check_names(kind: str, given: Sequence[str], known: Collection[str] | None = None) -> None:
     """Refuse empty lists, unknown names and repeated ones."""
     if not given:
         raise InputError(f"no {kind} is given")
-    for name in given:
-        if known is not None and name not in known:
-            raise InputError(f"{kind} {name!r} is not known{suggest_nearest(name, known)}")
+    if known is not None:
+        for name in given:
+            refuse_unknown(name, known, f"{kind} {name!r} is not known")
     if len(set(given)) < len(given):
         raise InputError(f"{kind}s {', '.join(given)} are not all different")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.knowledge import Knowledge
@@ -42,10 +42,11 @@ from dynident.regression.elements import ElementSection, build_elements
 from dynident.regression.problem import Problem, require_torque
 from dynident.robot.model import Robot
 from dynident.study.study import (
-    LogSection,
     Study,
     build_study_problem,
+    list_logs_of,
     prepare_study_recording,
+    update_section,
 )
 
 CUTOFFS = ("bandwidth", "position_hz", "torque_hz")
@@ -80,7 +81,7 @@ def list_open_decisions(study: Study, asked: Sequence[str], simulates: bool) -> 
         PRIOR_WEIGHT: has_prior and not told & set(OF_PRIOR),
         OUTLIERS: not simulates
         and study.identify.method != ROBUST
-        and all(section.keep is None for section in list_fitted_logs(study)),
+        and all(section.keep is None for section in list_logs_of(study, "identify")),
     }
     return tuple(name for name in asked if open_[name])
 
@@ -141,16 +142,13 @@ def decide_study(
             if each.what != PRIOR_WEIGHT and each.gain_percent > 0.0:
                 decided = True
                 problem = problem if each.what in OF_DRIVES else None  # of other rows
-            elif each.what == BANDWIDTH and not is_prepared_by(problem, float(each.value)):
+            elif each.what == BANDWIDTH and (
+                problem is None or float(each.value) not in problem.samples[0].bandwidth
+            ):
                 decided, problem = True, None  # as it is stated, to so many digits
     if problem is not None and (decided or simplify_study(study) is not study):
         problem = build_problem(study, robot, recordings, problem)
     return Decided(study, tuple(decisions.values()), problem)
-
-
-def is_prepared_by(problem: Problem | None, hz: float) -> bool:
-    """Whether the logs of a problem are filtered by a bandwidth, to the last digit."""
-    return problem is not None and hz in problem.samples[0].bandwidth
 
 
 def decide(
@@ -170,7 +168,7 @@ def decide(
     if name == BANDWIDTH:
 
         def prepare(hz: float) -> list[Samples]:
-            return prepare_fitted(update_section(study, "prepare", bandwidth=hz), recordings)
+            return prepare_logs(update_section(study, "prepare", bandwidth=hz), recordings)
 
         return (choose_bandwidth(problem, prepare, *scale),)
     weighed = PRIOR_WEIGHT in asked and not setting.admitted.prior.empty
@@ -185,17 +183,12 @@ def decide(
     if name == OUTLIERS:
         if any(log.averaging is not None for log in problem.samples):
             return ()
-        firsts = [0 if log.rows is None else log.rows[0] for log in list_fitted_logs(study)]
+        firsts = [0 if log.rows is None else log.rows[0] for log in list_logs_of(study, "identify")]
         return (choose_outliers(problem, *scale, firsts),)
     if not weighed:
         return ()
     weight = earlier or choose_weight(problem, *scale)
     return (confirm_weight(weight, setting.admitted, problem.factors.weighted(setting.sigma)),)
-
-
-def list_fitted_logs(study: Study) -> list[LogSection]:
-    """The logs that a study fits."""
-    return [section for section in study.log if section.use == "identify"]
 
 
 def apply_decision(study: Study, found: Decision) -> Study:
@@ -239,19 +232,15 @@ PLACES = {
 """Sections and keys that state decisions."""
 
 
-def update_section(study: Study, section: str, **values: Any) -> Study:
-    """A study with other values in one of its sections."""
-    own = getattr(study, section).model_copy(update=values)
-    return study.model_copy(update={section: own})
-
-
-def prepare_fitted(study: Study, recordings: Sequence[Recording]) -> list[Samples]:
-    """The logs that a study fits, of the recordings of all."""
+def prepare_logs(
+    study: Study, recordings: Sequence[Recording], use: str = "identify"
+) -> list[Samples]:
+    """The logs that a study fits, or holds out, of the recordings of all."""
     pairs = zip(study.log, recordings, strict=True)
     return [
         prepare_study_recording(section, recording, study.prepare)
         for section, recording in pairs
-        if section.use == "identify"
+        if section.use == use
     ]
 
 
@@ -260,7 +249,7 @@ def build_problem(
 ) -> Problem:
     """The problem of a study, given one with the same rows and other drives where there is one."""
     if near is None:
-        return build_study_problem(study, robot, prepare_fitted(study, recordings))
+        return build_study_problem(study, robot, prepare_logs(study, recordings))
     elements = build_elements(study.element, robot)
     return near.with_drives(study.robot.friction, study.robot.rotor, elements)
 

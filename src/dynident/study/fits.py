@@ -180,9 +180,8 @@ def read_fit_log(
     Its files are side by side. It has to have torque where the fit's method needs it, by default.
     """
     study, needed = find_study(fit), fit.method not in TORQUE_FREE if torque is None else torque
-    if study is not None and study.log:
-        return read_other_log(study, fit.robot, files, layout, needed)
-    return read_other_log(asdict(fit.preparation), fit.robot, files, layout, needed)
+    known = study if study is not None and study.log else asdict(fit.preparation)
+    return read_other_log(known, fit.robot, files, layout, needed)
 
 
 def read_other_log(
@@ -190,21 +189,24 @@ def read_other_log(
     torque: bool,
 ) -> Samples:  # fmt: skip
     """A log, laid out and prepared as the first of a study, or prepared as is known."""
-    if isinstance(known, Study) and known.log:
-        section = relocate_log_section(known.log[0], files, layout.keys)
-    else:
-        told = {"files": tuple(files), "use": "validate", **layout.keys}
-        section = validate_data(LogSection, told, "command line: log")
+    logs = known.log if isinstance(known, Study) else ()
+    section = relocate_log_section(logs, files, layout.keys)
     found = known.prepare.model_dump() if isinstance(known, Study) else known
     prepare = validate_data(PrepareSection, {**found, **layout.prepare}, "command line")
     return read_study_samples(section, robot, prepare, torque)
 
 
 def relocate_log_section(
-    section: LogSection, files: Sequence[str], told: Mapping[str, Any] = AS_FITTED.keys
+    logs: Sequence[LogSection], files: Sequence[str], told: Mapping[str, Any]
 ) -> LogSection:
-    """A log section that reads other files laid out alike, but for keys that are told."""
-    old = section.files
+    """A log section that reads other files laid out as the first log, but for keys that are told.
+
+    Where there is no log, the keys are all that is known.
+    """
+    if not logs:
+        keys = {"files": tuple(files), "use": "validate", **told}
+        return validate_data(LogSection, keys, "command line: log")
+    section, old = logs[0], logs[0].files
     if len(files) != len(old):
         raise InputError(
             f"{','.join(files)}: the result's log has {len(old)} files side by side; give as "

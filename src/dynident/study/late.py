@@ -12,7 +12,7 @@ from dynident.recording.commanded import LONGEST, command_torque
 from dynident.recording.recording import Recording
 from dynident.regression.weighted import estimate_group_sigma
 from dynident.robot.model import LAW, Robot
-from dynident.study.decide import prepare_fitted
+from dynident.study.decide import prepare_logs
 from dynident.study.study import Study, build_study_problem, read_law
 
 CLOSE, APART, ROUNDS = 1e-5, 1e-3, 20
@@ -44,7 +44,7 @@ def find_law_delay(
             for own, log, late in zip(sections, recordings, open_, strict=True)
         ]
         found = study.model_copy(update={"log": sections}), logs
-        problem = build_study_problem(found[0], robot, prepare_fitted(*found))
+        problem = build_study_problem(found[0], robot, prepare_logs(*found))
         factors, _ = problem.factors.pool()
         sigma = factors.ones if sigma is None else sigma
         beta = factors.weighted(sigma).solve()

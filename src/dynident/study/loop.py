@@ -172,12 +172,6 @@ def build_base_sensors(section: NoiseSection, floating: bool) -> BaseSensors:
         return BaseSensors(**given)
 
 
-def build_ground(section: GroundSection) -> Ground:
-    """What a study's floating robot stands on."""
-    with placed("[ground]"):
-        return Ground(**collect_arguments(Ground, section, "[ground]", ("sole",)))
-
-
 def build_simulation(
     controller: ControllerSection,
     reference: ReferenceSection,

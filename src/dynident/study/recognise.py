@@ -12,7 +12,7 @@ from dynident.recording.floating import BASE, find_logged_robot, tells_base
 from dynident.robot.contacts import find_contacts
 from dynident.robot.mimics import find_couplings, find_mimics
 from dynident.robot.model import Robot
-from dynident.study.study import LogSection, Study, load_study_robot
+from dynident.study.study import LogSection, Study, load_study_robot, update_section
 
 Words = tuple[str, str]
 """A keyword, and what is said of it."""
@@ -57,9 +57,7 @@ def recognise_columns(study: Study) -> tuple[Study, tuple[Words, ...]]:
     if absent:
         words.append(("locked", f"{', '.join(absent)} at 0, as the logs do not have them"))
         locked = {**study.robot.locked, **dict.fromkeys(absent, 0.0)}
-        study = study.model_copy(
-            update={"robot": study.robot.model_copy(update={"locked": locked})}
-        )
+        study = update_section(study, "robot", locked=locked)
         load_study_robot(study)  # refuses to lock what its file cannot
     return study, tuple(words)
 
@@ -134,7 +132,7 @@ def recognise_base(study: Study) -> tuple[Study, tuple[Words, ...]]:
     if not all(map(tells_base, logs)) or load_study_robot(study).floating:
         return study, ()
     fixed = study
-    study = study.model_copy(update={"robot": section.model_copy(update={"floating": True})})
+    study = update_section(study, "robot", floating=True)
     said = [("base", "floating = true, as the logs have columns of the base's motion")]
     if not study.contact:
         try:

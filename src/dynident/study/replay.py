@@ -10,8 +10,7 @@ from os import PathLike
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.errors import InputError, RolloutError, check_type
-from dynident.core.text import suggest_nearest
+from dynident.core.errors import InputError, RolloutError, check_type, refuse_unknown
 from dynident.core.threads import limit_to_one_thread
 from dynident.core.words import format_number
 from dynident.dynamics.base import BaseParameters, base_parameters
@@ -41,7 +40,13 @@ from dynident.study.fits import (
     read_other_log,
     rebuild_loop,
 )
-from dynident.study.study import Study, load_study_robot, read_study_samples
+from dynident.study.study import (
+    Study,
+    list_logs_of,
+    load_study_robot,
+    read_study_samples,
+    update_section,
+)
 
 POINTS = 4000
 """Samples of a log that a page draws, besides extremes."""
@@ -94,11 +99,8 @@ def choose_player(
 ) -> tuple[Player, Callable[[], Player] | None]:
     """What is replayed, of another file where there is one, and what makes that beside it."""
     if isinstance(source, Study):
-        update = {} if file is None else {"file": file}
-        section = source.robot.model_copy(update=update)
-        return play_study(
-            source, load_study_robot(source.model_copy(update={"robot": section}))
-        ), None
+        own_file = source if file is None else update_section(source, "robot", file=file)
+        return play_study(source, load_study_robot(own_file)), None
     check_type("replay", source, Fit, "dynident.identify and read_result give one")
     law, own = partial(rebuild_loop, source), source.robot
     if file is None:
@@ -149,7 +151,7 @@ def replay(
     ComputationError
         When the model cannot be simulated.
     """
-    check_engine(engine)
+    refuse_unknown(engine, (OURS, *ENGINES), f"engine {engine!r} is not known")
     chosen = choose_player(source, robot)
     if engine != OURS:
         chosen[0].robot.refuse_loops(f"replay in {engine}")
@@ -175,12 +177,11 @@ def replay_own_logs(
     source: Fit | Study, engine: str = OURS, robot: str | None = None
 ) -> list[Replay]:
     """The same on the logs that the study holds out, or else on those that it fits."""
-    check_engine(engine)
+    refuse_unknown(engine, (OURS, *ENGINES), f"engine {engine!r} is not known")
     study = source if isinstance(source, Study) else find_study(source)
     if study is None:
         raise InputError("the result was made without a study; give a log to replay")
     chosen = choose_player(source, robot)
-    sections = [section for section in study.log if section.use == "validate"] or study.log
     return [
         replay_samples(
             *chosen,
@@ -188,15 +189,8 @@ def replay_own_logs(
             ",".join(section.files),
             engine,
         )
-        for section in sections
+        for section in list_logs_of(study, "validate") or study.log
     ]
-
-
-def check_engine(engine: str) -> None:
-    """Refuse engines that are not known."""
-    if engine != OURS and engine not in ENGINES:
-        known = (OURS, *ENGINES)
-        raise InputError(f"engine {engine!r} is not known{suggest_nearest(engine, known)}")
 
 
 def replay_samples(

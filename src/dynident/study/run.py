@@ -28,7 +28,7 @@ from dynident.regression.rehearsal import prepare_rows
 from dynident.report.fit import Fit
 from dynident.robot.model import Robot
 from dynident.simulation.rollout import prepare_rollouts
-from dynident.study.decide import decide_study, list_open_decisions, prepare_fitted
+from dynident.study.decide import decide_study, list_open_decisions, prepare_logs
 from dynident.study.late import find_law_delay, tell_law_delay
 from dynident.study.study import (
     Study,
@@ -36,8 +36,8 @@ from dynident.study.study import (
     build_study_problem,
     build_study_simulation,
     load_study_robot,
-    prepare_study_recording,
     read_study_recordings,
+    update_section,
 )
 
 
@@ -76,14 +76,9 @@ def run_study(study: Study, progress: Progress = ignore_progress, *, engine: Run
     study, decisions, problem, warnings = decide_study(study, robot, recordings, open_, progress)
     options = collect_study_options(study)
     watch.lap("decisions")
-    pairs = zip(study.log, recordings, strict=True)
-    held_out = [
-        prepare_study_recording(section, log, study.prepare)
-        for section, log in pairs
-        if section.use == "validate"
-    ]
+    held_out = prepare_logs(study, recordings, "validate")
     if problem is None:
-        fitted = prepare_fitted(study, recordings)
+        fitted = prepare_logs(study, recordings)
         watch.lap("preparation")
         problem = build_study_problem(study, robot, fitted, progress)
     watch.lap("base parameters")
@@ -126,12 +121,11 @@ def check_study_method(study: Study, engine: Runner) -> bool:
 def make_uneven(study: Study, robot: Robot, uneven: Sequence[str]) -> tuple[Study, str]:
     """A study with friction that changes along a turn of these joints, and what is said of it."""
     kinds = ["uneven" if name in uneven else study.robot.friction for name in robot.joint_names]
-    own = study.robot.model_copy(update={"friction": ",".join(kinds)})
     words = (
         f"friction of {', '.join(uneven)} is 'uneven', as the errors of {study.robot.friction!r} "
         "were those of friction that changes along a turn; give [robot] friction for another"
     )
-    return study.model_copy(update={"robot": own}), words
+    return update_section(study, "robot", friction=",".join(kinds)), words
 
 
 def list_settled_notes(problem: Problem, decisions: Sequence[Decision]) -> list[str]:

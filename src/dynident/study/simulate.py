@@ -12,6 +12,7 @@ from dynident.control.reference import Reference
 from dynident.core.arrays import Array
 from dynident.core.compiled import tells_compilations
 from dynident.core.errors import InputError, SectionError, check_type, name_section_in_errors
+from dynident.core.makers import collect_arguments
 from dynident.core.progress import Progress, ignore_progress
 from dynident.dynamics.idim import Idim
 from dynident.estimators.closed_loop import Simulation, extract_logged_reference
@@ -21,6 +22,7 @@ from dynident.recording.recording import Recording
 from dynident.regression.problem import refuse_sensors
 from dynident.robot.model import Contact, Robot
 from dynident.simulation.afloat import collect_floating_signals, record_floating
+from dynident.simulation.contacts import Ground
 from dynident.simulation.record import record_rollout
 from dynident.simulation.stability import check_integration, check_loop
 from dynident.study.fits import read_result
@@ -28,7 +30,6 @@ from dynident.study.loop import (
     OF_LOGS,
     build_base_sensors,
     build_controller,
-    build_ground,
     build_reference,
     build_sensors,
     replace_parameters,
@@ -111,11 +112,12 @@ def simulate_study(study: Study, progress: Progress = ignore_progress) -> Simula
     with name_section_in_errors("[simulation]"):
         loop = simulation.loop(idim, reference, model=theta)
     if robot.floating:
+        with name_section_in_errors("[ground]"):
+            ground = Ground(**collect_arguments(Ground, study.ground, "[ground]", ("sole",)))
         with name_section_in_errors():
             recording = record_floating(
-                loop, theta, build_ground(study.ground), study.ground.sole, sensors, beside,
-                progress=progress,
-            )  # fmt: skip
+                loop, theta, ground, study.ground.sole, sensors, beside, progress=progress
+            )
         return SimulatedLog(recording, robot.joint_names, robot.warnings, robot.contacts)
     if study.ground.model_fields_set:
         raise SectionError("[ground] is of a robot that is read as floating (floating = true)")

@@ -319,7 +319,7 @@ def parse_study(path: str | Path, use: str | None = "identify") -> Study:
     if "robot" not in data and data.keys() & RobotSpec.model_fields.keys():
         raise InputError(f"{path}: is a robot, not a study: give it as --robot, with --log")
     study = validate_data(Study, data, path)
-    if use is not None and not any(log.use == use for log in study.log):
+    if use is not None and not list_logs_of(study, use):
         raise InputError(f'{path}: no [[log]] has use = "{use}"')
     try:
         build_constraints(study.constraint)
@@ -353,8 +353,7 @@ def recognise_layouts(study: Study, stated: bool = False) -> tuple[Study, tuple[
     """
     if stated and all(log.preset is None for log in study.log):
         return study, ()
-    free = study.robot.model_copy(update={"locked": {}})
-    whole = find_logged_robot(load_study_robot(study.model_copy(update={"robot": free})))
+    whole = find_logged_robot(load_study_robot(update_section(study, "robot", locked={})))
     joints = whole.joint_names
     logs, found = [], dict[str, PresetLayout]()
     for log in study.log:
@@ -430,6 +429,17 @@ def load_study_robot(study: Study) -> Robot:
     return add_sensors(robot, study.contact, section.beyond, section.sensor)
 
 
+def update_section(study: Study, section: str, **values: Any) -> Study:
+    """A study with other values in one of its sections."""
+    own = getattr(study, section).model_copy(update=values)
+    return study.model_copy(update={section: own})
+
+
+def list_logs_of(study: Study, use: str | None) -> list[LogSection]:
+    """The logs that a study fits, or holds out; all for no use."""
+    return [section for section in study.log if use in (None, section.use)]
+
+
 def state_contacts(study: Study, texts: Sequence[str]) -> Study:
     """A study with contacts as the command line says them, instead of its own."""
     return study.model_copy(update={"contact": parse_contacts(texts)})
@@ -484,7 +494,7 @@ def read_study_logs(
     `torque`: they have to have it, even where the study's method does without.
     """
     needed = torque and study.identify.method not in TORQUE_FREE
-    sections = [section for section in study.log if use in (None, section.use)]
+    sections = list_logs_of(study, use)
     logs = read_each_log(
         sections, lambda own: read_study_samples(own, robot, study.prepare, needed), progress
     )

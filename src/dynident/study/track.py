@@ -32,6 +32,7 @@ from dynident.live.stream import (
     open_text,
     stream_recording,
 )
+from dynident.online.causal import CausalFilter
 from dynident.online.recursive import Drift, Forgetting, Weights, convert_to_equation_sigma
 from dynident.online.tracker import Alarm, PriorKnowledge, Tracker, TrackerSettings
 from dynident.readers.table import Table
@@ -198,7 +199,7 @@ class LogFollower:
         options = read_options(TrackerSettings, track)
         self.rate, self.sigma, self.base, self.channels = rate, sigma, base, channels
         self._start = setting.start
-        self.filter = channels.build_filter(setting.cutoff, rate)
+        self.filter = CausalFilter(*channels.widths, setting.cutoff, rate)
         self.step = max(1, int(0.5 * rate / setting.cutoff + 1e-9))
         self.tracker = Tracker(
             base,
