@@ -35,6 +35,7 @@ from dynident.report.html import render_comparison_page
 from dynident.robot.load import load_robot
 from dynident.robot.model import Robot
 from dynident.robot.rotations import compute_lever_acceleration, convert_rpy, multiply_by_conjugate
+from dynident.study import doctor as command
 from dynident.study.compare import compare
 from dynident.study.doctor import doctor
 from dynident.study.run import run_study
@@ -384,6 +385,26 @@ def test_a_study_is_mended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     out = tell(capsys, ["identify", str(path), "--method", "wls", "--no-report"]).out
     assert "refuted" in out
     assert "FR_hip_pitch has the other sign" in " ".join(out.split())
+
+
+def test_logs_of_a_base_alone_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their joints have no torques, which is nothing that is wrong with them."""
+    head, sway, *_ = STUDY.read_text().partition("[prepare]")[0].split("[[log]]\n")
+    names, *rows = (STUDY.parent / "sway.csv").read_text().splitlines()[:252]
+    kept = [k for k, name in enumerate(names.split(",")) if not name.startswith("tau_")]
+    table = [",".join(row.split(",")[k] for k in kept) for row in (names, *rows)]
+    (tmp_path / "sway.csv").write_text("\n".join(table))
+    file, path = STUDY.parent / "quadruped.urdf", tmp_path / "study.toml"
+    head = head.replace('"quadruped.urdf"', f'"{file}"')
+    path.write_text(f"{head}[[log]]\n{sway}\n[prepare]\nbandwidth = 5.0\n")
+    study = read_study(path)
+    robot = load_study_robot(study)
+    log = read_study_samples(study.log[0], robot, study.prepare)
+    monkeypatch.setattr(command, "examine_generalised_logs", lambda _: ([()], [()]))
+    for report in (*doctor(study), *doctor(Problem(robot, (log,)))):
+        assert not [sign.what for sign in report.signs if "torque of" in sign.what]
 
 
 @pytest.mark.long

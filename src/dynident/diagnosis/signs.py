@@ -68,7 +68,7 @@ def find_stretch_signs(robot: Robot, samples: Samples) -> tuple[Sign, ...]:
             *find_coarse_torque(joint.name, tau),
             *find_coarse_position(joint.name, q, samples, j, joint.kind == "revolute"),
         ] or [
-            *find_stuck_signals(joint.name, q, tau, samples.rate, borders),
+            *find_stuck_signals(joint.name, q, tau, samples, borders),
             *find_clipped_torque(joint.name, tau),
             *find_clipped_position(joint.name, q),
             *find_torque_spikes(joint.name, tau),
@@ -203,9 +203,9 @@ def find_copied_columns(robot: Robot, samples: Samples) -> Iterator[Sign]:
 
 
 def find_stuck_signals(
-    name: str, q: Array, tau: Array, rate: float, borders: Integers
+    name: str, q: Array, tau: Array, samples: Samples, borders: Integers
 ) -> Iterator[Sign]:
-    """A position that stands still while its joint moves on, or a torque that does.
+    """A position that stands still while its joint moves on, or a torque that was logged and does.
 
     A position that is the same throughout a log is one of which the log warns as it is read.
     """
@@ -213,7 +213,8 @@ def find_stuck_signals(
         what = f"position of {name} never changes: is its encoder dead, or does it rest?"
         yield Sign(STILL, what)
         return
-    for what, signal, other in (("position", q, tau), ("torque", tau, q)):
+    logged = 1 if samples.torque == "none" else 2
+    for what, signal, other in (("position", q, tau), ("torque", tau, q))[:logged]:
         least = max(limit.RUN, limit.STUCK * len(signal))
         if np.count_nonzero(signal[1:] == signal[:-1]) + 1 < least:
             continue
@@ -227,7 +228,7 @@ def find_stuck_signals(
         ):
             yield Sign(
                 "stuck",
-                f"{what} of {name} stands still for {length / rate:.3g} s at "
+                f"{what} of {name} stands still for {length / samples.rate:.3g} s at "
                 f"{signal[first]:.4g} while the other goes on",
             )
 

@@ -82,6 +82,8 @@ def doctor(source: Study | Problem, progress: Progress = ignore_progress) -> tup
     ]
     progress("doctor", 0.0)
     blind = any(log.torque in ("none", "law") for log in logs)
+    if study.controller is None and robot.floating:  # what moves a base is measured all the same
+        blind = False
     if blind:
         loop = build_study_simulation(study, robot, logs)
         every, notes = look_at_encoders(build_study_idim(study, robot), loop, logs)
@@ -103,7 +105,7 @@ def examine_problem(problem: Problem) -> tuple[Report, ...]:
     """The same on logs in memory: sensors in the chain are not looked at, nor encoders alone."""
     if problem.robot.carrier is not None:
         raise InputError("dynident.doctor takes whole robots, not what a force sensor carries")
-    if any(log.torque != "measured" for log in problem.samples):
+    if not problem.robot.floating and any(log.torque != "measured" for log in problem.samples):
         raise InputError(
             "dynident.doctor looks at logs without torques by their controller's law: give a study "
             "with [controller] (dynident.read_study)"
