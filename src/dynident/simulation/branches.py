@@ -146,15 +146,8 @@ def cut_branch(structure: Structure, joints: Integers) -> Branch:
     frictions = split_friction_names(structure.friction)
     if len(frictions) > 1:
         frictions = [frictions[j] for j in joints]
-    elements = tuple(
-        replace(
-            each,
-            joint=number[each.joint + 1] - 1,
-            over=None if each.over is None else number[each.over + 1] - 1,
-        )
-        for each in structure.elements
-        if each.joint + 1 in number
-    )
+    place = {int(j): k for k, j in enumerate(joints)}
+    elements = tuple(each.among(place) for each in structure.elements if each.joint in place)
     whole = Idim(structure)
     return Branch(
         joints,
