@@ -576,7 +576,7 @@ SPOILT = {
     "other shapes": (lambda whole, kept: spoil(kept, "past", np.zeros((3, 1))), []),
     "counts": (lambda whole, kept: spoil(kept, "counts", np.zeros(1)), []),
     "last": (lambda whole, kept: spoil(kept, "last", np.zeros((2, 2))), []),
-    "whole": (lambda whole, kept: spoil(kept, "whole", np.zeros(4)), []),
+    "memory": (lambda whole, kept: spoil(kept, "memory_R", np.zeros(4)), []),
     "words": (lambda whole, kept: spoil(kept, "counts", np.array(["a", "b"])), []),
     "rate": (lambda whole, kept: spoil(kept, "rate", "fast"), []),
     "sigma": (lambda whole, kept: spoil(kept, "sigma", [[1.0], [1.0, 2.0]]), []),
@@ -712,5 +712,5 @@ def test_a_growing_file_is_followed_until_told_to_stop(desk, number, capsys):
     argv.remove("--follow")
     assert tell(capsys, argv[3:]).out.splitlines()[-1].split(",")[1] == str(whole[-1].samples)
     with np.load("w.npz") as a, np.load("g.npz") as b:
-        np.testing.assert_array_equal(a["real"], b["real"])
+        np.testing.assert_array_equal(a["memory_R"], b["memory_R"])
     assert follower.taken == 4000

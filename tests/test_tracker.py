@@ -19,7 +19,6 @@ from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Attached
 from dynident.friction.elements import known
 from dynident.online.carried import weigh_load
-from dynident.online.online import unpack_model
 from dynident.online.recursive import Drift, Forgetting
 from dynident.online.tracker import Alarm, PriorKnowledge, Tracker
 from dynident.robot import load_robot
@@ -74,11 +73,13 @@ def test_sample_by_sample_it_is_least_squares(friction, coupled):
 
 
 def test_a_state_fits_wherever_laws_are_compiled_to():
-    """Joints with laws of several kinds have an address each, in every process another."""
-    friction = "stribeck, tanh-sech, coulomb-viscous"
+    """Laws and steps of what they remember have an address each, in every process another."""
+    friction = "stribeck, dahl, coulomb-viscous"
     base = base_parameters(build_idim(toy.arm(3), friction))
     trackers = [Tracker(base, [0.8, 0.5, 0.2], RATE) for _ in range(2)]
-    unpack_model.py_func(*trackers[1]._model)[2].law[:, 0] += 4096
+    law = trackers[1]._model.law
+    assert law[:, [0, 3]].any(axis=0).all()
+    law[:, [0, 3]] += 4096
     assert trackers[0].fingerprint == trackers[1].fingerprint
 
 
@@ -466,7 +467,7 @@ def test_what_no_tracker_can_be_made_of():
     with pytest.raises(InputError, match="give the tracker knowledge"):
         _ = tracker.theta
     with pytest.raises(InputError, match="not that of such a tracker"):
-        tracker.restore({"whole": np.zeros(3)})
+        tracker.restore({"memory_R": np.zeros(3)})
     with pytest.raises(InputError, match="link 'link_3' is not known; did you mean 'link_"):
         Tracker(base, sigma, RATE, link="link_3")
 

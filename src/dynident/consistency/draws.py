@@ -17,7 +17,7 @@ from functools import partial
 
 import numpy as np
 from scipy import special
-from scipy.linalg import solve_triangular
+from scipy.linalg import null_space, solve_triangular
 
 from dynident.conic.cones import Cone, Definite, Equal, Positive
 from dynident.conic.solve import solve_cone_problem
@@ -49,6 +49,8 @@ NEARER = 1e-9
 """Share of their way that points go back to the centre first, from where rounding took them."""
 SHORT = 1.0 - 1e-6
 """Share of a chord that a step may take."""
+UNSEEN = 1e-9
+"""Singular value over the largest of a direction that rows do not see."""
 SEEN = 1e-10
 """Eigenvalue of a correlation below which a direction does not vary."""
 
@@ -121,7 +123,7 @@ def build_posterior(admitted: FeasibleSet, theta: Array, beta: Array, covariance
     equal = np.vstack(
         [np.zeros((0, count)), *(c.G for c in admitted.cones if isinstance(c, Equal))]
     )
-    free = find_null_space(equal)
+    free = null_space(equal, rcond=UNSEEN)
     at = space.value(inside)
     if prior.empty:
         prior = Prior(build_belief(space.idim.split(at)[0], space.links))
@@ -139,21 +141,14 @@ def build_posterior(admitted: FeasibleSet, theta: Array, beta: Array, covariance
     # the whole distribution moves inside with its middle, by less than anyone sees
     away = (beta - space.base.matrix @ theta) / scale
     mean = np.linalg.lstsq(spread / scale[:, None], away, rcond=SEEN)[0]
-    still = find_null_space(M / np.maximum(np.linalg.norm(M, axis=1, keepdims=True), 1e-300))
+    lengths = np.maximum(np.linalg.norm(M, axis=1, keepdims=True), 1e-300)
+    still = null_space(M / lengths, rcond=UNSEEN)
     _, s, vt = np.linalg.svd(P @ still, full_matrices=False)
     seen = s > EQUIVALENT
     along = still @ vt[seen].T
     pull = -(along.T @ (P.T @ (rows @ at - target))) / s[seen]
     factor = np.hstack([free @ lift, free @ (along / s[seen])])
     return Normal(inside, factor, np.concatenate([mean, pull]))
-
-
-def find_null_space(rows: Array) -> Array:
-    """Orthonormal directions that rows do not see, shape (columns, k)."""
-    if not len(rows):
-        return np.eye(rows.shape[1])
-    _, s, vt = np.linalg.svd(rows)
-    return np.asarray(vt[int(np.sum(s > 1e-9 * max(float(s.max()), 1e-300))) :].T)
 
 
 @dataclass(frozen=True)

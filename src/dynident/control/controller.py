@@ -29,6 +29,8 @@ EDGE = 5e-4
 """Over which a dead band of position servos ends [rad or m]."""
 OF_SERVOS = ("deadband", "punch", "speed_limit", "backlash")
 """Fields of a `Controller` that position servos have, one value a joint."""
+OF_JOINTS = ("A", "B", "C", "D", "antiwindup", "band", "gain", "limit", *OF_SERVOS)
+"""Fields of a `Controller` whose first axis are the joints."""
 UNLIMITED = ("limit", "speed_limit")
 """Fields that may be infinite."""
 COMPENSATIONS = ("none", "gravity", "feed-forward", "computed-torque")

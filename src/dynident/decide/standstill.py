@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from dynident.consistency.feasible_set import FeasibleSet
 from dynident.core.arrays import Array, Integers
-from dynident.core.factors import Factors, GroupFactor
+from dynident.core.factors import Factors, merge_all
 from dynident.decide.decision import BLOCKS, FREE, STANDSTILL, Decision, compute_gain_percent
 from dynident.decide.folds import Folds
 from dynident.regression.blocks import factor_parts, label_blocks
@@ -31,13 +29,13 @@ def choose_standstill(problem: Problem, admitted: FeasibleSet, sigma: Array) -> 
     gates = [tuple(float(f"{share * speed:.2g}") for speed in fastest) for share in SHARES]
     nothing = Decision(STANDSTILL, "0", 0.0, "leaving out slow rows is not clearly better")
     parts = factor_speeds(problem, gates)
-    every = tuple(merge(blocks) for blocks in zip(*parts, strict=True))
+    every = tuple(merge_all(blocks) for blocks in zip(*parts, strict=True))
     folds = Folds.of(every, admitted, sigma)
     chosen = np.arange(folds.columns)
     first = held = folds.leave(folds.fit(chosen))
     value: tuple[float, ...] | None = None
     for k, gate in enumerate(gates, 1):
-        moving = tuple(merge(blocks) for blocks in zip(*parts[k:], strict=True))
+        moving = tuple(merge_all(blocks) for blocks in zip(*parts[k:], strict=True))
         if np.any(np.sum([block.counts > 0 for block in moving], axis=0) < LEAST):
             break  # of some joint next to nothing would be left
         after = folds.leave(Folds.of(moving, admitted, sigma).fit(chosen))
@@ -78,15 +76,3 @@ def factor_speeds(
 
     found = factor_parts(problem, label, BLOCKS * (len(gates) + 1))
     return tuple(found[BLOCKS * k : BLOCKS * (k + 1)] for k in range(len(gates) + 1))
-
-
-def merge(parts: tuple[Factors, ...]) -> Factors:
-    """Several parts together, their rows as they are."""
-    groups = zip(*(part.groups for part in parts), strict=True)
-    return Factors(tuple(stack(own) for own in groups))
-
-
-def stack(groups: tuple[GroupFactor, ...]) -> GroupFactor:
-    """The factors of one group, one below the other."""
-    factor = np.vstack([group.factor for group in groups])
-    return replace(groups[0], factor=factor, rows=sum(group.rows for group in groups))

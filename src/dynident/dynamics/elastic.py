@@ -43,27 +43,9 @@ def bend_joints(idim: Idim, theta: Array, motion: Motion, rate: float) -> Array:
 
     ``K delta + D ddelta + offs`` is the load of a link, frequency by frequency, less what a cubic
     stiffness and bristles take, which is found by repetition. Encoders are without lag and scale.
-
-    Parameters
-    ----------
-    theta : ndarray, shape (parameters,)
-        A full set.
-    motion : (q, dq, ddq)
-        Of the links, shapes (samples, nq), (samples, dof) and (samples, dof): after its last
-        sample comes its first.
-    rate : float
-        [Hz]
-
-    Returns
-    -------
-    ndarray, shape (5 + bristles, samples, n)
-        As `dynident.dynamics.conditions.Conditions` has it: motors less links, two derivatives,
-        itself and its speed once more [rad or m], and how bristles are bent.
-
-    Raises
-    ------
-    ComputationError
-        When nothing is found.
+    After the last sample of the motion comes its first. What is found, shape (5 + bristles,
+    samples, n), is as `dynident.dynamics.conditions.Conditions` has it: motors less links, two
+    derivatives, itself and its speed once more [rad or m], and how bristles are bent.
     """
     samples, n = len(motion[0]), idim.robot.n
     loads = evaluate_links(idim, None, theta, motion, None)

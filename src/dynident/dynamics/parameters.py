@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,6 +92,11 @@ class Attached:
     def __post_init__(self) -> None:
         if not abs(self.ratio) <= HUGE:
             raise InputError(f"ratio is {self.ratio:g}; {HUGE:g} at most in magnitude")
+
+    def among(self, places: Mapping[int, int] | Sequence[int] | Integers) -> Attached:
+        """The same of a robot whose joints have other places, by those that they have."""
+        over = None if self.over is None else int(places[self.over])
+        return replace(self, joint=int(places[self.joint]), over=over)
 
     def turns(self, n: int) -> Array:
         """How what it acts on turns with the joints, shape (n,)."""

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import null_space
 
 from dynident.conic.active_set import linearise_constraints
 from dynident.conic.cones import Cone, Equal
 from dynident.conic.solve import ConeSolution
 from dynident.consistency.constraints import Bounds, Constraint, Fixed, PseudoInertia
 from dynident.consistency.constraints.values import Belief, Tied, list_names
-from dynident.consistency.draws import find_null_space
 from dynident.consistency.gyration import list_gyrations, list_radii
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.space import build_body_rows
@@ -272,4 +272,4 @@ def find_free_directions(cones: Sequence[Cone], solution: ConeSolution) -> Array
     """Orthonormal directions of scaled unknowns that the active constraints leave."""
     halves = [0.5 * multiplier for multiplier in solution.multipliers]
     active, _ = linearise_constraints(cones, solution.x, solution.faces, halves)
-    return find_null_space(active.C)
+    return null_space(active.C, rcond=1e-9)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from pydantic import BeforeValidator, Field
@@ -63,55 +63,41 @@ class Essential:
     """F-test of the reduced model against the full one."""
 
 
-def stop_at_ratio(
-    full: EliminationStage,
-    now: EliminationStage,
-    next_step: EliminationStage,
-    factors: Factors,
-    limits: Elimination,
-) -> bool:
+class Choice(NamedTuple):
+    """What a rule decides by: the full model, the one now, and the next one."""
+
+    full: EliminationStage
+    now: EliminationStage
+    after: EliminationStage
+    factors: Factors
+    limits: Elimination
+
+
+def stop_at_ratio(at: Choice) -> bool:
     """Stop once the relative standard deviations lie within a ratio."""
-    del full, next_step, factors
-    return now.ratio <= limits.essential_ratio
+    return at.now.ratio <= at.limits.essential_ratio
 
 
-def stop_at_f_test(
-    full: EliminationStage,
-    now: EliminationStage,
-    next_step: EliminationStage,
-    factors: Factors,
-    limits: Elimination,
-) -> bool:
+def stop_at_f_test(at: Choice) -> bool:
     """Stop before the parameters left out would be significantly different from zero."""
-    del now
-    return compare_models(full, next_step, factors).p_value < limits.essential_p
+    return compare_models(at.full, at.after, at.factors).p_value < at.limits.essential_p
 
 
-def stop_at_torque_range(
-    full: EliminationStage,
-    now: EliminationStage,
-    next_step: EliminationStage,
-    factors: Factors,
-    limits: Elimination,
-) -> bool:
+def stop_at_torque_range(at: Choice) -> bool:
     """Stop before any joint's torque error rises noticeably against its torque range."""
-    del now
-    rows = np.maximum(factors.counts, 1.0)
+    rows = np.maximum(at.factors.counts, 1.0)
     # a sinusoid's range is 2 sqrt(2) times its rms; factors do not keep extremes
-    span = 2.0 * np.sqrt(2.0) * np.sqrt(factors.squared_torques / rows)
-    rise = (next_step.rms - full.rms)[span > 0.0] / span[span > 0.0]
-    return bool(100.0 * rise.max() > limits.essential_percent)
+    span = 2.0 * np.sqrt(2.0) * np.sqrt(at.factors.squared_torques / rows)
+    rise = (at.after.rms - at.full.rms)[span > 0.0] / span[span > 0.0]
+    return bool(100.0 * rise.max() > at.limits.essential_percent)
 
 
-RULES: dict[
-    str,
-    Callable[[EliminationStage, EliminationStage, EliminationStage, Factors, Elimination], bool],
-] = {
+RULES: dict[str, Callable[[Choice], bool]] = {
     "ratio": stop_at_ratio,
     "f-test": stop_at_f_test,
     "torque-range": stop_at_torque_range,
 }
-"""Stopping rules by name: given the full model, this one and the next, whether to stop."""
+"""Stopping rules by name: whether to stop."""
 
 Rule = Annotated[Name, make_choice_validator(RULES)]
 
@@ -187,7 +173,7 @@ def select_essential_parameters(
     while len(now.kept) > 1:
         worst = now.kept[int(np.argmax(now.relative_std))]
         after = estimate_reduced_model(factors, sigma, tuple(k for k in now.kept if k != worst))
-        if RULES[rule](full, now, after, factors, elimination):
+        if RULES[rule](Choice(full, now, after, factors, elimination)):
             break
         eliminated.append(worst)
         now = after

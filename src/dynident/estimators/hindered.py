@@ -16,7 +16,7 @@ from math import comb
 import numpy as np
 from scipy.special import ndtri
 
-from dynident.core.arrays import Array, Booleans
+from dynident.core.arrays import Array, Booleans, find_runs
 from dynident.estimators.closed_loop import (
     FreeError,
     Hindered,
@@ -209,15 +209,9 @@ def leave_out_hindered(log: Samples, stretches: Sequence[Hindered]) -> Samples:
     out = np.zeros(len(log.measured), dtype=bool)
     for each in stretches:
         out[each.start : each.stop] = True
-    runs = tuple(piece for run in log.runs for piece in cut_out(*run, out))
+    runs = tuple((a + i, a + j) for a, b in log.runs for i, j in find_runs(~out[a:b]))
     left = replace(log, runs=runs)
     return left if log.averaging is not None or not stretches else left.only(runs)
-
-
-def cut_out(start: int, stop: int, out: Booleans) -> list[tuple[int, int]]:
-    """The pieces of a run that are left."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[True], out[start:stop], [True]]).astype(int)))
-    return [(start + a, start + b) for a, b in edges.reshape(-1, 2).tolist()]
 
 
 def measure_free_motion(

@@ -203,35 +203,29 @@ def _certify_torques(
     end: float,
 ) -> tuple[list[KeptLimit], int]:
     """Torques, on a grid that is halved where it has to be."""
-    steady = nominal.steady
+    steady, most = nominal.steady, limits.torque
     second = _bound_curvature(trajectory, nominal, times, orders)
     tau = np.abs(nominal.torque(*orders[:3])) + steady
-    seen = tau.max(axis=0)
-    length = np.diff(times)
-    ends = np.stack([tau[:-1], tau[1:]])
-    proved = ends.max(axis=0) + np.outer(length**2 / 8.0, second)
-    points = len(times)
-    start = times[:-1]
-    # intervals that prove too little are halved; what they proved is forgotten
-    open_ = np.any(proved > limits.torque, axis=1) & ~np.any(
-        ends.max(axis=0) > limits.torque, axis=1
-    )
-    reached = bound_intervals(proved, ends, limits.torque)[~open_].max(axis=0, initial=0.0)
-    for _ in range(HALVINGS):
-        if not 0 < open_.sum() <= MOST_LOOSE or time.monotonic() > end:
+    seen, points = tau.max(axis=0), len(times)
+    start, length, ends = times[:-1], np.diff(times), np.stack([tau[:-1], tau[1:]])
+    reached = np.zeros(len(most))
+    for halvings in range(HALVINGS + 1):
+        shown = ends.max(axis=0)
+        proved = shown + np.outer(length**2 / 8.0, second)
+        # intervals that prove too little are halved; what they proved is forgotten
+        open_ = np.any(proved > most, axis=1) & ~np.any(shown > most, axis=1)
+        # where an interval's ends break a limit, they are the measure
+        told = np.where(shown > most, shown, np.minimum(proved, most))[~open_]
+        reached = np.maximum(reached, told.max(axis=0, initial=0.0))
+        over = halvings == HALVINGS or time.monotonic() > end
+        if not 0 < open_.sum() <= MOST_LOOSE or over:
             break
-        a, h, e = start[open_], length[open_], ends[:, open_]
-        middle = a + 0.5 * h
-        value = np.abs(nominal.torque(*trajectory.follow(middle))) + steady
-        points += len(middle)
+        a, h, e = start[open_], 0.5 * length[open_], ends[:, open_]
+        value = np.abs(nominal.torque(*trajectory.follow(a + h))) + steady
+        points += len(a)
         seen = np.maximum(seen, value.max(axis=0))
-        start, length = np.concatenate([a, middle]), np.concatenate([0.5 * h, 0.5 * h])
+        start, length = np.concatenate([a, a + h]), np.concatenate([h, h])
         ends = np.concatenate([np.stack([e[0], value]), np.stack([value, e[1]])], axis=1)
-        proved = ends.max(axis=0) + np.outer(length**2 / 8.0, second)
-        broken = np.any(ends.max(axis=0) > limits.torque, axis=1)
-        open_ = np.any(proved > limits.torque, axis=1) & ~broken
-        done = bound_intervals(proved, ends, limits.torque)[~open_]
-        reached = np.maximum(reached, done.max(axis=0, initial=0.0))
     if np.any(open_):
         reached = np.maximum(reached, proved[open_].max(axis=0))
     where = times[np.argmax(tau, axis=0)]
@@ -266,12 +260,6 @@ def _bound_curvature(
         levers = trajectory.passive[1]
         second[:n] += levers[0] * held[2] + 2.0 * levers[1] * held[1] + levers[2] * held[0]
     return second
-
-
-def bound_intervals(proved: Array, ends: Array, most: Array) -> Array:
-    """What is said of an interval: where its ends break a limit, they are the measure."""
-    shown = ends.max(axis=0)
-    return np.where(shown > most, shown, np.minimum(proved, most))
 
 
 def _certify_distances(

@@ -90,16 +90,10 @@ def build_sensor(
     each = ["none"] * model.n
     for k, name in zip(place, names * (robot.n if len(names) == 1 else 1), strict=True):
         each[k] = name
-    attached = [
-        replace(
-            one,
-            joint=int(place[one.joint]),
-            over=None if one.over is None else int(place[one.over]),
-        )
-        for one in elements
-    ]
     rotors = set(names) != {"none"} if rotor is None else rotor
-    idim = build_idim(model, ",".join(each), rotors, elements=attached)
+    idim = build_idim(
+        model, ",".join(each), rotors, elements=[one.among(place) for one in elements]
+    )
     rows = np.full(model.n, np.inf)
     rows[first : first + 6] = np.repeat(noise, 3)
     beyond = np.array(found.numbers, dtype=np.int64) - 1

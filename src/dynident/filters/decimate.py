@@ -17,10 +17,7 @@ SHORTEST_BLOCK = 64
 class Decimator:
     """Streams columns through a `DecimationFilter`, carrying the unfinished outputs.
 
-    Parameters
-    ----------
-    start, stop : int
-        Samples that will be pushed, in order and without gaps.
+    Samples from `start` to `stop` will be pushed, in order and without gaps.
     """
 
     def __init__(self, filter: DecimationFilter, start: int, stop: int, width: int) -> None:

@@ -21,9 +21,8 @@ from pydantic import AfterValidator, Field
 from dynident.consistency.bootstrap import Count
 from dynident.consistency.one_body import NearestBody, find_least_body, find_nearest_body
 from dynident.consistency.space import LENGTH
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Integers
 from dynident.core.errors import ComputationError, InputError
-from dynident.core.factors import triangularise_rows
 from dynident.core.inertia import (
     PSEUDO_INERTIA_BASIS,
     to_inertia_matrix,
@@ -35,6 +34,7 @@ from dynident.core.schema import Name, Number, make_choice_validator
 from dynident.core.threads import limit_to_one_thread
 from dynident.estimators.covariance import ErrorBars, EstimateScores, estimate_covariance
 from dynident.recording.prepare import Samples
+from dynident.regression.blocks import factor_parts
 from dynident.regression.problem import Problem
 from dynident.regression.statistics import (
     TestResult,
@@ -524,23 +524,6 @@ def stack_load_columns(
     return columns, slight
 
 
-def factorise_log_parts(
-    problem: Problem, sigma: Array, labels: np.ndarray, count: int
-) -> list[tuple[Array, Array]]:
-    """Factors ``[A b]`` of the weighted rows of each part of a log."""
-    p = problem.base.count
-    kept: list[list[Array]] = [[np.zeros((0, p + 1))] for _ in range(count)]
-    for rows in problem.rows():
-        for g, (X, y, sample) in enumerate(zip(rows.X, rows.y, rows.sample, strict=True)):
-            full = np.zeros((len(y), p + 1))
-            full[:, problem.columns[g]] = X
-            full[:, p] = y
-            for k in range(count):
-                kept[k].append(full[labels[sample] == k] / sigma[g])
-    found = [triangularise_rows(np.vstack(own)) for own in kept]
-    return [(R[:p, :p], R[:p, p]) for R in found]
-
-
 def find_load_changes(
     known: Unloaded, own: Array, unit: Array, body: int, beside: Array
 ) -> tuple[str | None, list[TestResult]]:
@@ -554,18 +537,21 @@ def find_load_changes(
     }
     found, tests = [], []
     for what, (labels, count) in kinds.items():
-        pieces = factorise_log_parts(problem, sigma, labels, count)
-        A, b = np.vstack([a for a, _ in pieces]), np.concatenate([b for _, b in pieces])
+
+        def label(_: int, group: int, sample: Integers, own: Integers = labels) -> Integers:
+            return own[sample]
+
+        pieces = [part.weighted(sigma) for part in factor_parts(problem, label, count)]
+        A, b = np.vstack([own.A for own in pieces]), np.concatenate([own.b for own in pieces])
         model = A @ covariance @ A.T
         noise = kappa**2 * np.eye(len(A))
         # a load of its own in each part: wide columns, the same A M in each part's rows
-        lengths = [len(a) for a, _ in pieces]
         wide = np.zeros((len(A), 10 * count + beside.shape[1]))
         wide[:, 10 * count :] = A @ beside
         row = 0
-        for k, length in enumerate(lengths):
-            wide[row : row + length, 10 * k : 10 * k + 10] = pieces[k][0] @ own
-            row += length
+        for k, piece in enumerate(pieces):
+            wide[row : row + len(piece.A), 10 * k : 10 * k + 10] = piece.A @ own
+            row += len(piece.A)
         slight = np.full(wide.shape[1], np.inf)
         slight[: 10 * count] = np.tile(UNTOLD * unit, count)
         rest = TorqueRemainder(np.eye(len(A)), b - A @ beta, model + noise, noise, model)
@@ -589,12 +575,8 @@ def find_load_changes(
 
 def label_gravity_sides(robot: Robot, log: Samples, body: int) -> np.ndarray:
     """Towards which end of where it varies gravity points in a link's frame, at each sample."""
-    chain, joint = [], robot.numbers[body]
-    while joint > 0:
-        chain.append(joint - 1)
-        joint = robot.joints[joint - 1].parent
     g = np.tile(robot.gravity, (len(log.q), 1))
-    for k in reversed(chain):
+    for k in reversed(robot.list_carriers(robot.numbers[body] - 1)):
         own = robot.joints[k]
         g = g @ own.rotation
         if own.kind == "revolute":

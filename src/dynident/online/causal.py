@@ -45,14 +45,9 @@ TURN_POINTS = 129
 
 
 class CausalFilter:
-    """Filtered motion and torque, sample by sample.
+    """Filtered motion and torque, sample by sample; cutoff and rate are in Hz.
 
-    Parameters
-    ----------
-    followed, others : int
-        Signals that are differentiated twice, and signals that are filtered alone.
-    cutoff, rate : float
-        [Hz]
+    So many signals are followed, and differentiated twice; others are filtered alone.
     """
 
     def __init__(self, followed: int, others: int, cutoff: float, rate: float) -> None:

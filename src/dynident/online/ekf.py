@@ -22,6 +22,7 @@ from pydantic import Field
 from scipy import linalg
 
 from dynident.core.arrays import Array, Integers
+from dynident.core.bundle import Bundle
 from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Number
@@ -172,7 +173,7 @@ def absorb_rows(
     Returns how many rows there were, and behind each stretch the time, the linear parameters and
     their standard deviations.
     """
-    idim, p = problem.idim, problem.base.count
+    idim, p, rule = problem.idim, problem.base.count, Bundle(ageing)
     instants, count, now = list[tuple[float, Array, Array]](), 0, 0.0
     for log in problem.samples:
         last = 0
@@ -185,7 +186,7 @@ def absorb_rows(
             last = int(sample[-1])
             first = np.zeros(len(rows), dtype=np.int64)
             follow_rows(
-                ageing, state.R, state.beta, state.due, state.place, state.row, rows, first,
+                rule, state.R, state.beta, state.due, state.place, state.row, rows, first,
                 group, len(sigma), elapsed, np.empty(len(rows)),
             )  # fmt: skip
             keep_shapes_in_bounds(state, *idim.shape_bounds)

@@ -12,43 +12,30 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.core.arrays import Array, Integers
+from dynident.core.bundle import Bundle
 from dynident.core.jit import jit
-from dynident.online.online import (
-    CHANGED,
-    IN_HALF,
-    MODE,
-    choose_rows,
-    fill_rows,
-    unpack_memory,
-    unpack_model,
-)
+from dynident.online.online import CHANGED, IN_HALF, MODE, choose_rows, fill_rows
 from dynident.online.recursion import absorb_row
 
 
 @jit
-def absorb_instruments(  # type: ignore[no-untyped-def]
-    whole, real, memory_whole, memory_real, sample, reference, weight, S
-):
+def absorb_instruments(m, memory, sample, reference, weight, S):  # type: ignore[no-untyped-def]
     """Take rows of one sample into ``S = [R_ZZ | R_ZX | r_Zy]``, all before it times `weight`."""
-    s, pace, m = unpack_model(whole, real)
-    memory = unpack_memory(memory_whole, memory_real, s.p)
-    n, p = s.joints, s.p
+    n, p, wide = len(m.slow), len(memory.beta), m.wide
     q, dq, ddq, tau = sample[:n], sample[n : 2 * n], sample[2 * n : 3 * n], sample[3 * n :]
-    X, Z = np.empty((n, s.wide + 1)), np.empty((n, s.wide + 1))
+    X, Z = np.empty((n, wide + 1)), np.empty((n, wide + 1))
     G = np.empty((0, len(tau)))  # instruments are of trees
-    fill_rows(s, pace, m, memory, q, dq, ddq, tau, G, X)
-    fill_rows(
-        s, pace, m, memory, reference[:n], reference[n : 2 * n], reference[2 * n :], tau, G, Z
-    )
-    kept, group = np.empty((n, s.wide + 1)), np.empty(n, np.int64)
+    fill_rows(m, memory, q, dq, ddq, tau, G, X)
+    fill_rows(m, memory, reference[:n], reference[n : 2 * n], reference[2 * n :], tau, G, Z)
+    kept, group = np.empty((n, wide + 1)), np.empty(n, np.int64)
     first, resting = np.empty(n, np.int64), np.empty(n, np.bool_)
-    count = choose_rows(s, m, memory, dq, np.empty((0, n)), X, kept, group, first, resting)
+    count = choose_rows(m, memory, dq, np.empty((0, n)), X, kept, group, first, resting)
     if weight < 1.0:
         S *= weight
     row = np.empty(2 * p + 1)
     for i in range(count):
         row[:p], row[p : 2 * p] = Z[group[i], :p], kept[i, :p]
-        row[2 * p] = kept[i, s.wide]
+        row[2 * p] = kept[i, wide]
         absorb_row(S, row, first[i])
 
 
@@ -76,8 +63,8 @@ class InstrumentAnswer:
 
     def update(
         self,
-        model: tuple[Integers, Array],
-        memory: tuple[Integers, Array],
+        model: Bundle,
+        memory: Bundle,
         counts: Integers,
         sample: Array,
         reference: Array,
@@ -88,7 +75,7 @@ class InstrumentAnswer:
             self.S[:] = self.kept[0]
         if counts[MODE]:
             return
-        absorb_instruments(*model, *memory, sample, reference, self._weight, self.S)
+        absorb_instruments(model, memory, sample, reference, self._weight, self.S)
         if counts[IN_HALF] == 0:
             self.kept[0], self.kept[1] = self.kept[1], self.S
 

@@ -1,9 +1,7 @@
 """One sample at a time: rows, their absorption and the test for a change, in one compiled function.
 
-What a tracker is told once (`TrackerModel`) and what it remembers (`Memory`) lie one after another
-in a vector of whole and one of real numbers each: a call hands over four arrays and not fifty,
-whose handing over would take longer than the update, and a memory is stored by storing two
-vectors.
+What a tracker is told once (`TrackerModel`) and what it remembers (`Memory`) go to kernels as
+bundles: to hand over fifty arrays would take longer than the update.
 """
 
 from __future__ import annotations
@@ -21,8 +19,13 @@ from dynident.dynamics.parameters import DriveColumn
 from dynident.dynamics.regressor import fill_regressor_samples
 from dynident.dynamics.tree import Tree
 from dynident.friction.kernel import BY_STATE, VALUE, At, consult_law, find_law_address
-from dynident.online.causal import TURN_POINTS
-from dynident.online.recursion import AgeingRule, absorb_row, follow_rows, solve_for_beta
+from dynident.online.recursion import (
+    AgeingRule,
+    Recursion,
+    absorb_row,
+    follow_rows,
+    solve_for_beta,
+)
 
 LOAD = 10
 """Parameters of a load."""
@@ -41,18 +44,11 @@ noise in a stream of a tenth of the log's rate has three times its sigma."""
 
 
 class TrackerModel(NamedTuple):
-    """What a tracker is told: the robot, its drives' columns, weights and ageing.
+    """What a tracker is told: the robot, its drives' columns, weights and ageing."""
 
-    What has no words of its own are the tree's arrays with the slots of its packed regressor
-    (`kind` to `slot`, `rotation` to `gravity`), and the `AgeingRule` (`turn`, `memory` to `size`).
-    """
-
-    kind: Integers
-    parent: Integers
-    row: Integers
-    path: Integers
-    path_length: Integers
+    tree: Tree
     slot: Integers
+    """Of the entries of its packed regressor."""
     start: Integers
     stop: Integers
     column: Integers
@@ -64,13 +60,8 @@ class TrackerModel(NamedTuple):
     step (0 for none), and how many states it has."""
     first: Integers
     """The first column of each equation's row, shape (dof,)."""
-    turn: Integers
     load: Integers
     """Columns of the own parameters of the link that carries a load, shape (LOAD,)."""
-    rotation: Array
-    translation: Array
-    axis: Array
-    gravity: Array
     weight: Array
     """Of the drives' entries, shape (e, 4): the friction's column as ``a + b v + c s(v)`` and the
     factor with which it acts."""
@@ -85,50 +76,23 @@ class TrackerModel(NamedTuple):
     sigma: Array
     """Of each equation of motion, those of a floating base first; infinite of those that are not
     followed, shape (dof,)."""
-    memory: Array
-    walk: Array
-    floor: Array
-    size: Array
+    rule: AgeingRule
     load_std: Array
     """What is believed of a load, shape (LOAD,)."""
     turnover: Array
     """What stands for the sign of a speed about the instant at which it changes, shape
     (TURN_POINTS,)."""
-
-
-class Sizes(NamedTuple):
-    """How many there are of everything: the head of the vector of whole numbers.
-
-    `forces` are components of what contacts do that nothing measures; `linked` joints, all of them,
-    are those of a closed chain, else there are none.
-    """
-
-    bodies: int
-    longest: int
-    joints: int
-    width: int
-    entries: int
-    gears: int
-    laws: int
-    shapes: int
-    p: int
     wide: int
-    turns: int
-    share: int
+    """Columns of a row: base parameters, then what a load has beside them."""
     half: int
     settle: int
-    dof: int
+    """`half`, `settle`: samples of half a window, and half windows until the level is learnt."""
     forces: int
+    """Components of what contacts do that nothing measures."""
     linked: int
-
-
-class ModelNumbers(NamedTuple):
-    """Numbers at the head of the vector of real ones."""
-
+    """Joints, all of them, of a closed chain; else none."""
     period: float
     """Between samples [s]."""
-    directional: float
-    """Memory of directional forgetting [s]."""
     quantile: float
     """Normal quantile of the test's threshold."""
     reach: float
@@ -176,116 +140,15 @@ QUIETLY, BAD, CHANGED, RELEASE, SETTLED = 0, 1, 2, 3, 4
 """What a step comes back with; `SETTLED` once, when the level has been learnt."""
 
 
-def pack_vectors(*parts: NamedTuple) -> tuple[Integers, Array]:
-    """All arrays and numbers of some tuples in two vectors, whole and real, in their order."""
-    every = [np.asarray(each) for part in parts for each in part]
-    whole = [a.ravel() for a in every if np.issubdtype(a.dtype, np.integer)]
-    real = [a.ravel() for a in every if not np.issubdtype(a.dtype, np.integer)]
-    return (
-        np.ascontiguousarray(np.concatenate(whole), dtype=np.int64),
-        np.ascontiguousarray(np.concatenate(real), dtype=np.float64),
-    )
-
-
-def count_memory_entries(p: int, dof: int, states: int) -> tuple[int, int]:
-    """Lengths of the two vectors of a memory."""
-    real = 3 * (p * (p + 1) + 2 * p) + LOAD * (LOAD + 2) + TOTALS + states
-    return 2 + 4 + COUNTS + dof, real
-
-
-@jit
-def unpack_memory(whole, real, p):  # type: ignore[no-untyped-def]
-    """The memory as arrays that share the vectors' storage."""
-    square = p * (p + 1)
-    R = real[:square].reshape((p, p + 1))
-    at = square
-    beta = real[at : at + p]
-    due = real[at + p : at + 2 * p]
-    at += 2 * p
-    load_factor = real[at : at + LOAD * (LOAD + 1)].reshape((LOAD, LOAD + 1))
-    at += LOAD * (LOAD + 1)
-    load_beta = real[at : at + LOAD]
-    at += LOAD
-    kept_factor = real[at : at + 2 * square].reshape((2, p, p + 1))
-    at += 2 * square
-    kept_beta = real[at : at + 2 * p].reshape((2, p))
-    at += 2 * p
-    kept_due = real[at : at + 2 * p].reshape((2, p))
-    at += 2 * p
+def begin_memory(first: Recursion, dof: int, states: int) -> Memory:
+    """The memory of a tracker that begins with a recursion."""
     return Memory(
-        whole[:2], whole[2:6].reshape((2, 2)), whole[6 : 6 + COUNTS], R, beta, due, load_factor,
-        load_beta, kept_factor, kept_beta, kept_due, real[at : at + TOTALS], whole[6 + COUNTS :],
-        real[at + TOTALS :],
+        first.place, np.zeros((2, 2), dtype=np.int64), np.zeros(COUNTS, dtype=np.int64), first.R,
+        first.beta, first.due, np.zeros((LOAD, LOAD + 1)), np.zeros(LOAD),
+        np.array([first.R, first.R]), np.array([first.beta, first.beta]),
+        np.array([first.due, first.due]), np.zeros(TOTALS), np.zeros(dof, dtype=np.int64),
+        np.zeros(states),
     )  # fmt: skip
-
-
-@jit
-def unpack_model(whole, real):  # type: ignore[no-untyped-def]
-    """Sizes, pace and model of the vectors that `pack_vectors` made of them."""
-    s = Sizes(
-        whole[0], whole[1], whole[2], whole[3], whole[4], whole[5], whole[6], whole[7], whole[8],
-        whole[9], whole[10], whole[11], whole[12], whole[13], whole[14], whole[15], whole[16],
-    )  # fmt: skip
-    b, n, dof = s.bodies, s.joints, s.dof
-    at = 17
-    kind = whole[at : at + b]
-    parent = whole[at + b : at + 2 * b]
-    row = whole[at + 2 * b : at + 3 * b]
-    at += 3 * b
-    path = whole[at : at + b * s.longest].reshape((b, s.longest))
-    at += b * s.longest
-    path_length = whole[at : at + b]
-    at += b
-    slot = whole[at : at + b * s.longest * 10].reshape((b, s.longest, 10))
-    at += b * s.longest * 10
-    start = whole[at : at + dof]
-    stop = whole[at + dof : at + 2 * dof]
-    at += 2 * dof
-    column = whole[at : at + s.width]
-    at += s.width
-    entry = whole[at : at + 5 * s.entries].reshape((s.entries, 5))
-    at += 5 * s.entries
-    law = whole[at : at + 5 * s.laws].reshape((s.laws, 5))
-    at += 5 * s.laws
-    first = whole[at : at + dof]
-    at += dof
-    turn = whole[at : at + s.turns]
-    at += s.turns
-    load = whole[at : at + LOAD]
-    pace = ModelNumbers(real[0], real[1], real[2], real[3])
-    at = 4
-    rotation = real[at : at + 27 * b].reshape((b, 3, 3, 3))
-    at += 27 * b
-    translation = real[at : at + 3 * b].reshape((b, 3))
-    at += 3 * b
-    axis = real[at : at + 3 * b].reshape((b, 3))
-    at += 3 * b
-    gravity = real[at : at + 3]
-    at += 3
-    weight = real[at : at + 4 * s.entries].reshape((s.entries, 4))
-    at += 4 * s.entries
-    turns = real[at : at + s.gears * n].reshape((s.gears, n))
-    at += s.gears * n
-    shape = real[at : at + s.laws * s.shapes].reshape((s.laws, s.shapes))
-    at += s.laws * s.shapes
-    gate = real[at : at + n * n].reshape((n, n))
-    at += n * n
-    slow = real[at : at + n]
-    sigma = real[at + n : at + n + dof]
-    at += n + dof
-    p = s.p
-    memory = real[at : at + p]
-    walk = real[at + p : at + 2 * p]
-    floor = real[at + 2 * p : at + 3 * p]
-    size = real[at + 3 * p : at + 4 * p]
-    at += 4 * p
-    model = TrackerModel(
-        kind, parent, row, path, path_length, slot, start, stop, column, entry, law, first, turn,
-        load, rotation, translation, axis, gravity, weight, turns, shape, gate, slow, sigma,
-        memory, walk, floor, size, real[at : at + LOAD],
-        real[at + LOAD : at + LOAD + TURN_POINTS],
-    )  # fmt: skip
-    return s, pace, model
 
 
 @entry
@@ -300,7 +163,7 @@ def filter_speed_sign(speed, acceleration, reach, turnover):  # type: ignore[no-
 
 
 @jit
-def fill_rows(s, pace, m, memory, q, dq, ddq, tau, G, rows):  # type: ignore[no-untyped-def]
+def fill_rows(m, memory, q, dq, ddq, tau, G, rows):  # type: ignore[no-untyped-def]
     """``[X | y]`` of every equation in units of its sigma, shape (dof, wide + 1).
 
     Of a closed chain ``G^T X`` of its tree's rows, shape (linked, dof).
@@ -308,38 +171,34 @@ def fill_rows(s, pace, m, memory, q, dq, ddq, tau, G, rows):  # type: ignore[no-
     States of friction go on by a sample, at first by half of one, as `FrictionModel.follow` has
     them.
     """
-    n, dof = s.joints, s.dof
+    n, dof, gears, laws, wide = len(m.slow), len(m.sigma), len(m.turns), len(m.law), m.wide
     before = dof - n  # equations of a floating base, whose configuration has one number more
     pose = len(q) - n
-    packed = np.empty((1, s.width))
+    packed = np.empty((1, len(m.column)))
     trigonometry = np.empty((1, 2, n))
     for j in range(n):
         trigonometry[0, 0, j] = np.sin(q[pose + j])
         trigonometry[0, 1, j] = 1.0 - np.cos(q[pose + j])
-    tree = Tree(
-        m.kind, m.parent, m.row, m.rotation, m.translation, m.axis, m.path, m.path_length,
-        m.gravity,
-    )  # fmt: skip
     one_q, one_dq, one_ddq = q.reshape((1, pose + n)), dq.reshape((1, dof)), ddq.reshape((1, dof))
     fill_regressor_samples(
-        tree, one_q[:, min(pose, 3) : pose], one_q[:, pose:], trigonometry, one_dq, one_ddq, m.slot,
-        packed,
+        m.tree, one_q[:, min(pose, 3) : pose], one_q[:, pose:], trigonometry, one_dq, one_ddq,
+        m.slot, packed,
     )  # fmt: skip
-    motion = np.zeros((3, s.gears))
-    for g in range(s.gears):
+    motion = np.zeros((3, gears))
+    for g in range(gears):
         for j in range(n):
             turns = m.turns[g, j]
             motion[0, g] += turns * q[pose + j]
             motion[1, g] += turns * dq[before + j]
             motion[2, g] += turns * ddq[before + j]
     most, longest = 0, 0
-    for f in range(s.laws):
+    for f in range(laws):
         most, longest = max(most, m.law[f, 2]), max(longest, m.law[f, 4])
-    table = np.zeros((s.laws, most, BY_STATE + longest + s.shapes))
-    stepped = np.zeros((longest, BY_STATE + longest + s.shapes))
-    period = pace.period if memory.counts[SAMPLES] > 0 else 0.5 * pace.period
+    table = np.zeros((laws, most, BY_STATE + longest + m.shape.shape[1]))
+    stepped = np.zeros((longest, BY_STATE + longest + m.shape.shape[1]))
+    period = m.period if memory.counts[SAMPLES] > 0 else 0.5 * m.period
     place = 0
-    for f in range(s.laws):
+    for f in range(laws):
         g, states = m.law[f, 1], m.law[f, 4]
         z = memory.state[place : place + states]
         place += states
@@ -348,51 +207,51 @@ def fill_rows(s, pace, m, memory, q, dq, ddq, tau, G, rows):  # type: ignore[no-
             consult_law(m.law[f, 3], at, m.shape[f], z, stepped[:states])
             for k in range(states):
                 z[k] = stepped[k, VALUE]
-        sign = filter_speed_sign(motion[1, g], motion[2, g], pace.reach, m.turnover)
+        sign = filter_speed_sign(motion[1, g], motion[2, g], m.reach, m.turnover)
         at = At(motion[1, g], motion[0, g], sign, 0.0, 0.0, 0.0, 0.0)
         consult_law(m.law[f, 0], at, m.shape[f], z, table[f])
-    for e in range(s.entries):
+    for e in range(len(m.entry)):
         g = m.entry[e, 1]
         if m.entry[e, 0] == ROTOR:
             value = motion[2, g]
         elif m.entry[e, 0] == WEIGHTED:
             a, b, c = m.weight[e, 0], m.weight[e, 1], m.weight[e, 2]
-            sign = filter_speed_sign(motion[1, g], motion[2, g], pace.reach, m.turnover)
+            sign = filter_speed_sign(motion[1, g], motion[2, g], m.reach, m.turnover)
             value = b * motion[1, g] + c * sign
             if a != 0.0:
-                value += a * abs(sign) if c != 0.0 and pace.reach == 0.0 else a
+                value += a * abs(sign) if c != 0.0 and m.reach == 0.0 else a
         else:
             value = table[m.entry[e, 2], m.entry[e, 3], VALUE]
         packed[0, m.entry[e, 4]] = value * m.weight[e, 3]
     for j in range(dof):
-        for k in range(s.wide):
+        for k in range(wide):
             rows[j, k] = 0.0
         for k in range(m.start[j], m.stop[j]):
             rows[j, m.column[k]] = packed[0, k]
-        rows[j, s.wide] = tau[j]
-    for i in range(s.linked):
-        for j in range(s.linked):
+        rows[j, wide] = tau[j]
+    for i in range(m.linked):
+        for j in range(m.linked):
             if i != j and G[i, j] != 0.0:
-                for k in range(s.wide):
+                for k in range(wide):
                     rows[j, k] += G[i, j] * rows[i, k]
     for j in range(dof):
         scale = 1.0 / m.sigma[j]
-        for k in range(s.wide + 1):
+        for k in range(wide + 1):
             rows[j, k] *= scale
 
 
 @inner
-def measure_turnover(s, pace, m, dq, ddq, j):  # type: ignore[no-untyped-def]
+def measure_turnover(m, dq, ddq, j):  # type: ignore[no-untyped-def]
     """How far from 1 the filtered sign of what rubs on a joint is at most; 0 without a filter."""
     away = 0.0
-    if pace.reach > 0.0:
-        for g in range(s.gears):
+    if m.reach > 0.0:
+        for g in range(len(m.turns)):
             if m.turns[g, j] != 0.0:
                 speed, acceleration = 0.0, 0.0
                 for k in range(len(dq)):
                     speed += m.turns[g, k] * dq[k]
                     acceleration += m.turns[g, k] * ddq[k]
-                sign = filter_speed_sign(speed, acceleration, pace.reach, m.turnover)
+                sign = filter_speed_sign(speed, acceleration, m.reach, m.turnover)
                 away = max(away, abs(abs(sign) - 1.0))
     return away
 
@@ -439,19 +298,19 @@ def keep_recursion(memory, which):  # type: ignore[no-untyped-def]
 
 
 @jit
-def examine_half_window(s, pace, m, memory):  # type: ignore[no-untyped-def]
+def examine_half_window(m, memory):  # type: ignore[no-untyped-def]
     """The test at the end of half a window."""
     count, total = memory.counts, memory.total
     outcome, settled = QUIETLY, count[QUIET]
     level, spread = max(1.0, total[LEVEL]), max(1.0, total[SCATTER])
     rows = count[ROWS] + count[ROWS_BEFORE]
     count[MODE_AGE] += 1
-    if count[QUIET] >= s.settle and count[ROWS_BEFORE] > 0 and count[ROWS] > 0:
+    if count[QUIET] >= m.settle and count[ROWS_BEFORE] > 0 and count[ROWS] > 0:
         # squares that vary as much more than those of a normal error are spread times chi-squared
         # with as many fewer degrees of freedom (Satterthwaite 1946)
         total[FREEDOM] = rows / spread
         total[STATISTIC] = (total[SUM] + total[SUM_BEFORE]) / (level * spread)
-        total[THRESHOLD] = approximate_chi2_quantile(total[FREEDOM], pace.quantile)
+        total[THRESHOLD] = approximate_chi2_quantile(total[FREEDOM], m.quantile)
         if total[STATISTIC] > total[THRESHOLD]:
             if count[MODE] == 0:
                 # what was learnt since the change may have begun is taken back
@@ -466,7 +325,7 @@ def examine_half_window(s, pace, m, memory):  # type: ignore[no-untyped-def]
             return CHANGED
     if count[ROWS] > 0:
         count[QUIET] += 1
-        gain = max(1.0 / count[QUIET], s.half * pace.period / LEARNT)
+        gain = max(1.0 / count[QUIET], m.half * m.period / LEARNT)
         total[LEVEL] += gain * (total[SUM] / count[ROWS] - total[LEVEL])
         away = total[SUM] / max(1.0, total[LEVEL]) - count[ROWS]
         total[SCATTER] += gain * (away * away / (2.0 * count[ROWS]) - total[SCATTER])
@@ -485,7 +344,7 @@ def examine_half_window(s, pace, m, memory):  # type: ignore[no-untyped-def]
         memory.kept_due[0] = memory.kept_due[1]
         memory.kept_place[0] = memory.kept_place[1]
         keep_recursion(memory, 1)
-    if settled < s.settle <= count[QUIET]:
+    if settled < m.settle <= count[QUIET]:
         outcome = SETTLED
     count[ROWS_BEFORE], count[ROWS] = count[ROWS], 0
     total[SUM_BEFORE], total[SUM] = total[SUM], 0.0
@@ -557,23 +416,23 @@ def eliminate_forces(levers, sigma, acting, count, rows):  # type: ignore[no-unt
 
 
 @jit
-def choose_rows(s, m, memory, dq, levers, rows, kept, group, first, resting):  # type: ignore[no-untyped-def]
+def choose_rows(m, memory, dq, levers, rows, kept, group, first, resting):  # type: ignore[no-untyped-def]
     """Rows that a sample has, into `kept`; how many.
 
     Equations by themselves, where their joints move clearly; those that unmeasured forces act on
     in the combinations that are free of these. `group`, `first` and `resting` are told of each: a
     number below dof, the first column that is not zero, and whether its joints have just turned.
     """
-    dof, wide = s.dof, s.wide
-    before = dof - s.joints
+    dof, wide = len(m.sigma), m.wide
+    before = dof - len(m.slow)
     acting = np.empty(dof, np.int64)
     count, found = 0, 0
-    least, rests = s.wide, False
+    least, rests = wide, False
     for g in range(dof):
         if m.sigma[g] == np.inf:
             continue
         touched = False
-        for k in range(s.forces):
+        for k in range(m.forces):
             touched = touched or levers[k, g] != 0.0
         if touched:
             acting[count] = g
@@ -597,7 +456,7 @@ def choose_rows(s, m, memory, dq, levers, rows, kept, group, first, resting):  #
 
 
 @jit
-def step(whole, real, memory_whole, memory_real, sample):  # type: ignore[no-untyped-def]
+def step(m, memory, sample):  # type: ignore[no-untyped-def]
     """Take in one sample ``[q | dq | ddq | tau | J]``; what it comes to.
 
     A sample with a number that is none leaves the memory as it was.
@@ -605,50 +464,47 @@ def step(whole, real, memory_whole, memory_real, sample):  # type: ignore[no-unt
     for k in range(len(sample)):
         if not np.isfinite(sample[k]):
             return BAD
-    s, pace, m = unpack_model(whole, real)
-    dof, p = s.dof, s.p
-    before = dof - s.joints
-    memory = unpack_memory(memory_whole, memory_real, p)
-    at = len(sample) - (3 + s.forces + s.linked) * dof
+    dof, p, wide = len(m.sigma), len(memory.beta), m.wide
+    before = dof - len(m.slow)
+    at = len(sample) - (3 + m.forces + m.linked) * dof
     q, dq, ddq = sample[:at], sample[at : at + dof], sample[at + dof : at + 2 * dof]
     tau, at = sample[at + 2 * dof : at + 3 * dof], at + 3 * dof
-    levers = sample[at : at + s.forces * dof].reshape((s.forces, dof))
-    G = sample[at + s.forces * dof :].reshape((s.linked, dof))
-    rows = np.empty((dof, s.wide + 1))
-    fill_rows(s, pace, m, memory, q, dq, ddq, tau, G, rows)
+    levers = sample[at : at + m.forces * dof].reshape((m.forces, dof))
+    G = sample[at + m.forces * dof :].reshape((m.linked, dof))
+    rows = np.empty((dof, wide + 1))
+    fill_rows(m, memory, q, dq, ddq, tau, G, rows)
     count, total = memory.counts, memory.total
-    for j in range(s.joints):
+    for j in range(len(m.slow)):
         g = before + j
-        if measure_turnover(s, pace, m, dq[before:], ddq[before:], j) > TURNING:
-            memory.rest[g] = int(pace.reach / pace.period) + 1
+        if measure_turnover(m, dq[before:], ddq[before:], j) > TURNING:
+            memory.rest[g] = int(m.reach / m.period) + 1
         elif memory.rest[g] > 0:
             memory.rest[g] -= 1
-    for i in range(s.linked):  # what rubs in passive joints is in the rows of drives
-        for j in range(s.linked):
+    for i in range(m.linked):  # what rubs in passive joints is in the rows of drives
+        for j in range(m.linked):
             if i != j and G[i, j] != 0.0:
                 memory.rest[j] = max(memory.rest[j], memory.rest[i])
-    chosen, group = np.empty((dof, s.wide + 1)), np.empty(dof, np.int64)
+    chosen, group = np.empty((dof, wide + 1)), np.empty(dof, np.int64)
     first, resting = np.empty(dof, np.int64), np.empty(dof, np.bool_)
-    kept = choose_rows(s, m, memory, dq, levers, rows, chosen, group, first, resting)
+    kept = choose_rows(m, memory, dq, levers, rows, chosen, group, first, resting)
     squares = np.zeros(dof)
     if count[MODE] == 0:
         work, row = np.empty((kept, p + 1)), np.empty(p + 1)
         elapsed = np.zeros(kept)
         if kept > 0 and count[SAMPLES] > 0:
-            elapsed[0] = pace.period
+            elapsed[0] = m.period
         for i in range(kept):
             for k in range(p):
                 work[i, k] = chosen[i, k]
-            work[i, p] = chosen[i, s.wide]
-        rule = AgeingRule(m.memory, pace.directional, m.walk, m.floor, m.size, m.turn, s.share)
+            work[i, p] = chosen[i, wide]
         follow_rows(
-            rule, memory.R, memory.beta, memory.due, memory.place, row, work, first[:kept],
+            m.rule, memory.R, memory.beta, memory.due, memory.place, row, work, first[:kept],
             group[:kept], dof, elapsed, squares,
         )  # fmt: skip
     else:
         row = np.empty(LOAD + 1)
         for i in range(kept):
-            rest = chosen[i, s.wide]
+            rest = chosen[i, wide]
             for k in range(first[i], p):
                 rest -= chosen[i, k] * memory.beta[k]
             for k in range(LOAD):
@@ -658,7 +514,7 @@ def step(whole, real, memory_whole, memory_real, sample):  # type: ignore[no-unt
             squares[i] = e * e
         solve_for_beta(memory.load_factor, memory.load_beta)
     for i in range(kept):
-        if count[QUIET] < s.settle:
+        if count[QUIET] < m.settle:
             total[FIRST_SUM] += squares[i]
             count[FIRST_ROWS] += 1
         if not resting[i]:
@@ -666,35 +522,33 @@ def step(whole, real, memory_whole, memory_real, sample):  # type: ignore[no-unt
             count[ROWS] += 1
     count[IN_HALF] += 1
     count[SAMPLES] += 1
-    if count[IN_HALF] < s.half:
+    if count[IN_HALF] < m.half:
         return QUIETLY
     count[IN_HALF] = 0
-    return examine_half_window(s, pace, m, memory)
+    return examine_half_window(m, memory)
 
 
 @jit
-def predict(whole, real, memory_whole, memory_real, beta, sample):  # type: ignore[no-untyped-def]
+def predict(m, memory, beta, sample):  # type: ignore[no-untyped-def]
     """Right-hand sides of a sample by what was learnt before it, shape (dof,).
 
     NaN of equations that are not followed, and of those that unmeasured forces act on. The memory
     stays as it was.
     """
-    s, pace, m = unpack_model(whole, real)
-    dof, p = s.dof, s.p
-    memory = unpack_memory(memory_whole, memory_real, p)
-    at = len(sample) - (3 + s.forces + s.linked) * dof
+    dof, p = len(m.sigma), len(memory.beta)
+    at = len(sample) - (3 + m.forces + m.linked) * dof
     q, dq, ddq = sample[:at], sample[at : at + dof], sample[at + dof : at + 2 * dof]
     tau, at = sample[at + 2 * dof : at + 3 * dof], at + 3 * dof
-    levers = sample[at : at + s.forces * dof].reshape((s.forces, dof))
-    G = sample[at + s.forces * dof :].reshape((s.linked, dof))
-    rows = np.empty((dof, s.wide + 1))
+    levers = sample[at : at + m.forces * dof].reshape((m.forces, dof))
+    G = sample[at + m.forces * dof :].reshape((m.linked, dof))
+    rows = np.empty((dof, m.wide + 1))
     state = memory.state.copy()
-    fill_rows(s, pace, m, memory, q, dq, ddq, tau, G, rows)
+    fill_rows(m, memory, q, dq, ddq, tau, G, rows)
     memory.state[:] = state
     found = np.full(dof, np.nan)
     for g in range(dof):
         touched = False
-        for k in range(s.forces):
+        for k in range(m.forces):
             touched = touched or levers[k, g] != 0.0
         if touched or m.sigma[g] == np.inf:
             continue

@@ -17,6 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from dynident.core.arrays import Array, Integers
+from dynident.core.bundle import Bundle
 from dynident.core.errors import InputError
 from dynident.core.options import Options, Positives, broadcast_to_joints
 from dynident.core.schema import Flag as Truth
@@ -240,7 +241,7 @@ def run_recursion(
         At `INSTANTS` instants at most. Logs follow one another.
     rows : int
     """
-    p = problem.base.count
+    p, rule = problem.base.count, Bundle(ageing)
     state = Recursion.start(np.zeros(p), np.diag(1.0 / choose_diffuse_std(ageing)))
     every = max(1, -(-problem.factors.rows // INSTANTS))
     times: list[float] = []
@@ -256,7 +257,7 @@ def run_recursion(
                 elapsed = np.maximum(elapsed, 0.0)
                 squares = np.empty(len(at))
                 follow_rows(
-                    ageing, state.R, state.beta, state.due, state.place, state.row, part.rows,
+                    rule, state.R, state.beta, state.due, state.place, state.row, part.rows,
                     part.first, part.group, len(sigma), elapsed, squares,
                 )  # fmt: skip
                 last = int(part.sample[-1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
@@ -13,7 +14,8 @@ from scipy import linalg, special
 
 from dynident.consistency.feasible_set import FeasiblePoint
 from dynident.consistency.knowledge import Knowledge
-from dynident.core.arrays import Array, Integers, check_rate
+from dynident.core.arrays import Array, check_rate
+from dynident.core.bundle import Bundle
 from dynident.core.errors import InputError, check_type, refuse_unknown
 from dynident.core.kept import take_fingerprint
 from dynident.core.options import NotNegatives, Options, broadcast_to_joints
@@ -42,17 +44,11 @@ from dynident.online.online import (
     STATISTIC,
     SUM_BEFORE,
     THRESHOLD,
-    Memory,
-    ModelNumbers,
-    Sizes,
     TrackerModel,
+    begin_memory,
     build_friction_tables,
-    count_memory_entries,
-    pack_vectors,
     predict,
     step,
-    unpack_memory,
-    unpack_model,
 )
 from dynident.online.recursion import (
     DIFFUSE,
@@ -289,14 +285,10 @@ class Tracker:
         turn = Turnover(0.0, np.zeros(TURN_POINTS)) if turnover is None else turnover
         carrying = find_carrying_body(base.idim.robot, link)
         self._carrying = LOAD * carrying
-        self._model = pack_tracker_model(
+        self._model = build_tracker_model(
             base, self.sigma, self.rate, forgetting, drift, alarm, slow, turn,
             carrying,
         )  # fmt: skip
-        states = sum(len(friction.model.state) for friction in base.idim.frictions)
-        whole, real = count_memory_entries(base.count, base.idim.robot.dof, states)
-        self._whole, self._real = np.zeros(whole, dtype=np.int64), np.zeros(real)
-        self._memory: Memory = unpack_memory(self._whole, self._real, base.count)
         if start is None:
             ageing = forgetting.rule(
                 estimate_natural_size(base, self.sigma), mark_friction_columns(base), 1
@@ -305,10 +297,9 @@ class Tracker:
         else:
             first = Recursion.start(np.asarray(start.beta, dtype=float), start.factor(base))
         self._start = None if start is None else first.R.copy()
-        memory = self._memory
-        memory.R[:], memory.beta[:] = first.R, first.beta
-        for k in range(2):
-            memory.kept_factor[k], memory.kept_beta[k] = first.R, first.beta
+        states = sum(len(friction.model.state) for friction in base.idim.frictions)
+        self._memory = begin_memory(first, base.idim.robot.dof, states)
+        self._bundles = Bundle(self._model), Bundle(self._memory)
         robot = base.idim.robot
         coordinates = robot.dof + int(robot.floating)  # an orientation has four
         self._contacts = robot.contacts if has_unmeasured_contacts(base) else ()
@@ -373,11 +364,10 @@ class Tracker:
             along = np.concatenate([np.asarray(part, dtype=float) for part in reference])
             if along.shape != (3 * self.base.idim.robot.n,) or not np.all(np.isfinite(along)):
                 raise InputError(f"sample {self.samples + 1}: its reference is no motion")
-        outcome = step(*self._model, self._whole, self._real, sample)
+        outcome = step(*self._bundles, sample)
         if self._instruments is not None and outcome != BAD:
-            memory = self._whole, self._real
             counts = self._memory.counts
-            self._instruments.update(self._model, memory, counts, sample, along, outcome)
+            self._instruments.update(*self._bundles, counts, sample, along, outcome)
         if self._answer is not None and outcome != BAD:
             self._answer.update(self._recursion.R)
         if outcome == QUIETLY:
@@ -442,7 +432,7 @@ class Tracker:
         """
         sample = self._fill_sample(q, dq, ddq, np.zeros(len(self.sigma)), bearing)
         beta = self._memory.beta if self.loaded else self._recursion.beta  # a load's are held
-        return np.asarray(predict(*self._model, self._whole, self._real, beta, sample))
+        return np.asarray(predict(*self._bundles, beta, sample))
 
     def _fill_sample(
         self,
@@ -633,21 +623,22 @@ class Tracker:
     @property
     def fingerprint(self) -> str:
         """Of the robot, the model, the options and the rate: a state fits where it is the same."""
-        whole, real = self._model
         text = ",".join((self.base.idim.robot.name, *self.base.names))
-        head = whole.copy()
-        _, _, model = unpack_model.py_func(head, real)
-        model.law[:, 0] = 0  # where a law is compiled to differs from run to run
+        law = self._model.law.copy()
+        law[:, [0, 3]] = 0  # where a law and its step are compiled to differs from run to run
+        parts = (p if isinstance(p, tuple) else (p,) for p in self._model._replace(law=law))
         answer = b"" if self._answer is None else self._answer.identity
         by = b"" if self._instruments is None else b"instruments"
-        return take_fingerprint((text, head, real, answer + by))
+        return take_fingerprint((text, *map(np.asarray, chain(*parts)), answer + by))
 
     def state(self) -> dict[str, npt.NDArray[np.generic]]:
         """All that it remembers, as arrays; copies."""
         return {name: array.copy() for name, array in self._arrays().items()}
 
     def _arrays(self) -> dict[str, npt.NDArray[np.generic]]:
-        own: dict[str, npt.NDArray[np.generic]] = {"whole": self._whole, "real": self._real}
+        own: dict[str, npt.NDArray[np.generic]] = {
+            f"memory_{name}": each for name, each in self._memory._asdict().items()
+        }
         if self._answer is not None:
             answer = self._answer
             own |= {"x": answer.x, "factor": answer.factor, "weight": answer.weight}
@@ -746,7 +737,7 @@ def find_carrying_body(robot: Robot, link: str | None) -> int:
     return robot.links.index(link)
 
 
-def pack_tracker_model(
+def build_tracker_model(
     base: BaseParameters,
     sigma: Array,
     rate: float,
@@ -756,8 +747,8 @@ def pack_tracker_model(
     slow: tuple[float, ...],
     turnover: Turnover,
     carrying: int,
-) -> tuple[Integers, Array]:
-    """What a tracker is told, as two vectors; `carrying` is the body that carries loads."""
+) -> TrackerModel:
+    """What a tracker is told; `carrying` is the body that carries loads."""
     idim, p = base.idim, base.count
     n, tree = idim.robot.n, idim.tree
     last = 10 * carrying + np.arange(LOAD)
@@ -768,7 +759,7 @@ def pack_tracker_model(
     size = estimate_natural_size(base, sigma)
     rubs = mark_friction_columns(base)
     fading, walking = forgetting.rule(size, rubs, 1), drift.rule(size, rubs, 1)
-    turns = np.union1d(fading.turns, walking.turns)
+    rule = fading._replace(walk=walking.walk, turns=np.union1d(fading.turns, walking.turns))
     half = max(1, round(0.5 * alarm.window * rate))
     settle = max(2, int(np.ceil(alarm.settle * rate / half)))
     # chance of one test: as many are made in an hour as it has half windows
@@ -778,26 +769,16 @@ def pack_tracker_model(
         drives.turns[i] / drives.turns[i, i] if drives.coupled(i) and slow[i] > 0.0 else np.zeros(n)
         for i in range(n)
     ])  # fmt: skip
-    model = TrackerModel(
-        tree.kind, tree.parent, tree.row, tree.path, tree.path_length, packing.slot,
+    return TrackerModel(
+        tree, packing.slot,
         np.array([entries.start for entries, _ in packing.joints]),
         np.array([entries.stop for entries, _ in packing.joints]),
         np.concatenate([place for _, place in packing.joints]),
         entry, law,
         np.array([min([*place[place < p].tolist(), p]) for _, place in combined.joints]),
-        np.asarray(turns, dtype=np.int64),
         np.array([columns.index(k) for k in last.tolist()]),
-        tree.rotation, tree.translation, tree.axis, tree.gravity, weight,
-        idim.structure.turning,
-        shape, gate, np.array(slow), sigma,
-        fading.memory, walking.walk, fading.floor, size, LOAD_STD, turnover.values,
+        weight, idim.structure.turning, shape, gate, np.array(slow), sigma, rule, LOAD_STD,
+        turnover.values, len(columns), half, settle, count_unmeasured_forces(base),
+        0 if idim.structure.closure is None else n, 1.0 / rate,
+        float(special.ndtri(1.0 - error)), turnover.reach,
     )  # fmt: skip
-    sizes = Sizes(
-        tree.bodies, tree.path.shape[1], n, packing.width, len(entry), len(idim.gears), len(law),
-        shape.shape[1], p, len(columns), len(turns), 1, half, settle, tree.dof,
-        count_unmeasured_forces(base), 0 if idim.structure.closure is None else n,
-    )  # fmt: skip
-    pace = ModelNumbers(
-        1.0 / rate, fading.directional, float(special.ndtri(1.0 - error)), turnover.reach
-    )
-    return pack_vectors(sizes, pace, model)

@@ -53,7 +53,7 @@ class Covariance:
 
 
 def leave_unchanged(u: Array) -> Array:
-    """Psi of least squares."""
+    """Psi of least squares, and whatever else changes nothing."""
     return u
 
 

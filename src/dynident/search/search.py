@@ -20,6 +20,7 @@ from dynident.core.progress import Progress, ignore_progress
 from dynident.core.schema import File
 from dynident.core.side_by_side import HERE, Engine, gather_repeatedly
 from dynident.core.threads import limit_to_one_thread
+from dynident.regression.covariance import leave_unchanged
 from dynident.regression.problem import Problem
 
 SCHEMA = "dynident.search/1"
@@ -42,11 +43,6 @@ Evaluate: TypeAlias = Callable[[Array], Array]
 """A criterion of many sets of numbers, shapes (sets, numbers) and (sets,)."""
 
 
-def leave_sets(sets: Array) -> Array:
-    """Of a search without bounds of its own."""
-    return sets
-
-
 @dataclass(frozen=True, eq=False)
 class Searchable:
     """Numbers between bounds, and a criterion that counts as chi-squared."""
@@ -67,8 +63,8 @@ class Searchable:
     """The criterion, plain data that cross processes."""
     portion: int
     """Sets that are evaluated together, on whatever engine."""
-    within: Callable[[Array], Array] = leave_sets
-    """Sets taken into the bounds that a search has to keep."""
+    within: Callable[[Array], Array] = leave_unchanged
+    """Sets taken into the bounds that a search has to keep, if it has any."""
 
 
 @dataclass(frozen=True)

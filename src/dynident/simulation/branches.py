@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dynident.control.controller import OF_JOINTS
 from dynident.core.arrays import Array, Integers
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.structure import Structure
@@ -62,8 +63,6 @@ class Branch:
     def loop(self, loop: Loop) -> Loop:
         """The branch's part of a loop."""
         j, control, reference = self.joints, loop.controller, loop.reference
-        of_joints = ("A", "B", "C", "D", "antiwindup", "band", "gain", "limit", "deadband", "punch",
-                     "speed_limit", "backlash")  # fmt: skip
 
         def some(signal: Array | None) -> Array | None:
             return None if signal is None else signal[..., j]
@@ -72,7 +71,7 @@ class Branch:
         return replace(
             loop,
             idim=self.model(loop.idim),
-            controller=replace(control, **{name: getattr(control, name)[j] for name in of_joints}),
+            controller=replace(control, **{name: getattr(control, name)[j] for name in OF_JOINTS}),
             reference=replace(
                 reference, q=reference.q[:, j], dq=reference.dq[:, j], ddq=reference.ddq[:, j]
             ),
@@ -146,15 +145,8 @@ def cut_branch(structure: Structure, joints: Integers) -> Branch:
     frictions = split_friction_names(structure.friction)
     if len(frictions) > 1:
         frictions = [frictions[j] for j in joints]
-    elements = tuple(
-        replace(
-            each,
-            joint=number[each.joint + 1] - 1,
-            over=None if each.over is None else number[each.over + 1] - 1,
-        )
-        for each in structure.elements
-        if each.joint + 1 in number
-    )
+    place = {int(j): k for k, j in enumerate(joints)}
+    elements = tuple(each.among(place) for each in structure.elements if each.joint in place)
     whole = Idim(structure)
     return Branch(
         joints,

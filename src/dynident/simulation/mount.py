@@ -138,10 +138,7 @@ def mount_model(idim: Idim, axes: Sequence[str]) -> Mounted:
     frictions = split_friction_names(idim.friction)
     frictions *= robot.n if len(frictions) == 1 else 1
     springs = [Attached(k, spring()) for k in range(m)]
-    others = [
-        replace(e, joint=e.joint + m, over=None if e.over is None else e.over + m)
-        for e in idim.elements
-    ]
+    others = [each.among(range(m, m + robot.n)) for each in idim.elements]
     names = ",".join([*["viscous"] * m, *frictions])
     structure = Structure(carried, names, idim.rotor, (*springs, *others))
     found = Idim(structure, idim.shape, limits=idim.limits)

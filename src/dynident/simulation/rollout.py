@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from dynident.control.controller import Controller
+from dynident.control.controller import OF_JOINTS, UNLIMITED, Controller
 from dynident.core.arrays import Array, Integers
 from dynident.core.beside import compile_beside
 from dynident.core.bundle import Bundle, keep_bundle
@@ -469,24 +470,15 @@ def add_mount_joints(loop: Loop, idim: Idim, m: int) -> Loop:
         return None if signal is None else pad_in_front(signal, m, fill, -1)
 
     control, reference = loop.controller, loop.reference
+    fills = {"gain": 1.0, **dict.fromkeys(UNLIMITED, np.inf)}
+    laws: dict[str, Any] = {
+        k: pad_in_front(getattr(control, k), m, fills.get(k, 0.0)) for k in OF_JOINTS
+    }
+    laws["backlash"] = np.zeros(m + control.n)
     return replace(
         loop,
         idim=idim,
-        controller=replace(
-            control,
-            A=pad_in_front(control.A, m),
-            B=pad_in_front(control.B, m),
-            C=pad_in_front(control.C, m),
-            D=pad_in_front(control.D, m),
-            antiwindup=pad_in_front(control.antiwindup, m),
-            band=pad_in_front(control.band, m),
-            gain=pad_in_front(control.gain, m, 1.0),
-            limit=pad_in_front(control.limit, m, np.inf),
-            deadband=pad_in_front(control.deadband, m),
-            punch=pad_in_front(control.punch, m),
-            speed_limit=pad_in_front(control.speed_limit, m, np.inf),
-            backlash=np.zeros(m + control.n),
-        ),
+        controller=replace(control, **laws),
         reference=replace(
             reference,
             q=pad_in_front(reference.q, m, axis=1),

@@ -64,13 +64,7 @@ class EqualLinks:
         set_frozen_fields(self, links=links, drives=check_flag("equal", "drives", self.drives))
 
     def cones(self, space: Space) -> list[Cone]:
-        """Eleven or so rows a pair.
-
-        Raises
-        ------
-        InputError
-            For a robot of one link, which has no other to be equal to.
-        """
+        """Eleven or so rows a pair."""
         first, *others = list_body_indices(space, self.links)
         if not others:
             raise InputError("constraint 'equal' needs at least two links; the robot has one")
@@ -155,13 +149,7 @@ class Payload:
         set_frozen_fields(self, link=link, mass=mass, com=com, inertia=inertia)
 
     def cones(self, space: Space) -> list[Cone]:
-        """One matrix.
-
-        Raises
-        ------
-        InputError
-            For a payload of unknown mass on a link of which the robot file has no inertials.
-        """
+        """One matrix."""
         k = space.link(self.link)
         if self.mass is None:
             known = space.idim.robot.nominal[k]
