@@ -44,6 +44,17 @@ def motion(robot: di.Robot, seconds: float, seed: int) -> Motion:
     return q, dq, ddq
 
 
+def slowed(robot: di.Robot, seconds: float, pace: float) -> Motion:
+    """The beginning of the second motion's path, at a share of its speed."""
+    q, dq, ddq = motion(robot, pace * seconds, 2)
+    t = np.arange(int(seconds * RATE)) / RATE
+
+    def stretch(x: Array) -> Array:
+        return np.column_stack([np.interp(pace * t, t[: len(x)], own) for own in x.T])
+
+    return stretch(q), pace * stretch(dq), pace**2 * stretch(ddq)
+
+
 @dataclass(frozen=True)
 class Arm:
     """An arm with known parameters, and its torques without a load and with one."""
@@ -80,11 +91,8 @@ def bare(
     idim = di.build_idim(robot)
     drives = [DRIVES[p.symbol] * (1.0 if p.number < 4 else 0.3) for p in idim.drives]
     theta = np.concatenate([robot.nominal.ravel(), drives])
-    q, dq, ddq = motion(robot, pace * seconds, 2)
-    t = pace * np.arange(int(seconds * RATE)) / RATE
-    slowed = [np.column_stack([np.interp(t, np.arange(len(x)) / RATE, c) for c in x.T])
-              for x in (q, pace * dq, pace**2 * ddq)]  # fmt: skip
-    motions = (motion(robot, seconds, 1), (q, dq, ddq) if pace == 1.0 else tuple(slowed))
+    second = motion(robot, seconds, 2) if pace == 1.0 else slowed(robot, seconds, pace)
+    motions = (motion(robot, seconds, 1), second)
     last = slice(idim.inertial - 10, idim.inertial)
     return idim, theta, motions, idim.regressor(*motions[1])[:, :, last].copy()
 
