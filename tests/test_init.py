@@ -383,9 +383,9 @@ def test_units_in_names_are_those_of_the_columns(desk, capsys):
     given = ["identify", "--robot", "arm.toml", "--bandwidth", "5", "--log"]
     usual = [*given, "usual.csv", "--units", "time=ms", "--units", "q=deg", "-o", "usual"]
     assert run([*given, "odd.csv", "-o", "odd"]) in (0, 1)
-    said = capsys.readouterr().err
+    out, said = capsys.readouterr()
     assert "note: columns: q = pos* [deg], tau = tau* [Nm], time = stamp_ms, by what" in said
-    assert "note: units: q = deg, time = ms, by what they are called\n" in said
+    assert "odd.csv: q in deg; time in ms, as its columns say" in " ".join(out.split())
     assert run(usual) in (0, 1)
     one, two = (di.read_result(Path(name, "result.json")) for name in ("odd", "usual"))
     np.testing.assert_array_equal(one.theta, two.theta)

@@ -318,7 +318,7 @@ def test_text_of_many_rows(tmp_path):
         ("a,b,\n1,2,\n3,4,5\n", ["not a table of numbers"]),
         ("a b\n1 2\n3 4 5\n", ["row 3, column 3: has 3 columns"]),
         ('a,b\n1,2\n"3,4\n', ["row 3"]),
-        ("a,b\ns,rad\n1,2\n", ["row 2, column 1 (a): 's' is not a number"]),
+        ("a,b\ns,rods\n1,2\n", ["row 2, column 1 (a): 's' is not a number"]),
     ],
 )
 def test_refused_text(tmp_path, text, parts):

@@ -26,6 +26,7 @@ from dynident.live.channels import (
 from dynident.readers.orientation import ORIENTATIONS, convert_orientations
 from dynident.readers.table import Table, label_column
 from dynident.readers.text import WIDEST, is_comment
+from dynident.readers.units import read_units
 from dynident.recording.floating import Base, Floating, extract_base, extract_contacts
 from dynident.recording.read import ColumnLayout
 from dynident.recording.recording import Recording
@@ -188,6 +189,7 @@ class TextStream:
         names: tuple[str, ...] | None = None
         delimiter: str | None = ","
         last: float | None = None
+        head = False
         floating, turned, turning = self.floating, None, None
         for line in self.lines:
             text = line.strip()
@@ -205,11 +207,16 @@ class TextStream:
             else:
                 if layout is None:
                     delimiter = next((mark for mark in ";\t," if mark in text), None)
-                    cells = [cell.strip().strip('"') for cell in text.split(delimiter)]
+                    cells = split_row(text, delimiter)
                     head = not all(is_number(cell) for cell in cells)
                     names = tuple(cells) if head else tuple(str(k + 1) for k in range(len(cells)))
                     layout = self._layout(names if head else None, len(cells))
                     if head:
+                        continue
+                if head:  # another line of the header, of units
+                    head, units = False, read_units(split_row(text, delimiter))
+                    if units:
+                        layout = self._layout(names, units=units)
                         continue
                 numbers = self._cells(text, delimiter, names or (), place)
             values = np.array(numbers)
@@ -265,9 +272,14 @@ class TextStream:
         )
         return find_channels(self.robot, head, self.measured, False, self.instruments)
 
-    def _layout(self, names: tuple[str, ...] | None, columns: int | None = None) -> ColumnLayout:
+    def _layout(
+        self,
+        names: tuple[str, ...] | None,
+        columns: int | None = None,
+        units: Mapping[int, str] | None = None,
+    ) -> ColumnLayout:
         width = len(names) if names is not None else columns or 0
-        table = Table(Path(self.lines.name), names, np.zeros((1, width)))
+        table = Table(Path(self.lines.name), names, np.zeros((1, width)), units=units or {})
         return self.find_layout(table)
 
     def _cells(
@@ -304,6 +316,11 @@ class TextStream:
         except (ValueError, TypeError, RecursionError) as error:
             raise InputError(f"{place}: is not a JSON object of numbers") from error
         return named
+
+
+def split_row(text: str, delimiter: str | None) -> list[str]:
+    """Cells of a line."""
+    return [cell.strip().strip('"') for cell in text.split(delimiter)]
 
 
 def is_number(cell: str) -> bool:

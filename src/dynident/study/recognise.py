@@ -39,13 +39,10 @@ def recognise_columns(study: Study) -> tuple[Study, tuple[Words, ...]]:
     for log in study.log:
         moved, columns = name_columns(log, joints, counted)
         moving.append(moved)
-        stated = log.units or {}
-        units = {s: unit for s, unit in called.find_units(columns).items() if s not in stated}
-        own = {"columns": columns or log.columns, "units": {**units, **stated} or None}
-        logs.append(log.model_copy(update=own))
-        for key, each in (("columns", columns), ("units", units)):
-            listed = ", ".join(f"{signal} = {called.describe(x)}" for signal, x in each.items())
-            said |= dict.fromkeys([(key, f"{listed}, by what they are called")] if listed else [])
+        logs.append(log.model_copy(update={"columns": columns or log.columns}))
+        listed = ", ".join(f"{signal} = {called.describe(x)}" for signal, x in columns.items())
+        if listed:
+            said["columns", f"{listed}, by what they are called"] = None
     if not all(moved and moved == moving[0] for moved in moving):
         return study, ()
     study = study.model_copy(update={"log": tuple(logs)})
