@@ -16,7 +16,7 @@ import scipy.io
 import dynident as di
 from dynident.core.errors import InputError
 from dynident.core.text import UNSHOWN
-from dynident.readers import READERS, Table, read_tables
+from dynident.readers import READERS, Table, list_titles, read_tables
 from dynident.readers import text as text_reader
 
 VALUES = np.random.default_rng(7).normal(size=(60, 3)) * np.array([1.0, 1e-9, 1e12])
@@ -174,6 +174,20 @@ def test_packed_text(tmp_path, suffix):
     assert "row 63, column 2 (q_a): 'x' is not a number" in refusal(path)
     path.write_bytes(gzip.compress(text.encode() + b"1,\xb0,3\n"))
     assert "row 63: is not UTF-8 text" in refusal(path)
+
+
+def test_titles_of_packed_text_are_read_of_its_first_lines_alone(tmp_path, monkeypatch):
+    path = tmp_path / "log.csv.gz"
+
+    def refuse(path):
+        raise AssertionError("is unpacked as a whole")
+
+    monkeypatch.setattr(text_reader, "_open_bytes", refuse)
+    path.write_bytes(gzip.compress(f"time,q_a,tau_a\n{as_text(VALUES)}".encode()))
+    assert list_titles(path) == NAMES
+    for data in (gzip.compress(b"0" * (1 << 23)), path.read_bytes()[:30], b"1,2\n"):
+        path.write_bytes(data)
+        assert list_titles(path) == ()
 
 
 def test_refused_packed_text(tmp_path, monkeypatch):

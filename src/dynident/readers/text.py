@@ -18,6 +18,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.core.files import DAMAGE
 from dynident.core.store import Store
 from dynident.core.text import format_one_line
 from dynident.core.words import shorten_line
@@ -106,11 +107,9 @@ def read_text(path: Path) -> Table:
 
 def read_header(path: Path) -> tuple[str, ...]:
     """Names of a file's columns, without its numbers; none where it does not name them."""
-    if _is_packed(path):
-        _refuse_bad_archive(path)
     try:
         return _detect_layout(path).names or ()
-    except csv.Error:
+    except (csv.Error, *DAMAGE):
         return ()
 
 
@@ -167,7 +166,8 @@ def _read_first_lines(path: Path) -> tuple[list[tuple[int, str]], list[str]]:
     comments: list[str] = []
     head: list[tuple[int, str]] = []
     with _open_text(path) as lines:
-        for number, line in enumerate(lines, 1):
+        # of an archive nobody knows yet what it grows to
+        for number, line in enumerate(iter(partial(lines.readline, WIDEST + 1), ""), 1):
             text = line.strip()
             if is_comment(text):
                 words = text.lstrip("".join(COMMENTS)).strip()
@@ -177,7 +177,9 @@ def _read_first_lines(path: Path) -> tuple[list[tuple[int, str]], list[str]]:
             if len(head) == 3:
                 break
             if len(line) > WIDEST or number > EMPTY:
-                reason = "no row" if len(line) <= WIDEST else f"a line of {len(line)} characters"
+                reason = (
+                    "no row" if len(line) <= WIDEST else f"a line of more than {WIDEST} characters"
+                )
                 raise InputError(
                     f"{path}, row {number}: is no table, it begins with {reason}; export the log "
                     "as CSV"
