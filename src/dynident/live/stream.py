@@ -66,6 +66,32 @@ def stream_recording(recording: Recording, channels: Channels) -> Iterator[Sampl
             yield Sample(k / recording.rate, values[k], k == start)
 
 
+class Pace:
+    """Whether the samples of a stream go on to come at its rate [Hz], by their latest stamps."""
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+        self._latest = deque[float](maxlen=HEAD)
+
+    def check(self, stamp: float, place: str) -> None:
+        """Refuse stamps at another rate than that by whose period speeds are differences [s].
+
+        The middle of the steps bears late and missing samples, their mean bears coarse stamps and
+        late samples, that of the short ones coarse stamps and missing samples: all have to say so.
+        """
+        self._latest.append(stamp)
+        if len(self._latest) < HEAD:
+            return
+        steps = np.diff(self._latest) * self.rate
+        middle, short = float(np.median(steps)), steps[steps <= MISSING]
+        told = np.array([middle, np.mean(steps), np.mean(short) if len(short) else middle])
+        if np.min(np.abs(told - 1.0)) > OTHER:
+            raise InputError(
+                f"{place}: samples come at {self.rate / middle:.4g} Hz, and not at "
+                f"{self.rate:.4g} Hz, the stream's rate"
+            )
+
+
 class StreamLines:
     """Lines of a file, of one that grows or of a pipe, until it ends or the run is stopped.
 
@@ -160,29 +186,11 @@ class TextStream:
                     f"{self.lines.name}: has no time column, or only one row; give --rate"
                 )
             self.rate = (len(head) - 1) / float(np.diff([stamps[0], stamps[-1]])[0])
-        latest = deque[float](maxlen=HEAD)
+        pace = Pace(self.rate)
         for count, (at, values) in enumerate(chain(head, rows), self.taken):
             if at is not None:
-                latest.append(at)
-                self._refuse_other_rate(np.array(latest), self.rate)
+                pace.check(at, f"{self.lines.name}, line {self.lines.number}")
             yield Sample(count / self.rate if at is None else at, values, False)
-
-    def _refuse_other_rate(self, stamps: Array, rate: float) -> None:
-        """Refuse stamps at another rate than the stream's, by whose period speeds are differences.
-
-        The middle of the steps bears late and missing samples, their mean bears coarse stamps and
-        late samples, that of the short ones coarse stamps and missing samples: all have to say so.
-        """
-        if len(stamps) < HEAD:
-            return
-        steps = np.diff(stamps) * rate
-        middle, short = float(np.median(steps)), steps[steps <= MISSING]
-        told = np.array([middle, np.mean(steps), np.mean(short) if len(short) else middle])
-        if np.min(np.abs(told - 1.0)) > OTHER:
-            raise InputError(
-                f"{self.lines.name}, line {self.lines.number}: samples come at "
-                f"{rate / middle:.4g} Hz, and not at {rate:.4g} Hz, the stream's rate"
-            )
 
     def _rows(self) -> Iterator[tuple[float | None, Array]]:
         layout: ColumnLayout | None = None
