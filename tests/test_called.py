@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
-from dynident.readers.called import describe, find_columns, find_units
+from dynident.readers import Table
+from dynident.readers.called import describe, find_columns
+from dynident.readers.units import find_units
 
 ARM = ["lwr_0_joint", "lwr_1_joint"]
 PANDA = ["panda_joint1", "panda_joint2", "panda_finger_joint1", "panda_finger_joint2"]
@@ -133,16 +138,26 @@ def test_numbers_are_joints_of_chains_alone():
 @pytest.mark.parametrize(
     ("columns", "units"),
     [
-        ({"q": "q* [deg]", "time": "timestamp_ns"}, {"q": "deg", "time": "ns"}),
-        ({"q": ("a_degrees", "b_degrees"), "time": "TimeUS"}, {"q": "deg", "time": "us"}),
-        ({"q": "posDeg*", "time": "timeMs"}, {"q": "deg", "time": "ms"}),
-        ({"q": "*/turns", "tau": "degs"}, {"q": "rev"}),
-        ({"q": ("deg_a", "rad_b"), "time": "times"}, {}),
-        ({"q": "degrade_*", "time": "stamps_used"}, {}),
+        ({"q": ["q1 [deg]", "q2 [deg]"], "time": ["timestamp_ns"]}, {"q": "deg", "time": "ns"}),
+        (
+            {"q": ["q1 (deg)", "q2 (°)"], "dq": ["v1 (rad/s)", "v2 [rad / s]"]},
+            {"q": "deg", "dq": "rad"},
+        ),
+        ({"q": ["a_degrees", "b_degrees"], "time": ["TimeUS"]}, {"q": "deg", "time": "us"}),
+        ({"q": ["posDeg1", "posDeg2"], "time": ["timeMs"]}, {"q": "deg", "time": "ms"}),
+        ({"q": ["a/turns", "b/turns"], "tau": ["degs"]}, {"q": "rev"}),
+        ({"q": ["deg_a", "rad_b"], "time": ["times"]}, {"q": ("deg", "rad")}),
+        ({"q": ["degrade_1", "degrade_2"], "time": ["stamps_used"]}, {}),
+        ({"q": ["pos_rev1", "pos_rev2"]}, {}),  # which are joints
     ],
 )
 def test_units_are_known_by_names(columns, units):
-    assert find_units(columns) == units
+    names = tuple(name for own in columns.values() for name in own)
+    table = Table(Path("log.csv"), names, np.zeros((1, len(names))))
+    places = {s: [(table, names.index(name)) for name in own] for s, own in columns.items()}
+    assert find_units(places, (), columns, ("rev1", "rev2")) == units
+    assert find_units(places, columns, columns, ("rev1", "rev2")) == {}
+    assert find_units(places, (), (), ("rev1", "rev2")) == {}
 
 
 def test_columns_in_words():

@@ -2043,6 +2043,13 @@ def test_the_doctor_refuses(refused, argv, words):
     refused(argv, *words)
 
 
+@pytest.mark.parametrize("command", ["doctor", "select"])
+def test_no_study_is_written_over_another(refused, place, command):
+    (place / "mine.toml").write_text("# edited\n")
+    words = "mine.toml: is there already; choose another name with --fix"
+    refused([command, "s.toml", "--fix", "mine.toml"], words)
+
+
 def test_the_doctor_mends_nothing_where_nothing_is_wrong(place, capfd):
     out, err = tell(capfd, ["doctor", "s.toml", "--fix", "same.toml"], code=2)
     assert out.count("nothing: no other reading explains it clearly better") >= 1

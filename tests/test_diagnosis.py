@@ -56,6 +56,7 @@ from dynident.dynamics.parameters import attach
 from dynident.estimators.closed_loop import Simulation
 from dynident.fit.reasons import expect_percent, list_smoothing_reasons
 from dynident.fit.verdict import DOUBTFUL, REFUTED, TRUSTED, list_sign_reasons
+from dynident.fit.warnings import find_repeated_logs
 from dynident.recording.mend import Mending, mend
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
@@ -1200,6 +1201,20 @@ def test_the_log_that_was_fitted_tests_nothing_under_another_name(sound, digits)
     twice = identify(Problem(robot, logs), bootstrap=0, doctor=False)
     assert any("copy has the samples of toy log: fitted twice" in each for each in twice.warnings)
     assert "give a held-out log" in twice.verdict.reserve
+
+
+@pytest.mark.parametrize("digits", [None, 4])
+def test_a_stretch_of_the_log_that_was_fitted_tests_nothing(sound, digits):
+    count = len(sound.q)
+    part = replace(sound.rows(count // 3, count // 2), name="part")
+    if digits is not None:
+        q = np.radians(np.degrees(part.q).round(digits))
+        part = replace(part, q=q, tau=part.tau.round(digits))
+    again = replace(part, name="again", tau=part.tau[::-1])
+    one, *others = (prepare(log, 10.0) for log in (sound, part, again))
+    assert [(a.name, b.name) for a, b in find_repeated_logs([one, *others])] == [("part", one.name)]
+    found = verdict_of(sound, [part])
+    assert "part is held out, but has the samples of toy log: it tests nothing" in found.warnings
 
 
 def test_a_joint_without_torque_counts_in_no_reading():

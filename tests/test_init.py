@@ -16,7 +16,9 @@ import dynident as di
 from dynident.cli import run
 from dynident.cli.excite import choose_study
 from dynident.dynamics.idim import build_idim
+from dynident.recording.floating import BASE
 from dynident.robot.contacts import find_contacts
+from dynident.robot.model import WRENCH
 from dynident.study.begin import KEYS, LOOP
 from dynident.study.doctor import render_mended_study
 from dynident.study.recognise import recognise_base, recognise_columns
@@ -142,12 +144,12 @@ def test_a_base_that_moves_and_its_contacts_are_recognised(tmp_path, monkeypatch
     alone = study_of(QUADRUPED / "quadruped.urdf", bare)
     assert recognise_base(alone) == (alone, ())
     # nor is there one for contacts in a table of joints
-    bare.write_text(f"{names},q_one,q_two\n{first},0,0\n")
+    posed = "base_px,base_py,base_pz,base_roll,base_pitch,base_yaw"
+    bare.write_text(f"{names},{posed}\n{first},0,0,0,0,0,0\n")
     (tmp_path / "arm.toml").write_text(toy.ARM)
     table = study_of(tmp_path / "arm.toml", bare)
     assert recognise_base(table) == (table, ())
     # a pose tells a base, too; contacts of moments are surfaces, and one that is at no link none
-    posed = "base_px,base_py,base_pz,base_roll,base_pitch,base_yaw"
     posed_log = tmp_path / "posed.csv"
     for contact, kinds in (("FL_foot", ["surface"]), ("foot", []), ("tail", [])):
         wrench = ",".join(f"{part}_{contact}" for part in ("fx", "fy", "fz", "mx", "my", "mz"))
@@ -156,6 +158,21 @@ def test_a_base_that_moves_and_its_contacts_are_recognised(tmp_path, monkeypatch
         assert study.robot.floating
         assert [each.kind for each in study.contact] == kinds
         assert len(said) == 1 + len(kinds)
+
+
+def test_an_arm_with_a_force_sensor_and_an_inertial_unit_stands(tmp_path):
+    arm, log = EXAMPLES / "panda" / "panda.urdf", tmp_path / "run.csv"
+    names = ["time", *BASE["imu"], *(f"{part}_panda_hand" for part in WRENCH)]
+    log.write_text(f"{','.join(names)}\n{','.join('0' * len(names))}\n")
+    study, said = recognise_base(study_of(arm, log))
+    assert not study.robot.floating
+    assert not study.contact
+    assert [key for key, _ in said] == ["base"]
+    assert said[0][1].startswith("stands, though the logs have an inertial unit and contacts")
+    # the pose of a base is that of one which moves
+    names += ["base_px", "base_py", "base_pz", "base_roll", "base_pitch", "base_yaw"]
+    log.write_text(f"{','.join(names)}\n{','.join('0' * len(names))}\n")
+    assert recognise_base(study_of(arm, log))[0].robot.floating
 
 
 def test_a_contact_of_several_limbs_is_at_none(tmp_path):
@@ -383,9 +400,9 @@ def test_units_in_names_are_those_of_the_columns(desk, capsys):
     given = ["identify", "--robot", "arm.toml", "--bandwidth", "5", "--log"]
     usual = [*given, "usual.csv", "--units", "time=ms", "--units", "q=deg", "-o", "usual"]
     assert run([*given, "odd.csv", "-o", "odd"]) in (0, 1)
-    said = capsys.readouterr().err
+    out, said = capsys.readouterr()
     assert "note: columns: q = pos* [deg], tau = tau* [Nm], time = stamp_ms, by what" in said
-    assert "note: units: q = deg, time = ms, by what they are called\n" in said
+    assert "odd.csv: q in deg; time in ms, as its columns say" in " ".join(out.split())
     assert run(usual) in (0, 1)
     one, two = (di.read_result(Path(name, "result.json")) for name in ("odd", "usual"))
     np.testing.assert_array_equal(one.theta, two.theta)

@@ -98,6 +98,17 @@ def test_a_log_in_pieces_is_the_log(kind, gap, robot, tmp_path, monkeypatch):
     assert part.segments == other.segments
 
 
+def test_a_log_in_pieces_has_the_units_of_its_header(robot, tmp_path, monkeypatch):
+    path = write(tmp_path / "run.csv", make_log())
+    plain = di.read_log(path, robot, units={"q": "deg"})
+    head, _, rows = path.read_text().partition("\n")
+    path.write_text(f"{head}\ns,deg,deg,Nm,Nm\n{rows}")
+    shorten(monkeypatch)
+    found = di.read_log(path, robot, pieces=True)
+    assert isinstance(found.q, LongSignal)
+    np.testing.assert_array_equal(found.q[:], plain.q)
+
+
 @pytest.mark.parametrize("kind", ["csv", "npz"])
 def test_angles_that_begin_a_turn_anew_go_on(kind, robot, tmp_path, monkeypatch):
     turning = make_log()

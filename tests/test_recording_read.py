@@ -334,6 +334,62 @@ def test_units(tmp_path):
     np.testing.assert_allclose(mixed.qref, deg * Q * [2 * np.pi, 1.0], rtol=1e-14)
 
 
+UNITED = "time,q_a,q_b,dq_a,dq_b,tau_a,tau_b,note"
+
+
+@pytest.mark.parametrize(
+    ("head", "gap"),
+    [
+        (f"{UNITED}\nms,deg,deg,rad/s,rad/s,Nm,Nm,", ","),
+        (f"{UNITED}\n[ms];[°];[deg];[rad/s];[rad / s];[N·m];[Nm];[%]".replace(",", ";"), ";"),
+        (f"# {UNITED}\n# ms,deg,deg,rad/s,rad/s,Nm,Nm,-", ","),
+        (f"{UNITED}\nms deg deg rad/s rad/s Nm Nm V".replace(",", " "), " "),
+    ],
+)
+def test_a_second_line_of_the_header_states_units(tmp_path, head, gap):
+    rows = np.column_stack([1e3 * TIME, np.degrees(Q), Q, TAU, TIME])
+    text = "".join(gap.join(map(repr, row)) + "\n" for row in rows.tolist())
+    (tmp_path / "log.csv").write_text(f"{head}\n{text}")
+    log = read_log(tmp_path / "log.csv", ROBOT)
+    assert log.rate == pytest.approx(RATE)
+    np.testing.assert_allclose(log.q, Q, rtol=1e-14)
+    np.testing.assert_array_equal(log.dq, Q)
+    np.testing.assert_array_equal(log.tau, TAU)
+    assert "log.csv: q in deg; dq in rad; time in ms, as its columns say" in log.warnings
+    stated = read_log(tmp_path / "log.csv", ROBOT, units={"q": "rad", "time": "ms"})
+    np.testing.assert_array_equal(stated.q, np.degrees(Q))
+
+
+def test_units_a_joint_each_and_others(tmp_path):
+    robot = make_robot(kinds=["revolute", "prismatic"])
+    path = write(tmp_path / "log.csv", time=TIME, q=Q, tau=TAU)
+    head, _, rows = path.read_text().partition("\n")
+
+    def state(units):
+        path.write_text(f"{head}\n{units}\n{rows}")
+
+    state("s,deg,mm,Nm,N")
+    np.testing.assert_allclose(read_log(path, robot).q, Q * [np.pi / 180, 1e-3], rtol=1e-14)
+    for units, words in (
+        ("s,deg,deg/s,Nm,Nm", "column 3 (q_b): is in deg/s, which is not read for q"),
+        ("s,deg,deg,Nm,mNm", "column 5 (tau_b): is in mNm, which is not read for tau"),
+        ("s,deg,,Nm,Nm", "column 3 (q_b): has no unit beside others of q; state units"),
+        ("s,deg,furlong,Nm,Nm", "row 2, column 1 (time): 's' is not a number"),
+    ):
+        state(units)
+        assert words in refusal(path, ROBOT)
+
+
+def test_dates_are_no_milliseconds_whatever_they_are_called(tmp_path):
+    path = write(tmp_path / "log.csv", stamp_ms=TIME, q=Q, tau=TAU)
+    head, *rows = path.read_text().splitlines()
+    rows = [f"2024-05-01 12:00:0{row}" for row in rows]  # of two seconds
+    path.write_text("\n".join([head, *rows, ""]))
+    assert read_log(path, ROBOT, columns={"time": "stamp_ms"}).rate == RATE
+    words = refusal(path, ROBOT, columns={"time": "stamp_ms"}, units={"time": "ms"})
+    assert "units.time is of numbers, and it has dates" in words
+
+
 def test_units_of_angle_and_length(tmp_path):
     robot = make_robot(kinds=["revolute", "prismatic"])
     path = write(tmp_path / "log.csv", time=TIME, q=Q, tau=TAU)
@@ -392,7 +448,8 @@ def test_columns_of_other_names_are_recognised(tmp_path, names, wanted):
     columns = {"q": names[1:3] if wanted[0] == "[" else wanted[1:-1], "tau": names[3:]}
     message = refusal(tmp_path / "log.csv", ROBOT, columns=columns)
     assert f"like columns = {{ time = {names[0]!r} }}" in message
-    log = read_log(tmp_path / "log.csv", ROBOT, columns={**columns, "time": names[0]})
+    given = {"columns": {**columns, "time": names[0]}, "units": {"q": "rad"}}
+    log = read_log(tmp_path / "log.csv", ROBOT, **given)
     np.testing.assert_allclose(log.q, Q, atol=1e-12)
 
 

@@ -16,7 +16,7 @@ import scipy.io
 import dynident as di
 from dynident.core.errors import InputError
 from dynident.core.text import UNSHOWN
-from dynident.readers import READERS, Table, read_tables
+from dynident.readers import READERS, Table, list_titles, read_tables
 from dynident.readers import text as text_reader
 
 VALUES = np.random.default_rng(7).normal(size=(60, 3)) * np.array([1.0, 1e-9, 1e12])
@@ -176,6 +176,20 @@ def test_packed_text(tmp_path, suffix):
     assert "row 63: is not UTF-8 text" in refusal(path)
 
 
+def test_titles_of_packed_text_are_read_of_its_first_lines_alone(tmp_path, monkeypatch):
+    path = tmp_path / "log.csv.gz"
+
+    def refuse(path):
+        raise AssertionError("is unpacked as a whole")
+
+    monkeypatch.setattr(text_reader, "_open_bytes", refuse)
+    path.write_bytes(gzip.compress(f"time,q_a,tau_a\n{as_text(VALUES)}".encode()))
+    assert list_titles(path) == NAMES
+    for data in (gzip.compress(b"0" * (1 << 23)), path.read_bytes()[:30], b"1,2\n"):
+        path.write_bytes(data)
+        assert list_titles(path) == ()
+
+
 def test_refused_packed_text(tmp_path, monkeypatch):
     path = tmp_path / "log.csv.gz"
     whole = gzip.compress(as_text(VALUES).encode())
@@ -318,7 +332,7 @@ def test_text_of_many_rows(tmp_path):
         ("a,b,\n1,2,\n3,4,5\n", ["not a table of numbers"]),
         ("a b\n1 2\n3 4 5\n", ["row 3, column 3: has 3 columns"]),
         ('a,b\n1,2\n"3,4\n', ["row 3"]),
-        ("a,b\ns,rad\n1,2\n", ["row 2, column 1 (a): 's' is not a number"]),
+        ("a,b\ns,rods\n1,2\n", ["row 2, column 1 (a): 's' is not a number"]),
     ],
 )
 def test_refused_text(tmp_path, text, parts):

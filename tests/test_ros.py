@@ -287,6 +287,20 @@ def test_readings_that_cannot_be_followed_are_left_out_or_refused():
         Following(fit, RATE, evry=2.0)
 
 
+@pytest.mark.parametrize("stated", [None, RATE])
+def test_readings_at_another_rate_than_they_began_are_refused(stated):
+    fit, (q, _, _), tau = followed()
+    following = Following(fit, stated)
+    for reading in readings(q[:80], tau[:80]):
+        following.take(reading)
+    slow = [
+        Reading(each.stamp + 10**9, each.q, None, each.tau)
+        for each in readings(q[:80], tau[:80], 0.5 * RATE)
+    ]
+    with pytest.raises(InputError, match=f"come at {0.5 * RATE:g} Hz, and not at {RATE:g} Hz"):
+        list(map(following.take, slow))
+
+
 # ---- nodes, on a stub of rclpy
 
 

@@ -501,6 +501,21 @@ def test_angles_of_a_stream_go_on_where_an_encoder_begins_a_turn_anew(desk, pipe
     np.testing.assert_allclose(said[1], said[0], rtol=1e-6)
 
 
+def test_a_stream_has_the_units_of_its_header(desk, piped):
+    flags = ("--study", "study.toml", "--sigma", "0.2")
+    plain = np.array([[float(cell) for cell in row.split(",")] for row in GOOD.splitlines()])
+    plain[:, :3] *= np.array([1e3, 180.0 / np.pi, 180.0 / np.pi])
+    rows = "".join(",".join(map(repr, row)) + "\n" for row in plain.tolist())
+    code, out, err = piped(f"{HEADER}ms,deg,deg,Nm,Nm\n{rows}", *flags, "--every", "0.05")
+    assert (code, err) == (0, "")
+    other = piped(HEADER + GOOD, *flags, "--every", "0.05")[1]
+    one, two = (
+        [[float(x or 0) for x in row.split(",")] for row in text.splitlines()[1:]]
+        for text in (out, other)
+    )
+    np.testing.assert_allclose(one, two, rtol=1e-6)
+
+
 def test_json_lines_are_read_like_a_table(desk, piped):
     lines = (desk / "run.csv").read_text().splitlines()[1:2000]
     numbers = [[float(cell) for cell in line.split(",")] for line in lines]

@@ -14,7 +14,7 @@ from dynident.core.inertia import to_com
 from dynident.core.words import format_number
 from dynident.live.channels import Channels, collect_signals, find_channels
 from dynident.live.messages import EVENTS, Message, Noticed
-from dynident.live.stream import HEAD, Sample
+from dynident.live.stream import HEAD, Pace, Sample
 from dynident.online.tracker import LoadEstimate
 from dynident.recording.recording import Recording
 from dynident.report.fit import Fit
@@ -72,6 +72,7 @@ class Following:
         self.follower: LogFollower | None = None
         self.left_out = 0
         self._channels: Channels | None = None
+        self._pace: Pace | None = None
         self._waiting: list[Reading] = []
         self._first = self._last = 0
         self._event: Noticed | None = None
@@ -85,7 +86,8 @@ class Following:
         Raises
         ------
         InputError
-            For readings without effort, and a fit that cannot be followed.
+            For readings without effort or at another rate than they began, and a fit that cannot
+            be followed.
         """
         if reading.tau is None:
             raise InputError("the joint states have no effort: nothing to follow")
@@ -115,6 +117,7 @@ class Following:
         self._channels = find_channels(
             self.fit.robot, log, self.setting.measured, False, self.setting.instruments
         )
+        self._pace = Pace(self.rate)
         self.follower = begin_following(self.setting, self._channels, None, None, self.rate)
 
     def _feed(self, reading: Reading) -> list[Message]:
@@ -124,7 +127,9 @@ class Following:
         joints = {"q": reading.q[None], "tau": reading.tau[None]}
         values = self._channels.pack(collect_signals(joints, None, {}, {}))[0]
         self._q = reading.q
+        assert self._pace is not None
         time = (reading.stamp - self._first) / NANOSECONDS
+        self._pace.check(time, f"joint states, at {time:.3f} s")
         found = self.follower.feed(Sample(time, values, False))
         for each in found:
             if isinstance(each, Noticed):

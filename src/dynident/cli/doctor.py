@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dynident.cli.options import JsonFlag, LogFlags, PageOption, add_log_flags, refuse_fix
+from dynident.cli.options import JsonFlag, LogFlags, PageOption, add_log_flags, refuse_study_output
 from dynident.cli.output import print_answer, say, say_written, write_page
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError, name_study_in_errors
@@ -36,13 +36,13 @@ def doctor(
     from dynident.cli.progress import show_progress
     from dynident.core.files import refuse_outputs, write_files
     from dynident.study.doctor import doctor, render_mended_study
-    from dynident.study.study import list_input_files
     from dynident.study.written import render_study
 
     chosen, study = given.read(told), given.study
-    if study is not None and fix is not None:
-        refuse_fix(fix, study, list_input_files(chosen))
-    refuse_outputs([each for each in (page, fix) if each is not None], given.list_inputs(chosen))
+    inputs = given.list_inputs(chosen)
+    if fix is not None:
+        refuse_study_output(fix, "--fix", study, inputs)
+    refuse_outputs([each for each in (page, fix) if each is not None], inputs)
     with show_progress() as progress, name_study_in_errors(study):
         reports = doctor(chosen, progress)
     print_answer(

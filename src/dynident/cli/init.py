@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from dynident.cli.doctor import format_reports
-from dynident.cli.options import LogFlags, add_log_flags
+from dynident.cli.options import LogFlags, add_log_flags, refuse_study_output
 from dynident.cli.output import say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError, name_study_in_errors
@@ -36,7 +36,7 @@ def init(
 ) -> None:
     """Write a first study: overview of the logs, the doctor's findings, a part held out."""
     from dynident.cli.progress import show_progress
-    from dynident.core.files import refuse_outputs, write_files
+    from dynident.core.files import write_files
     from dynident.core.words import format_entry
     from dynident.study.begin import (
         fit_positions,
@@ -56,9 +56,7 @@ def init(
     if given.robot is None or not given.log:
         raise InputError("give the robot's file and a log: dynident init ROBOT LOG")
     chosen = given.parse(told)
-    refuse_outputs([output], given.list_inputs(chosen))
-    if output.exists():
-        raise InputError(f"{output}: is there already; choose another name with -o")
+    refuse_study_output(output, "-o", None, given.list_inputs(chosen))
     with name_study_in_errors(None):
         chosen, layouts = recognise_layouts(chosen)
         chosen, recognised = recognise(chosen)

@@ -347,13 +347,20 @@ def parse_signal_values(
     return found or None
 
 
-def refuse_fix(fix: Path, study: Path, inputs: Sequence[str | Path]) -> None:
-    """Refuse a copy of a study that stands elsewhere, or over what is read."""
+def refuse_study_output(
+    output: Path, flag: str, study: Path | None, inputs: Sequence[str | Path]
+) -> None:
+    """Refuse a study over what is read or is there already; its copy where that stands elsewhere.
+
+    What is written may have been edited since: no study is written over.
+    """
     from dynident.core.files import refuse_outputs
 
-    if fix.parent.resolve() != study.parent.resolve():
-        raise InputError(f"{fix}: has to be in the folder of {study}, whose file names it keeps")
-    refuse_outputs([fix], [*inputs, study])
+    if study is not None and output.parent.resolve() != study.parent.resolve():
+        raise InputError(f"{output}: has to be in the folder of {study}, whose file names it keeps")
+    refuse_outputs([output], inputs)
+    if output.exists():
+        raise InputError(f"{output}: is there already; choose another name with {flag}")
 
 
 SPELLED = {"lowpass_hz": "lowpass", "n": "number", "rows": "fit-rows"}

@@ -13,7 +13,7 @@ from dynident.cli.options import (
     add_flags,
     add_log_flags,
     override_section,
-    refuse_fix,
+    refuse_study_output,
 )
 from dynident.cli.output import print_answer, say_written
 from dynident.cli.studies import StudyFlags, add_study_flags
@@ -39,13 +39,12 @@ def select(
     from dynident.cli.progress import show_progress
     from dynident.core.files import write_files
     from dynident.study import select as selecting
-    from dynident.study.study import list_input_files
 
     chosen, study = override_section(given.read(told), "select", options), given.study
     if study is None and fix is not None:
         raise InputError("--fix copies a study; give one instead of --robot and --log")
     if study is not None and fix is not None:
-        refuse_fix(fix, study, list_input_files(chosen))
+        refuse_study_output(fix, "--fix", study, given.list_inputs(chosen))
     with show_progress() as progress, name_study_in_errors(study):
         found = selecting.select_study(chosen, progress)
     print_answer(

@@ -10,6 +10,7 @@ from dynident.core.arrays import Array
 from dynident.core.factors import UNEXCITED, System
 from dynident.core.inertia import INERTIAL
 from dynident.estimators.estimate import Estimate
+from dynident.filters.blocks import cut_into_blocks
 from dynident.fit.facts import LogFacts
 from dynident.fit.figures import FitFigure
 from dynident.fit.provenance import hash_log
@@ -32,6 +33,8 @@ REMAINING = 4.0
 ROUNDED = 1e-4
 """Difference of a signal to its copy in fewer digits, as a share of how far it moves: torques of
 motions that are made again differ by a hundredth."""
+NEAR = 10.0
+"""Times the mean by which rounding may be off in a sample."""
 COMPARED = 20000
 """Most samples that are compared."""
 LINEAR = 0.03
@@ -49,11 +52,11 @@ def warn_of_poor_fit(fitted: FitFigure) -> list[str]:
 
 
 def find_repeated_logs(logs: Sequence[Samples]) -> list[tuple[Samples, Samples]]:
-    """Logs that have the samples of an earlier one up to rounding, and that one."""
+    """Logs that have the samples of an earlier one, or of a stretch of it, and that one."""
     found = []
     for k, log in enumerate(logs):
         for one in logs[:k]:
-            if is_same(one.measured, log.measured) and is_same(one.tau, log.tau):
+            if is_within(log, one):
                 found.append((log, one))
                 break
     return found
@@ -69,14 +72,34 @@ def warn_of_fitted_log(result: Result, log: Samples) -> list[str]:
     ]
 
 
-def is_same(one: Array, other: Array) -> bool:
-    """Whether a signal is another up to rounding, as of other units or formats, by some samples."""
-    if one.shape != other.shape:
+def is_within(log: Samples, one: Samples) -> bool:
+    """Whether a log is another or a stretch of it, up to rounding as of other units or formats."""
+    if len(log.tau) > len(one.tau) or log.tau.shape[1] != one.tau.shape[1]:
         return False
-    some = np.arange(0, len(one), -(-len(one) // COMPARED))
-    there = one[some]
+    pairs = ((log.tau, one.tau), (log.measured, one.measured))
+    starts = find_likely_starts(*pairs[int(not np.any(log.tau))])
+    return any(all(is_same(*each, k) for each in pairs) for k in starts)
+
+
+def find_likely_starts(log: Array, one: Array) -> list[int]:
+    """Where in another signal a shorter one may begin: where its farthest value is the other's."""
+    some = np.arange(0, len(log), -(-len(log) // COMPARED))
+    there = log[some] - np.mean(log[some], axis=0)
+    place = int(some[np.argmax(np.linalg.norm(there, axis=1))])
+    near = NEAR * ROUNDED * np.linalg.norm(there) / np.sqrt(len(some))
+    found = list[int]()
+    for own, _, _ in cut_into_blocks([(place, place + len(one) - len(log) + 1)], 0):
+        off = np.max(np.abs(one[own] - log[place]), axis=1)
+        found += (own.start - place + np.flatnonzero(off <= near)).tolist()
+    return found
+
+
+def is_same(log: Array, one: Array, start: int) -> bool:
+    """Whether a signal is another's stretch from `start` on, by some samples."""
+    some = np.arange(0, len(log), -(-len(log) // COMPARED))
+    there = one[some + start]
     moved = np.linalg.norm(there - np.mean(there, axis=0))
-    return bool(np.linalg.norm(there - other[some]) <= ROUNDED * moved)
+    return bool(np.linalg.norm(there - log[some]) <= ROUNDED * moved)
 
 
 def warn_of_repeated_logs(

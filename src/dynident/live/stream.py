@@ -26,6 +26,7 @@ from dynident.live.channels import (
 from dynident.readers.orientation import ORIENTATIONS, convert_orientations
 from dynident.readers.table import Table, label_column
 from dynident.readers.text import WIDEST, is_comment
+from dynident.readers.units import read_units
 from dynident.recording.floating import Base, Floating, extract_base, extract_contacts
 from dynident.recording.read import ColumnLayout
 from dynident.recording.recording import Recording
@@ -63,6 +64,32 @@ def stream_recording(recording: Recording, channels: Channels) -> Iterator[Sampl
     for start, stop in recording.segments:
         for k in range(start, stop):
             yield Sample(k / recording.rate, values[k], k == start)
+
+
+class Pace:
+    """Whether the samples of a stream go on to come at its rate [Hz], by their latest stamps."""
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+        self._latest = deque[float](maxlen=HEAD)
+
+    def check(self, stamp: float, place: str) -> None:
+        """Refuse stamps at another rate than that by whose period speeds are differences [s].
+
+        The middle of the steps bears late and missing samples, their mean bears coarse stamps and
+        late samples, that of the short ones coarse stamps and missing samples: all have to say so.
+        """
+        self._latest.append(stamp)
+        if len(self._latest) < HEAD:
+            return
+        steps = np.diff(self._latest) * self.rate
+        middle, short = float(np.median(steps)), steps[steps <= MISSING]
+        told = np.array([middle, np.mean(steps), np.mean(short) if len(short) else middle])
+        if np.min(np.abs(told - 1.0)) > OTHER:
+            raise InputError(
+                f"{place}: samples come at {self.rate / middle:.4g} Hz, and not at "
+                f"{self.rate:.4g} Hz, the stream's rate"
+            )
 
 
 class StreamLines:
@@ -159,35 +186,18 @@ class TextStream:
                     f"{self.lines.name}: has no time column, or only one row; give --rate"
                 )
             self.rate = (len(head) - 1) / float(np.diff([stamps[0], stamps[-1]])[0])
-        latest = deque[float](maxlen=HEAD)
+        pace = Pace(self.rate)
         for count, (at, values) in enumerate(chain(head, rows), self.taken):
             if at is not None:
-                latest.append(at)
-                self._refuse_other_rate(np.array(latest), self.rate)
+                pace.check(at, f"{self.lines.name}, line {self.lines.number}")
             yield Sample(count / self.rate if at is None else at, values, False)
-
-    def _refuse_other_rate(self, stamps: Array, rate: float) -> None:
-        """Refuse stamps at another rate than the stream's, by whose period speeds are differences.
-
-        The middle of the steps bears late and missing samples, their mean bears coarse stamps and
-        late samples, that of the short ones coarse stamps and missing samples: all have to say so.
-        """
-        if len(stamps) < HEAD:
-            return
-        steps = np.diff(stamps) * rate
-        middle, short = float(np.median(steps)), steps[steps <= MISSING]
-        told = np.array([middle, np.mean(steps), np.mean(short) if len(short) else middle])
-        if np.min(np.abs(told - 1.0)) > OTHER:
-            raise InputError(
-                f"{self.lines.name}, line {self.lines.number}: samples come at "
-                f"{rate / middle:.4g} Hz, and not at {rate:.4g} Hz, the stream's rate"
-            )
 
     def _rows(self) -> Iterator[tuple[float | None, Array]]:
         layout: ColumnLayout | None = None
         names: tuple[str, ...] | None = None
         delimiter: str | None = ","
         last: float | None = None
+        head = False
         floating, turned, turning = self.floating, None, None
         for line in self.lines:
             text = line.strip()
@@ -205,11 +215,16 @@ class TextStream:
             else:
                 if layout is None:
                     delimiter = next((mark for mark in ";\t," if mark in text), None)
-                    cells = [cell.strip().strip('"') for cell in text.split(delimiter)]
+                    cells = split_row(text, delimiter)
                     head = not all(is_number(cell) for cell in cells)
                     names = tuple(cells) if head else tuple(str(k + 1) for k in range(len(cells)))
                     layout = self._layout(names if head else None, len(cells))
                     if head:
+                        continue
+                if head:  # another line of the header, of units
+                    head, units = False, read_units(split_row(text, delimiter))
+                    if units:
+                        layout = self._layout(names, units=units)
                         continue
                 numbers = self._cells(text, delimiter, names or (), place)
             values = np.array(numbers)
@@ -265,9 +280,14 @@ class TextStream:
         )
         return find_channels(self.robot, head, self.measured, False, self.instruments)
 
-    def _layout(self, names: tuple[str, ...] | None, columns: int | None = None) -> ColumnLayout:
+    def _layout(
+        self,
+        names: tuple[str, ...] | None,
+        columns: int | None = None,
+        units: Mapping[int, str] | None = None,
+    ) -> ColumnLayout:
         width = len(names) if names is not None else columns or 0
-        table = Table(Path(self.lines.name), names, np.zeros((1, width)))
+        table = Table(Path(self.lines.name), names, np.zeros((1, width)), units=units or {})
         return self.find_layout(table)
 
     def _cells(
@@ -304,6 +324,11 @@ class TextStream:
         except (ValueError, TypeError, RecursionError) as error:
             raise InputError(f"{place}: is not a JSON object of numbers") from error
         return named
+
+
+def split_row(text: str, delimiter: str | None) -> list[str]:
+    """Cells of a line."""
+    return [cell.strip().strip('"') for cell in text.split(delimiter)]
 
 
 def is_number(cell: str) -> bool:

@@ -36,16 +36,6 @@ OTHERS = re.compile(
 NAMED = re.compile(r"(?<![a-z])names?[\W_]*\d", re.IGNORECASE)
 """What columns are called that hold joints' names beside numbered ones, as of a JointState."""
 
-UNITS = {
-    "q": {"deg": ("deg", "degs", "degree", "degrees", "°"), "rev": ("rev", "revs", "turns")},
-    "time": {
-        "ms": ("ms", "msec", "msecs", "millis", "milliseconds"),
-        "us": ("us", "usec", "usecs", "micros", "microseconds", "µs"),
-        "ns": ("ns", "nsec", "nsecs", "nanos", "nanosec", "nanoseconds"),
-    },
-}
-"""Of signals, other than radians and seconds, with the words that say so in columns' names."""
-
 
 def match_word(joint: str) -> str:
     """A pattern of a joint's name that is no part of another word."""
@@ -199,22 +189,6 @@ def find_torque_column(
     before, _, after = told.partition("*") if isinstance(told, str) else ("", "", "")
     series = [n for n in names if n.startswith(before) and n.endswith(after)]
     return (series if isinstance(told, str) else told)[borne.index(joint)]
-
-
-def find_units(columns: Columns) -> dict[str, str]:
-    """Of signals, where the names of their columns say which."""
-    found = {}
-    for signal, own in columns.items():
-        listed = (own,) if isinstance(own, str) else own
-        for unit, words in UNITS.get(signal, {}).items():
-            # as a word of its own, or a last one that has its capital: timeMs
-            forms = "|".join(
-                rf"(?<![A-Za-z])(?i:{word})|(?<=[a-z]){word.capitalize()}|(?<=[a-z]){word.upper()}"
-                for word in words
-            )
-            if all(re.search(rf"(?:{forms})(?![A-Za-z])", name) for name in listed):
-                found[signal] = unit
-    return found
 
 
 def shorten(names: Sequence[str], listed: tuple[str, ...]) -> str | tuple[str, ...]:

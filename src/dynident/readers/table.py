@@ -80,6 +80,8 @@ class Table:
     """What was noticed in it."""
     words: Mapping[int, str] = field(default_factory=dict)
     """Columns that hold no numbers, NaN here, and what is said where one of them is used."""
+    units: Mapping[int, str] = field(default_factory=dict)
+    """Of columns, where the file says so beside their names: see `dynident.readers.units`."""
     rank: int = 0
     """Of topics that have a column of the same name, those of the least are meant."""
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.core.files import DAMAGE
 from dynident.core.store import Store
 from dynident.core.text import format_one_line
 from dynident.core.words import shorten_line
@@ -28,6 +29,7 @@ from dynident.readers.table import (
     refuse_bomb,
     refuse_damage,
 )
+from dynident.readers.units import INSTANTS, read_units
 
 WIDEST = 1 << 22
 """Characters of a line."""
@@ -60,7 +62,8 @@ class _Layout:
     """How a text file is written.
 
     `trailing`: every row ends with the delimiter. `words`: columns that begin with a word, and what
-    is said where one of them is used. `dates`: columns that begin with an instant.
+    is said where one of them is used. `dates`: columns that begin with an instant. `units`: of
+    columns, as a second line of the header has them.
     """
 
     delimiter: str
@@ -70,6 +73,7 @@ class _Layout:
     trailing: bool
     words: Mapping[int, str] = field(default_factory=dict)
     dates: tuple[int, ...] = ()
+    units: Mapping[int, str] = field(default_factory=dict)
 
 
 def read_text(path: Path) -> Table:
@@ -82,7 +86,8 @@ def read_text(path: Path) -> Table:
     Decimals may have a comma where that separates no columns.
 
     Lines that start with ``#`` or ``%`` are comments; the last one before the first
-    row is the header where it names as many columns as there are.
+    row is the header where it names as many columns as there are. A second line of a header, or
+    comment, that holds nothing but units states those of the columns.
     """
     if _is_packed(path):
         _refuse_bad_archive(path)
@@ -97,16 +102,14 @@ def read_text(path: Path) -> Table:
         raise InputError(f"{path}: is not a table of numbers ({format_one_line(error)})") from error
     row = partial(_find_line, path, layout.first_line)
     columns = values if isinstance(values, np.ndarray) else read_store_lazily(values)
-    return Table(path, layout.names, columns, row=row, words=layout.words)
+    return Table(path, layout.names, columns, row=row, words=layout.words, units=layout.units)
 
 
 def read_header(path: Path) -> tuple[str, ...]:
     """Names of a file's columns, without its numbers; none where it does not name them."""
-    if _is_packed(path):
-        _refuse_bad_archive(path)
     try:
         return _detect_layout(path).names or ()
-    except csv.Error:
+    except (csv.Error, *DAMAGE):
         return ()
 
 
@@ -117,19 +120,25 @@ def _find_line(path: Path, first_line: int, sample: int) -> int:
 
 
 def _detect_layout(path: Path) -> _Layout:
-    head, comment = _read_first_lines(path)
+    head, comments = _read_first_lines(path)
     if not head:
         raise InputError(f"{path}: is empty; expected a header and rows of numbers")
     if "\0" in head[0][1]:
         raise InputError(f"{path}, row {head[0][0]}: is not text; export the log as CSV (UTF-8)")
-    delimiter = next((mark for mark in ";\t," if mark in head[-1][1]), " ")
+    delimiter = next((mark for mark in ";\t," if mark in head[:2][-1][1]), " ")
     first = _split_cells(_strip_comment(head[0][1]), delimiter)
     has_header = 2 * sum(_is_value(cell, delimiter) for cell in first) < sum(map(bool, first))
+    lines = [_split_cells(text, delimiter) for text in comments]
+    units = read_units(lines[-1]) if lines else {}
+    if has_header and len(head) > 1:
+        units = read_units(_split_cells(head[1][1], delimiter))
+        head = [head[0], *head[2:]] if units else head
+    comment = lines[-2 if units and len(lines) > 1 else -1] if lines else []
     if has_header and len(head) < 2:
         raise InputError(f"{path}: has a header but no rows")
     first_line, text = head[has_header]
     data = _split_cells(_strip_comment(text), delimiter)
-    named = _split_cells(head[0][1] if has_header else comment, delimiter)
+    named = _split_cells(head[0][1], delimiter) if has_header else comment
     whole = len(named) == len(data) and bool(named[-1])  # it is the last cell that is empty
     trailing = len(data) > 1 and not data[-1] and not whole
     columns = len(data) - trailing
@@ -148,29 +157,34 @@ def _detect_layout(path: Path) -> _Layout:
         if data[column] and names and any(numbers)  # else it is a row of units
     }
     dates = tuple(k for k, cell in enumerate(data[:columns]) if INSTANT.fullmatch(cell))
-    return _Layout(delimiter, names, first_line, columns, trailing, words, dates)
+    units = {**units, **dict.fromkeys(dates, INSTANTS)}
+    return _Layout(delimiter, names, first_line, columns, trailing, words, dates, units)
 
 
-def _read_first_lines(path: Path) -> tuple[list[tuple[int, str]], str]:
-    """The first two lines that count, with their numbers; the last comment before."""
-    comment = ""
+def _read_first_lines(path: Path) -> tuple[list[tuple[int, str]], list[str]]:
+    """The first three lines that count, with their numbers; the last two comments before."""
+    comments: list[str] = []
     head: list[tuple[int, str]] = []
     with _open_text(path) as lines:
-        for number, line in enumerate(lines, 1):
+        # of an archive nobody knows yet what it grows to
+        for number, line in enumerate(iter(partial(lines.readline, WIDEST + 1), ""), 1):
             text = line.strip()
             if is_comment(text):
-                comment = comment if head else text.lstrip("".join(COMMENTS)).strip()
+                words = text.lstrip("".join(COMMENTS)).strip()
+                comments = comments if head else [*comments[-1:], words]
             elif text:
                 head.append((number, line.rstrip("\r\n")))
-            if len(head) == 2:
+            if len(head) == 3:
                 break
             if len(line) > WIDEST or number > EMPTY:
-                reason = "no row" if len(line) <= WIDEST else f"a line of {len(line)} characters"
+                reason = (
+                    "no row" if len(line) <= WIDEST else f"a line of more than {WIDEST} characters"
+                )
                 raise InputError(
                     f"{path}, row {number}: is no table, it begins with {reason}; export the log "
                     "as CSV"
                 )
-    return head, comment
+    return head, comments
 
 
 def is_comment(text: str) -> bool:

@@ -398,16 +398,22 @@ def measure_base_turn(motion: BaseMotion, runs: tuple[tuple[int, int], ...]) -> 
     return float(2.0 * np.arccos(np.clip(np.min(np.abs(products)), 0.0, 1.0)))
 
 
-def tells_base(columns: Collection[str]) -> bool:
+def is_arm(robot: Robot) -> bool:
+    """Whether all that moves is on one joint: an arm, rather than a robot with legs."""
+    return sum(joint.parent == 0 for joint in robot.joints) == 1
+
+
+def tells_base(columns: Collection[str], arm: bool = False) -> bool:
     """Whether columns hold a base's acceleration, and where gravity points to, and contacts.
 
-    Without these an inertial unit may well be on an arm that stands.
+    Without these an inertial unit may well be on an arm that stands; of an `arm` with them too, for
+    a force sensor may be at its wrist.
     """
     if not any(column.partition("_")[0] in MARKS for column in columns):
         return False
     held = {signal for signal, names in BASE.items() if {*names} <= {*columns}}
     turned = any(f"base_{form}" in held for form in FORMS)
-    return "imu" in held or ("base_position" in held and turned)
+    return ("imu" in held and not arm) or ("base_position" in held and turned)
 
 
 def choose_floating(given: Floating | None) -> Floating:

@@ -19,6 +19,7 @@ from dynident.readers import Table, measure_log, read_tables
 from dynident.readers.frames import is_frame, read_frame, take_path
 from dynident.readers.orientation import drop_repeated_orientations
 from dynident.readers.table import TIME
+from dynident.readers.units import find_units
 from dynident.recording import checks
 from dynident.recording.checks import Spot, join_file_names, list_column_names
 from dynident.recording.floating import (
@@ -174,8 +175,11 @@ def read_log(
     known = (*SIGNALS, *list_floating_columns(robot))
     checks.refuse_unknown_words(label, "columns", log.columns, known)
     groups = [paths] if stack == "side" else [[path] for path in paths]
-    located = (_locate_in_files(group, log) for group in groups)
-    found = [sample_in_pieces(each, request) or sample_signals(each, request) for each in located]
+    found = []
+    for group in groups:
+        places = _locate_in_files(group, log)
+        request = replace(request, units={**places.units, **log.request.units})
+        found.append(sample_in_pieces(places, request) or sample_signals(places, request))
     sizes = [measure_log(path) for path in paths if isinstance(path, Path)]
     whole = sum(sizes) if len(sizes) == len(paths) else None
     return build_recording(found, replace(request, size=whole))
@@ -229,6 +233,8 @@ def find_column_layout(
     places = {signal: tuple(index for _, index in found) for signal, found in spots.items()}
     if time is not None:
         places["time"] = (time[1],)
+    units, _ = _find_units(log, spots, time)
+    request = replace(request, units={**units, **request.units})
     layout = ColumnLayout(places, _list_absent_places(log), request)
     layout.signals(np.zeros((1, table.width)))  # units that cannot be are refused here
     return layout
@@ -270,6 +276,9 @@ def _locate_in_files(paths: Sequence[Path | Frame], log: _Log) -> Places:
     checks.refuse_unequal_rows(tables)
     time = _locate_time(log)
     spots, notes = _locate_signals(log, time)
+    units, of_units = _find_units(log, spots, time)
+    log = replace(log, request=replace(log.request, units={**units, **log.request.units}))
+    notes = (*notes, *of_units, *_warn_of_locked_motion(log))
     table = spots["q"][0][0]
     if time is None and table.topic is not None:
         time = (table, table.titles.index("time"))
@@ -284,7 +293,20 @@ def _locate_in_files(paths: Sequence[Path | Frame], log: _Log) -> Places:
         times = _list_time_columns(tables)
     used = dict.fromkeys(table for chosen in spots.values() for table, _ in chosen)
     notes = (*notes, *(note for table in used for note in table.notes))
-    return Places(times, spots, notes, _list_absent_places(log))
+    return Places(times, spots, notes, _list_absent_places(log), units)
+
+
+def _find_units(
+    log: _Log, spots: Mapping[str, Sequence[Spot]], time: Spot | None
+) -> tuple[Units, tuple[str, ...]]:
+    """Units that the tables state, and what is said of them."""
+    timed = {**spots, **({} if time is None else {"time": [time]})}
+    units = find_units(timed, log.request.units, log.columns, log.robot.joint_names)
+    listed = [
+        f"{s} in {each if isinstance(each, str) else ', '.join(each)}" for s, each in units.items()
+    ]
+    said = f"{log.request.name}: {'; '.join(listed)}, as its columns say"
+    return units, (said,) if listed else ()
 
 
 def _list_absent_places(log: _Log) -> tuple[int, ...]:
@@ -370,7 +392,7 @@ def _locate_signals(log: _Log, time: Spot | None) -> tuple[dict[str, list[Spot]]
         spots = _locate_floating_signal(log, signal, columns_of)
         if spots:
             found[signal] = spots
-    return found, (*warnings, *_warn_of_unread_columns(log), *_warn_of_locked_motion(log))
+    return found, (*warnings, *_warn_of_unread_columns(log))
 
 
 def _name_currents(log: _Log, spots: Sequence[Spot]) -> tuple[str, str]:

@@ -125,6 +125,8 @@ class Places:
     notes: tuple[str, ...] = ()
     absent: tuple[int, ...] = ()
     """Joints without columns, which were locked, or whose positions loops give."""
+    units: Units = field(default_factory=dict)
+    """That the tables state of signals."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from dynident.core.errors import InputError
 from dynident.readers import called, list_titles, list_unborne_joints
 from dynident.readers.presets import find_layout
-from dynident.recording.floating import BASE, find_logged_robot, tells_base
+from dynident.recording.floating import BASE, find_logged_robot, is_arm, tells_base
 from dynident.robot.contacts import find_contacts
 from dynident.robot.mimics import find_couplings, find_mimics
 from dynident.robot.model import Robot
@@ -39,13 +39,10 @@ def recognise_columns(study: Study) -> tuple[Study, tuple[Words, ...]]:
     for log in study.log:
         moved, columns = name_columns(log, joints, counted)
         moving.append(moved)
-        stated = log.units or {}
-        units = {s: unit for s, unit in called.find_units(columns).items() if s not in stated}
-        own = {"columns": columns or log.columns, "units": {**units, **stated} or None}
-        logs.append(log.model_copy(update=own))
-        for key, each in (("columns", columns), ("units", units)):
-            listed = ", ".join(f"{signal} = {called.describe(x)}" for signal, x in each.items())
-            said |= dict.fromkeys([(key, f"{listed}, by what they are called")] if listed else [])
+        logs.append(log.model_copy(update={"columns": columns or log.columns}))
+        listed = ", ".join(f"{signal} = {called.describe(x)}" for signal, x in columns.items())
+        if listed:
+            said["columns", f"{listed}, by what they are called"] = None
     if not all(moved and moved == moving[0] for moved in moving):
         return study, ()
     study = study.model_copy(update={"log": tuple(logs)})
@@ -70,7 +67,8 @@ def couple_mimics(
     These are all that mimic none, where it is not said. No floating robot has loops, nor a part.
     """
     robot = load_study_robot(study)
-    afloat = bool(study.log) and all(tells_base({*list_names(log)}) for log in study.log)
+    logs, arm = [{*list_names(log)} for log in study.log], is_arm(robot)
+    afloat = bool(logs) and all(tells_base(log, arm) for log in logs)
     if robot.floating or robot.limbs or robot.contacts or afloat:
         return study, ()
     coupled = find_couplings(robot, moving)
@@ -128,9 +126,12 @@ def recognise_base(study: Study) -> tuple[Study, tuple[Words, ...]]:
     stated = {signal for log in study.log for signal in log.columns or {}}
     if section.beyond is not None or section.sensor or stated & {*BASE}:
         return study, ()
-    logs = [{*list_names(log)} for log in study.log]
-    if not all(map(tells_base, logs)) or load_study_robot(study).floating:
+    logs, robot = [{*list_names(log)} for log in study.log], load_study_robot(study)
+    if not all(map(tells_base, logs)) or robot.floating:
         return study, ()
+    if is_arm(robot) and not all(tells_base(log, arm=True) for log in logs):
+        words = "stands, though the logs have an inertial unit and contacts, as but one joint is"
+        return study, (("base", f"{words} on it; --floating if it moves"),)
     fixed = study
     study = update_section(study, "robot", floating=True)
     said = [("base", "floating = true, as the logs have columns of the base's motion")]
