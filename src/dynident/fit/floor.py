@@ -18,6 +18,13 @@ from dynident.dynamics.following import follow_friction
 from dynident.dynamics.idim import Idim
 from dynident.filters.blocks import cut_signal
 from dynident.filters.filters import count_filter_edge, filter_zero_phase
+from dynident.filters.repeats import (
+    Match,
+    RepeatedStretch,
+    find_partners,
+    find_period,
+    find_repeated_motion,
+)
 from dynident.filters.spline import interpolate_cubically
 from dynident.fit.figures import (
     ALL_SAMPLES,
@@ -29,13 +36,6 @@ from dynident.fit.figures import (
 )
 from dynident.fit.verdict import SMALL
 from dynident.recording.periods import FINER
-from dynident.recording.repeats import (
-    Match,
-    RepeatedStretch,
-    find_partners,
-    find_period,
-    find_repeated_motion,
-)
 from dynident.regression.generalised import GeneralisedSamples, has_only_joint_torques
 from dynident.regression.rows import list_torque_groups
 from dynident.robot.model import Robot

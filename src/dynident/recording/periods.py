@@ -24,18 +24,13 @@ from dynident.filters.harmonics import (
     sum_harmonics,
     sum_spectrum,
 )
+from dynident.filters.repeats import FALLEN, REPEATS, SAMPLED, SIMILAR, TINY
 from dynident.recording.recording import Recording
 
 FINER = 8
 """Samples of the mean period for one of the log: friction changes its sign between samples."""
 HIGHEST = 0.4
 """Highest harmonic of a torque, over the sample rate: short of Nyquist the fit is well posed."""
-REPEATS = 0.9
-"""Correlation of a motion with itself a period later, below which it is not periodic."""
-FALLEN = 0.5
-"""Correlation below which a lag has left the first maximum, that at none."""
-SIMILAR, SAMPLED = 2.0, 1e-3
-"""How much worse than the best repetition a shorter one may be: times, and plus."""
 MOVING = 1e-6
 """Standard deviation over the largest one above which a column moves."""
 DRIFTED = 0.5
@@ -50,7 +45,6 @@ UNLIKE_CONTACT = 0.02
 at which it begins and ends."""
 FEW = 3
 """Periods below which a first one that differs cannot be told."""
-TINY = float(np.finfo(float).tiny)
 REFINEMENTS = 20
 ROUNDING = 1e-6
 """Of a sample, by which a period may end late."""

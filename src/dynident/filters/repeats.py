@@ -9,8 +9,14 @@ import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers
 from dynident.filters.blocks import find_run_extremes, take_every
-from dynident.recording.periods import FALLEN, REPEATS, SAMPLED, SIMILAR, TINY
 
+REPEATS = 0.9
+"""Correlation of a motion with itself a period later, below which it is not periodic."""
+FALLEN = 0.5
+"""Correlation below which a lag has left the first maximum, that at none."""
+SIMILAR, SAMPLED = 2.0, 1e-3
+"""How much worse than the best repetition a shorter one may be: times, and plus."""
+TINY = float(np.finfo(float).tiny)
 AGREE = 0.01
 """Share of its range by which a joint's position may differ where a motion is made again: ten times
 what those of a LWR4+ differ by that makes one twice."""
