@@ -16,8 +16,11 @@ from tables import write_joints
 
 from dynident.api import identify
 from dynident.cli import run
+from dynident.consistency.bootstrap import Bootstrap
+from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.factors import System
+from dynident.decide.bandwidth import choose_bandwidth
 from dynident.decide.decision import ALL, DECISIONS, NOTHING, Deciding, Decision, LeftOutErrors
 from dynident.decide.folds import Change, Folds
 from dynident.decide.friction import (
@@ -32,6 +35,8 @@ from dynident.decide.prior import confirm_weight, estimate_weight
 from dynident.dynamics.following import follow_friction
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import attach
+from dynident.estimators.constrained import build_constrained_setting
+from dynident.estimators.covariance import ErrorBars
 from dynident.export.urdf import render_urdf
 from dynident.friction import DEFAULT_FRICTION
 from dynident.friction.model import FrictionModel
@@ -453,6 +458,25 @@ def test_logs_are_prepared_by_the_bandwidth_as_it_is_stated(place, tmp_path):
     (stated,) = {each["value"] for each in fit.settings["decided"] if each["what"] == "bandwidth"}
     assert fit.samples[0].bandwidth == (float(stated),) * 2
     assert float(stated) != 0.05 * fit.samples[0].rate
+
+
+def test_noise_that_shrinks_a_model_does_not_speak_for_its_bandwidth():
+    """A motion of 7 Hz, too, of which noise of 6 mrad leaves little."""
+    robot = toy.arm(2)
+    q, dq, ddq = (np.array(signal) for signal in toy.motion(2, 6.0))
+    wave = 0.01 * np.exp(2j * np.pi * 7.0 * np.arange(len(q)) / toy.RATE)[:, None] * [1.0, -1.0]
+    w = 2j * np.pi * 7.0
+    q, dq, ddq = (s + (wave * w**k).imag for k, s in enumerate((q, dq, ddq)))
+    idim = build_idim(robot, DEFAULT_FRICTION)
+    tau = idim.torque(toy.true_parameters(idim, robot.nominal), q, dq, ddq)
+    q += 0.006 * np.random.default_rng(5).normal(size=q.shape)
+    log = Recording("noisy", toy.RATE, q, tau)
+    problem = Problem(robot, prepare(log, bandwidth=10.0))
+    setting = build_constrained_setting(problem, Knowledge(), Bootstrap(0), ErrorBars())
+    scale = setting.admitted, setting.sigma
+    found = choose_bandwidth(problem, lambda hz: [prepare(log, bandwidth=hz)], *scale)
+    assert found.value == "2.5"
+    assert found.gain_percent > 50.0
 
 
 def test_a_bandwidth_that_was_decided_is_not_warned_of_as_assumed(place):

@@ -184,6 +184,25 @@ def test_of_one_joint_that_bears_nothing_no_log_tells_the_torque_from_the_positi
         assert findings(base, mend(hurt, found.mending)) == ()
 
 
+def test_a_reading_that_the_file_takes_back_is_none(tmp_path):
+    """A pendulum whose axis leans by 2 deg, held: along another axis gravity does as well."""
+    path = tmp_path / "pendulum.toml"
+    body = "mass = 0.7, com = [0, -0.4, 0], inertia = [0.003, 0, 0.003, 0, 0, 0.003]"
+    joint = f'[[joint]]\nname = "one"\nalpha = 2\ninertial = {{ {body} }}\n'
+    path.write_text(f'name = "pendulum"\nconvention = "modified"\n{joint}')
+    robot = load_robot(path)
+    idim = build_idim(robot)
+    t = np.arange(1000) / 100.0
+    q = (1.5 * np.sin(1.1 * t) + 0.8 * np.sin(2.3 * t + 1.0))[:, None]
+    still, late = np.zeros_like(q), 0.005 * np.gradient(q, 0.01, axis=0)
+    tau = idim.torque(idim.nominal, q - late, still, still)
+    tau += 1e-3 * np.random.default_rng(1).normal(size=q.shape)
+    found = examine(
+        base_parameters(idim), [prepare(Recording("held", 100.0, q, tau), 2.0)], thorough=True
+    )
+    assert found == ((),)
+
+
 def test_what_any_model_leaves_of_a_torque_goes_with_the_joint_that_it_is_read_for(sound):
     """The last drive is never at work; in its column stands the torque of the first."""
     rms = np.sqrt(np.mean(sound.tau**2, axis=0))

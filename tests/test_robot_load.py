@@ -243,6 +243,18 @@ def geared(*transmissions: str) -> str:
     return f'<robot name="r"><link name="w"/>\n{joints}{"".join(transmissions)}</robot>'
 
 
+def test_the_world_need_not_be_stated_as_a_link(tmp_path: Path) -> None:
+    """As in files written for Drake; of another link that is not there it is a mistake."""
+    weld = '<joint name="weld" type="fixed"><parent link="{}"/><child link="w"/></joint></robot>'
+    path, text = tmp_path / "r.urdf", geared()
+    path.write_text(text.replace("</robot>", weld.format("world")))
+    robot = load_robot(path)
+    assert robot.joint_names == ("a", "b", "c")
+    path.write_text(text.replace("</robot>", weld.format("wall")))
+    with pytest.raises(InputError, match=r"parent link \[wall\] of joint \[weld\] not found"):
+        load_robot(path)
+
+
 def transmission(ratio: str, *joints: str) -> str:
     named = "".join(f'<joint name="{joint}"/>' for joint in joints)
     tag = "mechanicalReduction"

@@ -1,4 +1,4 @@
-"""The joints' bandwidth, by rows that were left out under one neutral low-pass."""
+"""The joints' bandwidth, by rows that were left out under low-passes that two have alike."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ def choose_bandwidth(
 ) -> Decision:
     """The bandwidth whose model predicts rows which were left out best.
 
-    The motion is filtered by each bandwidth [Hz], and the model fitted to rows as it asks for; the
+    The motion is filtered by each bandwidth [Hz], and the model fitted to rows as it asks for. The
     rows that are predicted are low-passed as those of the assumed bandwidth, with which the logs of
-    the problem are prepared, whatever was fitted.
+    the problem are prepared, whatever was fitted; or as those of the lower one, from its motion:
+    noise in the motion shrinks a model, which predicts the noisy rows well for that, and no others.
     """
     assumed = max(problem.samples[0].bandwidth)
     blocks = factor_blocks(problem, BLOCKS)
@@ -42,19 +43,23 @@ def choose_bandwidth(
     neutral = [log.filters for log in problem.samples]
     folds = Folds.of(blocks, admitted, sigma)
     chosen = np.arange(folds.columns)
-    first = held = folds.leave(folds.fit(chosen))
-    value = assumed
+    first = standing = folds.fit(chosen)
+    started = held = folds.leave(first)
+    value, gain = assumed, 0.0
     for share in SHARES:
         own = problem.on(prepare(share * assumed))
         pairs = zip(own.samples, neutral, strict=True)
         alike = own.on([replace(log, filters=filters) for log, filters in pairs])
-        fits = Folds.of(factor_blocks(own, BLOCKS), admitted, sigma).fit(chosen)
+        lower = Folds.of(factor_blocks(own, BLOCKS), admitted, sigma)
+        fits = lower.fit(chosen)
         after = Folds.of(factor_blocks(alike, BLOCKS), admitted, sigma).leave(fits)
-        if np.sum(after.squares) > np.sum(held.squares):
+        below = lower.leave(fits)
+        if held.pays(after) or lower.leave(standing).pays(below):
+            standing, held, value = fits, after, share * assumed
+            both = (started, after), (lower.leave(first), below)
+            gain = max(compute_gain_percent(a.squares, b.squares) for a, b in both)
+        elif np.sum(after.squares) > np.sum(held.squares):
             break  # a lower one is worse still
-        if held.pays(after):
-            held, value = after, share * assumed
     if value == assumed:
         return nothing
-    gain = compute_gain_percent(first.squares, held.squares)
     return Decision(BANDWIDTH, f"{value:g}", gain, f"instead of the assumed {assumed:g} Hz")

@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
@@ -58,6 +59,10 @@ def parse_xml(path: Path) -> etree._ElementTree:
         raise InputError(f"{path}, line {error.lineno}: {error.msg}{advice}") from error
 
 
+WORLD = "world"
+"""A link that files written for Drake have without saying so."""
+
+
 def load_urdf(path: Path, floating: bool = False, locked: Collection[str] = ()) -> Robot:
     """Read a URDF.
 
@@ -96,6 +101,10 @@ def load_urdf(path: Path, floating: bool = False, locked: Collection[str] = ()) 
 def build_pinocchio_model(root: etree._Element, path: Path, floating: bool) -> pin.Model:
     """Pinocchio's model of a URDF, whose complaints are an `InputError`."""
     free = (pin.JointModelFreeFlyer(),) if floating else ()
+    links = {link.get("name") for link in root.iterchildren("link")}
+    if WORLD not in links and root.find(f"joint/parent[@link='{WORLD}']") is not None:
+        root = deepcopy(root)
+        root.append(etree.Element("link", name=WORLD))
     reason = ""
     with capture_library_messages() as said:
         try:
