@@ -30,6 +30,7 @@ from dynident.dynamics.whole import WholeModel
 from dynident.export.formats import find_format
 from dynident.export.mjcf import render_identified_mjcf, render_mjcf
 from dynident.export.mujoco import mujoco_model
+from dynident.export.pinocchio import build_pinocchio_model
 from dynident.robot import Robot, load_robot
 from dynident.robot.loops import add_loops
 from dynident.robot.mjcf import is_mjcf
@@ -543,3 +544,4 @@ def test_loops_that_no_fresh_mjcf_has_are_refused(tmp_path: Path) -> None:
     for call in (lambda: mujoco_model(model), lambda: find_format("mjcf", robot)):
         with pytest.raises(InputError, match="MJCF takes trees alone"):
             call()
+    assert any("the loop" in note for note in build_pinocchio_model(model).notes)
