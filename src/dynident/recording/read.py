@@ -265,11 +265,12 @@ class _Log:
 
 def _locate_in_files(paths: Sequence[Path | Frame], log: _Log) -> Places:
     """Where the signals are in files that share their samples."""
+    name, whole = log.request.name, log.request.clocking.bad_rows == "refuse"
     tables = [
         table
         for path in paths
         for table in (
-            read_tables(path) if isinstance(path, Path) else (read_frame(path, log.request.name),)
+            read_tables(path, whole) if isinstance(path, Path) else (read_frame(path, name),)
         )
     ]
     log = replace(log, tables=tables)
@@ -292,7 +293,8 @@ def _locate_in_files(paths: Sequence[Path | Frame], log: _Log) -> Places:
     if time is not None and time[0].topic is None and "time" not in log.columns:
         times = _list_time_columns(tables)
     used = dict.fromkeys(table for chosen in spots.values() for table, _ in chosen)
-    notes = (*notes, *(note for table in used for note in table.notes))
+    ends = (f"{name}: {table.cut_off}; this row is cut" for table in used if table.cut_off)
+    notes = (*notes, *ends, *(note for table in used for note in table.notes))
     return Places(times, spots, notes, _list_absent_places(log), units)
 
 
