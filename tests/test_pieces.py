@@ -94,6 +94,10 @@ def test_a_log_in_pieces_is_the_log(kind, gap, robot, tmp_path, monkeypatch):
     assert (found.rate, found.segments) == (whole.rate, whole.segments)
     assert found.warnings == whole.warnings
     assert len(found.segments) == 1 + gap
+    for sample in (0, 1400, 3999):
+        time = sample / RATE + 0.5 * (gap and sample > 4000 // 3)
+        assert found.find_time(sample) == pytest.approx(time, abs=1e-9)
+        assert whole.rows(7, 4000).find_time(sample - 7) == pytest.approx(time, abs=1e-9)
     part, other = found.rows(100, 3000), whole.rows(100, 3000)
     np.testing.assert_array_equal(part.tau[:], other.tau)
     assert part.segments == other.segments

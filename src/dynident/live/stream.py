@@ -62,8 +62,9 @@ def stream_recording(recording: Recording, channels: Channels) -> Iterator[Sampl
     """The samples of a log that was read as a whole, before any filter."""
     values = channels.pack(collect_recorded_signals(recording))
     for start, stop in recording.segments:
+        begin = recording.find_time(start)
         for k in range(start, stop):
-            yield Sample(k / recording.rate, values[k], k == start)
+            yield Sample(begin + (k - start) / recording.rate, values[k], k == start)
 
 
 class Pace:
