@@ -507,7 +507,9 @@ def test_a_stream_has_the_units_of_its_header(desk, piped):
     plain[:, :3] *= np.array([1e3, 180.0 / np.pi, 180.0 / np.pi])
     rows = "".join(",".join(map(repr, row)) + "\n" for row in plain.tolist())
     code, out, err = piped(f"{HEADER}ms,deg,deg,Nm,Nm\n{rows}", *flags, "--every", "0.05")
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert "standard input: q in deg" in err
+    assert "time in ms, as its columns say" in " ".join(err.split())
     other = piped(HEADER + GOOD, *flags, "--every", "0.05")[1]
     one, two = (
         [[float(x or 0) for x in row.split(",")] for row in text.splitlines()[1:]]

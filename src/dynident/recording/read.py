@@ -199,6 +199,8 @@ class ColumnLayout:
     absent: tuple[int, ...]
     """Joints that may have no columns."""
     request: LogRequest
+    notes: tuple[str, ...] = ()
+    """What was noticed and taken."""
 
     def signals(self, values: Array) -> dict[str, Array]:
         """SI units on the joints' side of rows, shape (samples, columns); time as a column."""
@@ -228,14 +230,15 @@ def find_column_layout(
     log = _Log([table], request, robot, columns or {}, torque=not robot.floating)
     checks.refuse_unknown_words(name, "columns", log.columns, SIGNALS)
     time = _locate_time(log)
-    spots, _ = _locate_signals(log, time)
-    spots, _ = drop_repeated_orientations(spots)
+    spots, noticed = _locate_signals(log, time)
+    spots, repeated = drop_repeated_orientations(spots)
     places = {signal: tuple(index for _, index in found) for signal, found in spots.items()}
     if time is not None:
         places["time"] = (time[1],)
-    units, _ = _find_units(log, spots, time)
+    units, of_units = _find_units(log, spots, time)
     request = replace(request, units={**units, **request.units})
-    layout = ColumnLayout(places, _list_absent_places(log), request)
+    notes = (*noticed, *(f"{name}: {note}" for note in repeated), *of_units)
+    layout = ColumnLayout(places, _list_absent_places(log), request, notes)
     layout.signals(np.zeros((1, table.width)))  # units that cannot be are refused here
     return layout
 
