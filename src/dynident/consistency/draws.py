@@ -243,13 +243,15 @@ def combine_slopes(slope: Array, z: Array) -> Array:
     return np.asarray((z @ slope.reshape(len(slope), -1)).reshape(len(z), *slope.shape[1:]))
 
 
-def find_region_centre(region: ConeRegion, mean: Array) -> tuple[Array, Array]:
+def find_region_centre(
+    region: ConeRegion, mean: Array, start: Array | None = None
+) -> tuple[Array, Array]:
     """Where the normal density and the barrier balance, and the barrier's curvature there.
 
     The ellipsoid of that curvature fits into the region, whose narrow directions a chain then
-    takes as easily as the wide ones.
+    takes as easily as the wide ones. The start is in the region: zero unless given.
     """
-    z = np.zeros(len(mean))
+    z = np.zeros(len(mean)) if start is None else start
     value, gradient, second = region.barrier(z)
     for _ in range(NEWTON_STEPS):
         slope, H = z - mean + gradient, np.eye(len(z)) + second

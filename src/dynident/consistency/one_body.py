@@ -25,9 +25,9 @@ from dynident.core.inertia import PSEUDO_INERTIA_BASIS
 RISE = 3.841
 """Of the fit's squares at an end of an interval of 95 %: the quantile of chi-squared, one degree of
 freedom."""
-STEEP = 1e3
-"""What a standard deviation of a value counts beside barriers of order five: it ends within one or
-two per cent of a standard deviation of its least."""
+STEEP = (1.0, 10.0, 100.0, 1e3)
+"""What a standard deviation of a value counts beside barriers of order five, in steps: it ends
+within one or two per cent of a standard deviation of its least."""
 
 
 class NearestBody(NamedTuple):
@@ -96,6 +96,8 @@ def find_least_body(nearest: NearestBody, slope: Array) -> Array:
     change[range(count), 0, count, range(count)] = 1.0
     within = replace(region, constant=(*region.constant, ball[None]), slope=(*region.slope, change))
     steepest = fit.factor.T @ (slope * nearest.unit)
-    aim = fit.mean - STEEP * steepest / np.linalg.norm(steepest)
-    z, _ = find_region_centre(within, aim)
+    steepest /= np.linalg.norm(steepest)
+    z = np.zeros(count)
+    for steep in STEEP:
+        z, _ = find_region_centre(within, fit.mean - steep * steepest, z)
     return (fit.inside + fit.factor @ z) * nearest.unit

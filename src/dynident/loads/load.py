@@ -75,9 +75,11 @@ STEPS, SETTLED = 50, 1e-9
 ROUNDS, CLOSE = 30, 1e-2
 """In which friction under the load settles; by a share of the load's standard deviations."""
 TURNS = 2
-"""In which the centre of the least body settles."""
-MOMENTS = ((0, 4), (1, 6), (2, 9))
-"""Axes, and the places of the moments about them in `to_central_inertia`."""
+"""In which the centre of the last body settles."""
+PLACES = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
+"""Of an inertia, the last six that `to_central_inertia` has."""
+INERTIA = 4
+"""Of these the first one's place there."""
 KNOWN = 1e-4
 """Of a mass that is known."""
 DOUBTED = 0.5
@@ -658,8 +660,7 @@ def to_central_inertia(phi: Array) -> Array:
     point = np.concatenate([centre, np.ones_like(mass)], axis=-1)
     moved = to_inertial_parameters(mass[..., None] * point[..., :, None] * point[..., None, :])
     inertia = to_inertia_matrix(phi - moved)
-    places = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
-    six = np.stack([inertia[..., i, j] for i, j in places], axis=-1)
+    six = np.stack([inertia[..., i, j] for i, j in PLACES], axis=-1)
     return np.concatenate([mass, centre, six], axis=-1)
 
 
@@ -682,26 +683,35 @@ def estimate_load_intervals(
 
     value = seen(load.phi)
     low, high = np.quantile(seen(load.draws), BAND, axis=0)
-    if load.seen:
-        # draws keep away from the corners of the cone, where moments of small bodies are
-        least = [seen(find_least_moment(load, rotation, axis))[place] for axis, place in MOMENTS]
-        places = [place for _, place in MOMENTS]
-        low[places] = np.minimum(low[places], least)
+    for place in range(len(value)) if load.seen else ():
+        # draws keep away from corners of the cone, where small bodies are
+        ends = [seen(find_last_load(load, rotation, place, sign))[place] for sign in (1, -1)]
+        low[place], high[place] = min(low[place], *ends), max(high[place], *ends)
     # an estimate on the boundary is the end of its interval
     return value, np.minimum(low, value), np.maximum(high, value)
 
 
-def find_least_moment(load: Load, rotation: Array, axis: int) -> Array:
-    """The load with the least moment of inertia about an axis of a frame through its centre.
+def find_last_load(load: Load, rotation: Array, place: int, sign: int) -> Array:
+    """The load at an end of the interval of what `to_central_inertia` has at a place.
 
-    The moment about the centre is the least of those about all points: body and point are found in
-    turn.
+    `sign` is 1 at the lower end, -1 at the upper one. Centres are found by moments about the last
+    one, and an inertia about the last one, of which the moments are the least at the centre: body
+    and point are found in turn.
     """
-    across = np.delete(rotation, axis, axis=1)
     phi = load.phi
     for _ in range(TURNS):
-        # x about a point c along u is w^T P w of the pseudo-inertia P, w = (u, -u c)
-        w = np.vstack([across, -(phi[1:4] / phi[0]) @ across])
-        phi = find_least_body(load.nearest, np.tensordot(PSEUDO_INERTIA_BASIS, w @ w.T, axes=2))
-    gains = load.draws[:, 0] / load.nearest.draws[:, 0]
-    return np.asarray(phi * np.quantile(gains, BAND[0]))
+        centre, slope = phi[1:4] / phi[0], np.zeros(10)
+        if place >= INERTIA:
+            # about a point c: S = w^T P w of the pseudo-inertia P, w = (u, -u c), and tr(S) 1 - S
+            w = np.vstack([rotation, -centre @ rotation])
+            i, j = PLACES[place - INERTIA]
+            product = np.outer(w[:, i], w[:, j])
+            whole = float(i == j) * w @ w.T - 0.5 * (product + product.T)
+            slope = np.tensordot(PSEUDO_INERTIA_BASIS, whole, axes=2)
+        elif place:
+            along = rotation[:, place - 1]
+            slope[:4] = -centre @ along, *along
+        else:
+            slope[0] = 1.0
+        phi = find_least_body(load.nearest, sign * slope)
+    return np.asarray(phi * np.median(load.draws[:, 0] / load.nearest.draws[:, 0]))
