@@ -257,6 +257,23 @@ def test_verdict_tells_a_contradiction_from_bad_luck(loop):
     assert wrong.restriction.verdict in wrong.warnings
 
 
+def test_zeros_of_a_spectrum_are_no_contradiction():
+    """Coulomb friction as the shortest bristles alone: without bounds others are negative."""
+    (q, dq, ddq), tau = exact_log(tuple(truth_of()), 4.0)
+    noise = np.random.default_rng(0).normal(size=tau.shape)
+    recording = Recording("exact", toy.RATE, q, tau + 0.05 * noise, dq=dq, ddq=ddq)
+    problem = Problem(toy.arm(2), toy.on_its_motion(recording), friction="dahl-spectrum")
+    found = ESTIMATORS["pc-idim-ls"](problem, NONE, Bootstrap(0))
+    assert set(found.active) == {f"fh{k}{joint} > 0" for k in "bcdef" for joint in "12"}
+    assert found.restriction is None
+    assert not found.warnings
+    wrong = replace(NONE, constraints=(Bounds(("fv1",), upper=1.0), Bounds(("fhb2",), lower=0.5)))
+    told = ESTIMATORS["pc-idim-ls"](problem, wrong, Bootstrap(0)).restriction
+    assert {name for name, _ in told.multipliers} == {"fv1 <= 1", "fhb2 >= 0.5"}
+    assert told.freedom == 2
+    assert told.rejected
+
+
 def test_the_truth_within_wide_bounds_is_left_alone(loop):
     problem, truth, simulation = loop
     wide = tuple(
