@@ -160,7 +160,12 @@ def differentiate_estimate(
     admitted: FeasibleSet, point: FeasiblePoint, faces: Sequence[np.ndarray]
 ) -> Array:
     """K with ``dx = K A^T db``, the active constraints kept and their curvature followed."""
+    return build_face(admitted, point, faces).sensitivity()
+
+
+def build_face(admitted: FeasibleSet, point: FeasiblePoint, faces: Sequence[np.ndarray]) -> Face:
+    """The criterion on the active constraints about an answer."""
     R, _ = compress_to_triangle(point.A, point.b)
     halves = [0.5 * m for m in point.solution.multipliers]
     active, _ = linearise_constraints(admitted.cones, point.x, faces, halves)
-    return Face(R, active).sensitivity()
+    return Face(R, active)
