@@ -27,6 +27,7 @@ from dynident.dynamics.idim import build_idim
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
 from dynident.estimators.constrained import build_constrained_setting, choose_constrained_start
 from dynident.estimators.covariance import ErrorBars
+from dynident.estimators.estimate import compute_intervals
 from dynident.estimators.instrumental import make_iv_step
 from dynident.estimators.iteration import Search, iterate_until_settled
 from dynident.methods import ESTIMATORS
@@ -257,6 +258,23 @@ def test_verdict_tells_a_contradiction_from_bad_luck(loop):
     assert wrong.restriction.verdict in wrong.warnings
 
 
+def test_zeros_of_a_spectrum_are_no_contradiction():
+    """Coulomb friction as the shortest bristles alone: without bounds others are negative."""
+    (q, dq, ddq), tau = exact_log(tuple(truth_of()), 4.0)
+    noise = np.random.default_rng(0).normal(size=tau.shape)
+    recording = Recording("exact", toy.RATE, q, tau + 0.05 * noise, dq=dq, ddq=ddq)
+    problem = Problem(toy.arm(2), toy.on_its_motion(recording), friction="dahl-spectrum")
+    found = ESTIMATORS["pc-idim-ls"](problem, NONE, Bootstrap(0))
+    assert set(found.active) == {f"fh{k}{joint} > 0" for k in "bcdef" for joint in "12"}
+    assert found.restriction is None
+    assert not found.warnings
+    wrong = replace(NONE, constraints=(Bounds(("fv1",), upper=1.0), Bounds(("fhb2",), lower=0.5)))
+    told = ESTIMATORS["pc-idim-ls"](problem, wrong, Bootstrap(0)).restriction
+    assert {name for name, _ in told.multipliers} == {"fv1 <= 1", "fhb2 >= 0.5"}
+    assert told.freedom == 2
+    assert told.rejected
+
+
 def test_the_truth_within_wide_bounds_is_left_alone(loop):
     problem, truth, simulation = loop
     wide = tuple(
@@ -296,6 +314,67 @@ def test_contradictions_are_named(loop, method):
     with pytest.raises(InfeasibleError, match="fv1 > 0, fv1 = -1 cannot all hold"):
         run(method, problem, simulation,
             knowledge=replace(NONE, constraints=(Fixed(("fv1",), -1.0),)))  # fmt: skip
+
+
+# where bounds hold
+
+
+@pytest.mark.parametrize("knowledge", [NONE, BASE], ids=["pseudo-inertia", "base"])
+@pytest.mark.parametrize("bootstrap", [0, 20])
+def test_the_interval_at_a_bound_ends_where_the_squares_have_risen(knowledge, bootstrap):
+    """By 3.84: of a joint without viscous friction, whose log would have a negative one."""
+    problem = exact_problem(truth_of(fv1=0.0), noise=0.5, seed=1)
+    bars = ErrorBars("sandwich")
+    found = ESTIMATORS["pc-idim-ls"](problem, knowledge, Bootstrap(bootstrap), bars)
+    (own,) = found.bounded
+    k = problem.base.names.index("fv1")
+    free = ESTIMATORS["wls"](problem)
+    assert free.beta[k] < 0.0
+    assert (own.name, own.bound) == ("fv1", 0.0)
+    system = problem.factors.weighted(found.sigma)
+
+    def squares(value):
+        held = replace(knowledge, constraints=(Bounds(("fv1",), lower=value),))
+        point = build_constrained_setting(problem, held, Bootstrap(0), bars).admitted.solve(system)
+        return float(np.sum((system.A @ point.beta - system.b) ** 2))
+
+    # from the floor on that keeps friction positive
+    assert squares(own.end) - squares(0.0) == pytest.approx(stats.chi2.isf(0.05, 1), rel=1e-2)
+    std, low, high = compute_intervals(found, problem.base.names)
+    assert found.covariance.std[k] < 0.5 * std[k]
+    assert (low[k], high[k], 1.96 * std[k]) == pytest.approx((0.0, own.end, own.end), rel=1e-4)
+    others = np.arange(len(std)) != k
+    assert np.array_equal(std[others], found.covariance.std[others])
+
+
+def test_an_interval_at_an_upper_bound_lies_below_it():
+    problem = exact_problem(truth_of(), noise=0.5)
+    free = ESTIMATORS["wls"](problem)
+    k = problem.base.names.index("fc2")
+    value = float(free.beta[k] - free.covariance.std[k])
+    knowledge = replace(NONE, constraints=(Bounds(("fc2",), upper=value),))
+    (own,) = ESTIMATORS["pc-idim-ls"](problem, knowledge, Bootstrap(0)).bounded
+    assert own.bound == pytest.approx(value, rel=1e-12)
+    # one standard deviation beyond the bound: (1 + c)^2 = 1 + 1.96^2 there
+    far = (np.sqrt(1.0 + 1.96**2) - 1.0) * free.covariance.std[k]
+    assert own.interval == pytest.approx((value - far, value), rel=1e-3)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_intervals_of_small_friction_cover(share):
+    """None, or as much as its standard deviation: at its bound in half, or a sixth, of the logs."""
+    truth = 0.0022 * share
+    inside, at = [], 0
+    for seed in range(60):
+        problem = exact_problem(truth_of(fv1=truth), noise=0.5, seed=seed)
+        found = ESTIMATORS["pc-idim-ls"](problem, NONE, Bootstrap(0))
+        _, low, high = compute_intervals(found, problem.base.names)
+        k = problem.base.names.index("fv1")
+        inside.append(low[k] <= truth <= high[k])
+        at += bool(found.bounded)
+    assert at >= 5
+    assert np.mean(inside) >= 0.9
 
 
 # what consistency means

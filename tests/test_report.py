@@ -41,7 +41,7 @@ from dynident.report.sections import (
     render_result_page,
     summarise_result,
 )
-from dynident.report.text import format_fit_figures
+from dynident.report.text import format_fit_figures, tabulate_drives
 
 HOSTILE = ("<i>&'\"", "$x^2", "関節" * 30, "a joint with spaces and a name that goes on and on")
 
@@ -478,6 +478,27 @@ def test_restrictions_are_in_the_summary_and_on_the_page():
         assert "fv2 >=" in page_text
     assert "restriction" not in summarise_result(free, full=True)
     assert "active      no constraint" in summarise_result(free, full=True)
+
+
+def test_what_is_at_a_bound_is_told_by_where_its_interval_ends():
+    robot = toy.arm(2)
+    recording, _ = toy.log(robot, 6.0, 0.5, 3, friction="viscous")
+    fit = identify(Problem(robot, prepare(recording, 5.0)), bootstrap=0, doctor=False)
+    one, two = fit.estimate.bounded
+    assert (one.name, two.name) == ("fc1", "fc2")
+    drives = dict(tabulate_drives(fit))
+    assert drives["fc"] == [f"< {format_number(own.end, 2)}" for own in (one, two)]
+    assert not any("<" in cell for cell in drives["fv"])
+    text = summarise_result(fit, full=True)
+    assert widest(text) <= 80
+    assert re.search(r"^fc1 .* 0 +0\.027", text, re.M)
+    assert "  <         at its bound" in text
+    page_text = lxml.html.document_fromstring(render_result_page(fit, ())).text_content()
+    assert drives["fc"][0] in page_text
+    document = serialise_result(fit)
+    assert document["joints"][0]["std"]["friction"]["fc"] == one.std
+    (row,) = (row for row in document["parameters"] if row["name"] == "fc1")
+    assert (row["std"], row["interval_95"]) == (one.std, [0.0, one.end])
 
 
 def test_a_contradiction_is_a_warning_of_the_verdict():

@@ -14,10 +14,11 @@ import numpy as np
 from scipy import special
 
 from dynident.conic.active_set import Face, linearise_constraints
-from dynident.conic.cones import Cone, Definite
+from dynident.conic.cones import Cone, Definite, Positive
 from dynident.conic.solve import compress_to_triangle
+from dynident.consistency.constraints.consistency import FLOOR
 from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Booleans
 from dynident.core.text import format_count
 from dynident.regression.statistics import SIGNIFICANCE
 
@@ -77,16 +78,19 @@ def judge_active_constraints(
 ) -> Restriction | None:
     """What the active constraints do; None when none is active.
 
-    Their faces are those of `ConeSolution.visible`.
+    Their faces are those of `ConeSolution.visible`. Zeros among the weights of an expansion are
+    none of them, but stay: most weights are zero where it fits best.
     """
+    faces, zeros = split_zero_weights(admitted, faces)
     if not any(np.any(face) if face.ndim == 1 else face.shape[1] for face in faces):
         return None
     solution = point.solution
     halves = [0.5 * m for m in solution.multipliers]
     active, _ = linearise_constraints(admitted.cones, point.x, faces, halves)
-    singular = np.linalg.svd(active.C, compute_uv=False)
+    A, M, free = point.A[:, ~zeros], admitted.space.matrix[:, ~zeros], point.x.copy()
+    singular = np.linalg.svd(active.C[:, ~zeros], compute_uv=False)
     freedom = int(np.sum(singular > INDEPENDENT * singular[0]))
-    free = np.linalg.lstsq(point.A, point.b, rcond=None)[0]
+    free[~zeros] = np.linalg.lstsq(A, point.b - point.A[:, zeros] @ point.x[zeros], rcond=None)[0]
     # the rise of the criterion: what is left at its free minimum is orthogonal to A
     cost = float(np.sum((point.A @ (point.x - free)) ** 2)) / admitted.kappa**2
     p_value = float(special.chdtrc(freedom, cost))
@@ -96,7 +100,7 @@ def judge_active_constraints(
     gradient = point.A.T @ (point.A @ point.x - point.b)
     scale = max(float(np.linalg.norm(point.A.T @ point.b)), np.finfo(float).tiny)
     loose = point.beta - admitted.space.matrix @ free
-    std = np.linalg.norm(admitted.space.matrix @ np.linalg.pinv(point.A), axis=1)
+    std = np.linalg.norm(M @ np.linalg.pinv(A), axis=1)
     shifts = np.abs(loose) / np.maximum(admitted.kappa * std, np.finfo(float).tiny)
     worst = int(np.argmax(shifts))
     moved = admitted.space.base.names[worst]
@@ -116,6 +120,22 @@ def judge_active_constraints(
         forces, float(np.linalg.norm(gradient)) / scale, cost, freedom, p_value,
         float(shifts[worst]), moved, by_data, verdict,
     )  # fmt: skip
+
+
+def split_zero_weights(
+    admitted: FeasibleSet, faces: Sequence[np.ndarray]
+) -> tuple[list[np.ndarray], Booleans]:
+    """Faces without the zeros of `sparse` parameters, and which unknowns these are."""
+    space = admitted.space
+    sparse = np.array([each.sparse for each in space.idim.parameters])
+    weights = sparse if space.standard else sparse[space.base.kept]
+    others, zeros = list(faces), np.zeros(len(weights), dtype=bool)
+    for k, (cone, on) in enumerate(zip(admitted.cones, faces, strict=True)):
+        if isinstance(cone, Positive):
+            own = on & (cone.h <= FLOOR) & ~np.any(cone.G[:, ~weights], axis=1)
+            zeros |= np.any(cone.G[own], axis=0)
+            others[k] = on & ~own
+    return others, zeros
 
 
 def list_multipliers(
@@ -140,7 +160,12 @@ def differentiate_estimate(
     admitted: FeasibleSet, point: FeasiblePoint, faces: Sequence[np.ndarray]
 ) -> Array:
     """K with ``dx = K A^T db``, the active constraints kept and their curvature followed."""
+    return build_face(admitted, point, faces).sensitivity()
+
+
+def build_face(admitted: FeasibleSet, point: FeasiblePoint, faces: Sequence[np.ndarray]) -> Face:
+    """The criterion on the active constraints about an answer."""
     R, _ = compress_to_triangle(point.A, point.b)
     halves = [0.5 * m for m in point.solution.multipliers]
     active, _ = linearise_constraints(admitted.cones, point.x, faces, halves)
-    return Face(R, active).sensitivity()
+    return Face(R, active)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from dynident.consistency.feasible_set import EQUIVALENT, FeasiblePoint, FeasibleSet
 from dynident.core.arrays import Array
@@ -41,8 +42,7 @@ def derive_standard_errors(
         return None
     idim = space.idim
     unit = space.unit
-    # rows of `open` are unit directions times EQUIVALENT
-    seen = np.linalg.norm(admitted.open, axis=0) < OPEN * EQUIVALENT
+    seen = find_seen_directions(admitted)
     variance = np.where(seen, np.diag(covariance), np.nan)
     drives = unit[idim.inertial :] * np.sqrt(variance[idim.inertial :])
     bodies = np.full((idim.bodies, 10), np.nan)
@@ -53,3 +53,10 @@ def derive_standard_errors(
         spread = np.einsum("ij,jk,ik->i", derivative, covariance[own, own], derivative)
         bodies[k, known] = np.sqrt(np.maximum(spread[known], 0.0))
     return StandardErrors(bodies, drives)
+
+
+def find_seen_directions(admitted: FeasibleSet) -> npt.NDArray[np.bool_]:
+    """Of which unknowns rows or prior say something, shape (unknowns,)."""
+    # rows of `open` are unit directions times EQUIVALENT
+    seen: npt.NDArray[np.bool_] = np.linalg.norm(admitted.open, axis=0) < OPEN * EQUIVALENT
+    return seen

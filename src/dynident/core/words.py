@@ -42,6 +42,13 @@ def format_with_error(value: float | None, std: float) -> str:
     return f"{scaled:z.{decimals}f}({digits}){tail}"
 
 
+def format_one_sided(low: float, high: float) -> str:
+    """An interval from a bound on, ``< 0.12``; with both ends where the bound is not zero."""
+    if low == 0.0:
+        return f"< {format_number(high, 2)}"
+    return f"> {format_number(low, 2)}" if high == 0.0 else f"{low:.3g} to {high:.3g}"
+
+
 def format_percent(value: float | None) -> str:
     """A percentage with as many digits as its size asks for; a dash where there is none."""
     if value is None or not math.isfinite(value):

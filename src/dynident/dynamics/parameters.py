@@ -24,6 +24,8 @@ class Parameter:
     symbol: str
     number: int
     positive: bool = False
+    sparse: bool = False
+    """As of `LinearTerm`."""
 
     @property
     def name(self) -> str:

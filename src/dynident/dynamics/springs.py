@@ -38,18 +38,21 @@ class Term:
 
     `column` is what it is in the row of the link, from the deflection as `Conditions` have it,
     shape (5 + bristles, samples), and the link's position and speed; `expected` says that it is
-    what a model expects, which has no noise.
+    what a model expects, which has no noise; `sparse` as of `LinearTerm`.
     """
 
     unit: str
     column: Callable[[Array, Array, Array], Array]
     positive: bool = False
     expected: bool = False
+    sparse: bool = False
 
 
 def make_bristle_term(k: int) -> Term:
     """What one of the bristles of a spring's hysteresis takes where it slips."""
-    return Term("Nm", lambda delta, q, dq: -delta[BRISTLES + k], positive=True, expected=True)
+    return Term(
+        "Nm", lambda delta, q, dq: -delta[BRISTLES + k], positive=True, expected=True, sparse=True
+    )
 
 
 TERMS: dict[str, Term] = {

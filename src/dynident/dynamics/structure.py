@@ -196,7 +196,8 @@ class Structure:
             for k, friction in enumerate(self.frictions):
                 for term in friction.terms if friction.gear == g else ():
                     each = friction.model.parameters[term]
-                    own = Parameter(gear.symbol(each.symbol), gear.number, each.positive)
+                    symbol = gear.symbol(each.symbol)
+                    own = Parameter(symbol, gear.number, each.positive, each.sparse)
                     columns.append(DriveColumn(own, g, gear.turns, k, term))
             if g < self.robot.n:
                 columns += [own for own in self.spring_columns if own.joint == g]
@@ -224,12 +225,12 @@ class Structure:
         still, places = np.zeros(self.robot.n), count()
         return tuple(
             SpringColumn(
-                Parameter(symbol, gauge.place + 1, TERMS[symbol].positive), -1, still,
+                Parameter(symbol, gauge.place + 1, term.positive, term.sparse), -1, still,
                 joint=gauge.place, row=rows.start,
                 sway=next(places) if gauge.kind == TORQUE and symbol in ("K", "D") else None,
             )
             for gauge, rows in self.robot.sensed
-            for symbol in gauge.terms
+            for symbol, term in ((each, TERMS[each]) for each in gauge.terms)
         )  # fmt: skip
 
     @cached_property

@@ -6,7 +6,6 @@ the cone problem of `dynident.consistency.feasible_set` (ardiani2024, eq. 20 and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -28,6 +27,7 @@ from dynident.consistency.feasible_set import (
 from dynident.consistency.gyration import Gyration
 from dynident.consistency.inner import Constrained
 from dynident.consistency.knowledge import FROM_FILE, HELD_OUT, Knowledge
+from dynident.consistency.one_sided import OneSided, release_bounds
 from dynident.consistency.standard_errors import derive_standard_errors
 from dynident.consistency.weight import choose_prior_weight
 from dynident.core.arrays import Array
@@ -425,14 +425,14 @@ def compute_covariance_on_faces(
     point: FeasiblePoint,
     scores: EstimateScores,
     Pi: Array | None,
-    faces: Sequence[np.ndarray],
+    moved: Array,
 ) -> Spread:
     """The covariance on the faces of the active constraints, the prior's own share included.
 
-    As `bootstrap_spread` of the scaled unknowns, of which base parameters are combinations.
+    Of what moves by ``moved A^T db``: of `differentiate_estimate` the scaled unknowns, as of
+    `bootstrap_spread`, of which base parameters are combinations.
     """
     admitted = given.admitted
-    moved = differentiate_estimate(admitted, point, faces)
     gain = moved @ admitted.space.matrix.T
     if Pi is not None:
         gain = gain @ Pi.T
@@ -477,9 +477,15 @@ def finish_constrained_estimate(
     else:
         if active:
             kind += f" on the faces of {len(active)} active constraints"
-        spread = compute_covariance_on_faces(given, point, scores, found.Pi, faces)
+        moved = differentiate_estimate(admitted, point, faces)
+        spread = compute_covariance_on_faces(given, point, scores, found.Pi, moved)
     unknowns = spread.matrix
     spread = replace(spread, matrix=admitted.space.matrix @ unknowns @ admitted.space.matrix.T)
+    bounded: tuple[OneSided, ...] = ()
+    released = release_bounds(admitted, point, faces) if active else None
+    if released is not None:
+        own = compute_covariance_on_faces(given, point, scores, found.Pi, released.gain).matrix
+        bounded = released.measure_intervals(np.diag(own))
     warnings = []
     condition, rank, _ = system.condition()
     if condition > UNEXCITED:
@@ -511,4 +517,5 @@ def finish_constrained_estimate(
         knowledge=given.knowledge.state_gyrations(given.gyrations),
         gyrations=given.gyrations,
         standard_errors=derive_standard_errors(admitted, point, unknowns),
+        bounded=bounded,
     )

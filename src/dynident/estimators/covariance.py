@@ -72,6 +72,12 @@ class EstimateScores:
         return sum_clustered_scores(self.stream)
 
     @cached_property
+    def prewhitened(self) -> tuple[Array, str]:
+        """What their sum varies by where errors are correlated in time, and by which models."""
+        total, words = sum_prewhitened_scores(self.stream)
+        return total[0], words
+
+    @cached_property
     def scatter(self) -> PeriodScatter | None:
         """What the errors differ by from period to period, where all logs were averaged."""
         return measure_scatter(self.rows, self.beta)
@@ -166,8 +172,8 @@ def bartlett(scores: EstimateScores, gain: Array) -> Spread:
 
 def hac(scores: EstimateScores, gain: Array) -> Spread:
     """Errors that are correlated in time, whitened by autoregressions: `sum_prewhitened_scores`."""
-    total, words = sum_prewhitened_scores(scores.stream)
-    return Spread(f"hac, prewhitened by {words}", gain @ total[0] @ gain.T)
+    total, words = scores.prewhitened
+    return Spread(f"hac, prewhitened by {words}", gain @ total @ gain.T)
 
 
 def clustered(scores: EstimateScores, gain: Array) -> Spread:
@@ -312,8 +318,8 @@ def make_score_redraw(
     if chosen == CLUSTERED:
         return make_normal_redraw(of(factorise_sum(scores.alike.total))), scores.alike.words
     if chosen == "hac":
-        total, orders = sum_prewhitened_scores(scores.stream)
-        return make_normal_redraw(of(factorise_sum(total[0]))), f"hac, prewhitened by {orders}"
+        total, orders = scores.prewhitened
+        return make_normal_redraw(of(factorise_sum(total))), f"hac, prewhitened by {orders}"
     length = 1 + (choose_bartlett_lag(scores.residuals.error) if chosen == "bartlett" else 0)
     words, stream = f"blocks of {length} instants", stream_scores(scores.stream)
     series = tuple(of(np.vstack([u for _, (u,) in log])) for log in stream)

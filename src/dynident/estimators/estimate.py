@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,13 +14,15 @@ from dynident.consistency.constraints.consistency import GYRATION
 from dynident.consistency.disbelief import Disbelief
 from dynident.consistency.gyration import Gyration, describe_gyrations
 from dynident.consistency.knowledge import WEIGHT, Knowledge
+from dynident.consistency.one_sided import OneSided
 from dynident.consistency.standard_errors import StandardErrors
 from dynident.core.arrays import Array
+from dynident.core.plain import ADDED
 from dynident.estimators.closed_loop import Hindered, Simulation
 from dynident.estimators.essential import Essential
 from dynident.estimators.hindered import WindowScatter
 from dynident.regression.covariance import Covariance
-from dynident.regression.statistics import Residuals, TestResult
+from dynident.regression.statistics import Residuals, TestResult, compute_confidence_interval
 
 
 @dataclass(frozen=True)
@@ -152,6 +155,9 @@ class Estimate:
         The least radius of gyration of each link, of constrained methods.
     standard_errors : StandardErrors or None
         Error bars of links and drives, of constrained methods.
+    bounded : tuple of OneSided
+        Parameters at bounds of their own, of constrained methods: their covariance says how little
+        the bound lets them move, and not where they may be.
     shape : ShapeEstimate or None
         Parameters that the torque is not linear in, where the method estimates any.
     track : Track or None
@@ -185,6 +191,7 @@ class Estimate:
     disbelieved: tuple[Disbelief, ...] = ()
     gyrations: tuple[Gyration, ...] = ()
     standard_errors: StandardErrors | None = None
+    bounded: tuple[OneSided, ...] = field(default=(), metadata=ADDED)
     shape: ShapeEstimate | None = None
     track: Track | None = None
     fitted: DrivesEstimate | None = None
@@ -214,6 +221,20 @@ class Estimate:
     def describe_gyrations(self) -> list[str]:
         """Where least radii of gyration come from, and what the log has lowered."""
         return describe_gyrations(self.gyrations)
+
+
+def compute_intervals(found: Estimate, names: Sequence[str]) -> tuple[Array, Array, Array]:
+    """Standard deviations and both ends of the 95 % intervals of the base parameters of such names.
+
+    Symmetric and normal, but of those at bounds.
+    """
+    std = found.covariance.std
+    low, high = compute_confidence_interval(found.beta, std)
+    for own in found.bounded:
+        if own.name in names:
+            k = names.index(own.name)
+            std[k], (low[k], high[k]) = own.std, own.interval
+    return std, low, high
 
 
 def embed_estimate(found: Estimate, essential: Essential, count: int) -> Estimate:

@@ -11,8 +11,8 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.inertia import differentiate_body
 from dynident.dynamics.units import find_parameter_unit
+from dynident.estimators.estimate import compute_intervals
 from dynident.fit.result import Result
-from dynident.regression.statistics import compute_confidence_interval
 
 
 class BaseRow(NamedTuple):
@@ -78,8 +78,7 @@ def list_sensor_parameters(result: Result) -> tuple[SensorRow, ...]:
 def list_base_parameters(result: Result) -> tuple[BaseRow, ...]:
     """The base parameters with standard deviations and 95 % intervals."""
     estimate, base = result.estimate, result.base
-    std = estimate.covariance.std
-    low, high = compute_confidence_interval(estimate.beta, std)
+    std, low, high = compute_intervals(estimate, base.names)
     kept = range(base.count) if result.essential is None else result.essential
     share = estimate.informed_base
     if share is None:
@@ -152,7 +151,20 @@ def list_drive_errors(result: Result) -> list[dict[str, float]]:
 
 
 def find_drive_errors(result: Result) -> Array:
-    """Standard deviations of the drives' parameters, NaN of what has none."""
+    """Standard deviations of the drives' parameters, NaN of what has none.
+
+    At a bound those that `OneSided` has.
+    """
+    names = result.idim.names[result.idim.inertial :]
+    std = find_own_drive_errors(result).copy()
+    for own in result.estimate.bounded:
+        if own.name in names:
+            std[names.index(own.name)] = own.std
+    return std
+
+
+def find_own_drive_errors(result: Result) -> Array:
+    """The same by the covariance alone."""
     found = result.estimate.standard_errors
     if found is not None:
         return found.drives[: len(result.idim.drives)]  # shapes that are free come after

@@ -9,7 +9,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.factors import UNEXCITED, System
 from dynident.core.inertia import INERTIAL
-from dynident.estimators.estimate import Estimate
+from dynident.estimators.estimate import Estimate, compute_intervals
 from dynident.filters.blocks import cut_into_blocks
 from dynident.fit.facts import LogFacts
 from dynident.fit.figures import FitFigure
@@ -18,7 +18,6 @@ from dynident.fit.result import Result
 from dynident.recording.prepare import Samples
 from dynident.regression.problem import Problem
 from dynident.regression.scatter import LackOfFit
-from dynident.regression.statistics import compute_confidence_interval
 from dynident.regression.weighted import describe_weak_combination
 from dynident.robot.rotations import convert_rotation_vector, convert_rpy, to_rpy
 
@@ -149,7 +148,7 @@ def warn_of_weak_excitation(
         own = problem if found.essential is None else problem.only(found.essential.kept)
         weakest = describe_weak_combination(own, system)
         notes.append(f"condition number {condition:.0f}: the log hardly excites {weakest}")
-    low, high = compute_confidence_interval(found.beta, found.covariance.std)
+    _, low, high = compute_intervals(found, problem.base.names)
     weak = int(np.sum((low <= 0.0) & (high >= 0.0)))
     if found.essential is None and weak:
         notes.append(

@@ -144,7 +144,7 @@ BRISTLES: dict[str, FrictionModel] = {
         (
             VISCOUS,
             *(
-                LinearTerm(f"fh{letter}", "Nm", positive=True)
+                LinearTerm(f"fh{letter}", "Nm", positive=True, sparse=True)
                 for letter, _ in zip("abcdef", SPECTRUM)
             ),
             OFFSET,

@@ -56,6 +56,9 @@ class LinearTerm:
     borne: bool = False
     """Whether the column is nothing where the drive bears no load, as of a passive joint, which has
     none of it."""
+    sparse: bool = False
+    """Whether it is a weight of an expansion that is not negative, most of which are zero where it
+    fits best."""
 
 
 @dataclass(frozen=True)

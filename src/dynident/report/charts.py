@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynident.core.words import format_with_error, raise_powers
+from dynident.core.words import format_one_sided, format_with_error, raise_powers
 from dynident.fit.figures import find_fitted_samples, thin_motion
 from dynident.fit.parameters import list_base_parameters, list_file_parameters
 from dynident.fit.result import Result
@@ -20,8 +20,10 @@ def show_parameters(fit: Result) -> Panel:
     """A forest of all base parameters but those that were eliminated."""
     both = zip(list_base_parameters(fit), list_file_parameters(fit), strict=True)
     kept = [(row, file) for row, file in both if row.essential]
+    ends = {own.name: format_one_sided(*own.interval) for own in fit.estimate.bounded}
     labels = [
-        f"{row.name}  {format_with_error(row.value, row.std)} {raise_powers(file.unit)}"
+        f"{row.name}  {ends.get(row.name, format_with_error(row.value, row.std))} "
+        f"{raise_powers(file.unit)}"
         for row, file in kept
     ]
     return build_forest([row for row, _ in kept], [file.value for _, file in kept], labels)

@@ -293,7 +293,12 @@ def pair_base_parameters(
         # rows of the common base are in the span of each one's [I K], whose kept columns are I
         turn = common.matrix[:, each.base.kept]
         values.append(turn @ each.estimate.beta)
-        covariances.append(turn @ each.estimate.covariance.matrix @ turn.T)
+        covariance = turn @ each.estimate.covariance.matrix @ turn.T
+        for own in each.estimate.bounded:
+            if own.name in common.names:
+                k = common.names.index(own.name)
+                covariance[k, k] = max(covariance[k, k], own.std**2)
+        covariances.append(covariance)
     every = [np.sqrt(np.maximum(np.diag(matrix), 0.0)) for matrix in covariances]
     # what is held has what rounding leaves, and counts as having none
     stds = [

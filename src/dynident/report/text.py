@@ -18,6 +18,7 @@ from dynident.core.words import (
     format_common_values,
     format_entry,
     format_number,
+    format_one_sided,
     format_percent,
     format_table,
     format_with_error,
@@ -292,14 +293,18 @@ def choose_headline(figures: Sequence[FitFigure]) -> FitFigure | None:
 def tabulate_drives(result: Result) -> list[Column]:
     """The drives' parameters by symbol with their standard deviations, joint by joint, as text.
 
-    A dash stands where the value is regrouped, nothing where a drive has no such parameter.
+    A dash stands where the value is regrouped, nothing where a drive has no such parameter, the
+    interval alone where it is at a bound.
     """
     drives = [result.drive_parameters(j) for j in range(result.robot.n)]
-    both = list(zip(drives, list_drive_errors(result), strict=True))
-    return [
-        (symbol, [format_with_error(v[symbol], s[symbol]) if symbol in v else "" for v, s in both])
-        for symbol in dict.fromkeys(symbol for own in drives for symbol in own)
-    ]
+    errors, sided = list_drive_errors(result), result.estimate.bounded
+    ends = {own.name: format_one_sided(*own.interval) for own in sided}
+    columns: dict[str, list[str]] = {symbol: [] for own in drives for symbol in own}
+    for j, (values, std) in enumerate(zip(drives, errors, strict=True)):
+        for symbol, cells in columns.items():
+            told = format_with_error(values[symbol], std[symbol]) if symbol in values else ""
+            cells.append(ends.get(f"{symbol}{j + 1}", told))
+    return list(columns.items())
 
 
 def find_drive_units(result: Result) -> dict[str, str]:
@@ -456,6 +461,8 @@ def format_drives(result: Result) -> list[str]:
     if not columns:
         return []
     lines = format_table("drive", result.robot.joint_names, columns) + format_drive_units(result)
+    if any(cell.startswith("<") for _, cells in columns for cell in cells):
+        lines += format_entry("  <", "at its bound of zero; where its 95 % interval ends")
     regrouped = "; ".join(list_regrouped_drives(result))
     return lines + (format_entry("  regrouped", regrouped) if regrouped else [])
 
