@@ -758,6 +758,13 @@ def test_the_size_of_a_spring_is_found_under_constraints(base, sound):
     assert all(best < other for other in others)
 
 
+@pytest.mark.parametrize(("size", "kind"), [(40.0, "spring"), (-40.0, "ripple")])
+def test_the_element_that_is_advised_can_have_the_sign_that_was_found(base, sound, size, kind):
+    scene = take_scene(base, prepare(sound, 10.0))
+    told = build_spring_family(N, 1).tell(scene, np.array([size]), np.zeros(1))
+    assert f"kind '{kind}'" in told.mend
+
+
 def test_a_spring_that_bodies_could_be_is_told_by_the_file(base, sound):
     short = sound.q * [1.0, 0.02, 1.0, 1.0]  # a joint that hardly moves: gravity could be it
     robot = toy.arm(N)
