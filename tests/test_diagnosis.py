@@ -102,6 +102,23 @@ def test_a_sound_log_is_left_alone(base, sound):
     assert find_signs(toy.arm(N), prepare(sound, 10.0)) == ()
 
 
+def test_vibration_of_a_slow_log_is_no_delay():
+    """Of 0.2 mrad at 15 Hz, which torques show 30 ms later: a delay leaves half of the error."""
+    robot, slower = toy.arm(2), 0.25
+    idim = build_idim(robot)
+    theta = toy.true_parameters(idim, robot.nominal)
+    q, dq, ddq = toy.motion(2, 2.5, 0)
+    dq, ddq, rate = slower * dq, slower**2 * ddq, slower * toy.RATE
+    turns = 2.0 * np.pi * 15.0
+    moved = 2e-4 * np.sin(turns / rate * np.arange(len(q))[:, None] + [0.0, 1.0])
+    still = idim.torque(theta, q, dq, ddq)
+    shaken = idim.torque(theta, q + moved, dq, ddq - turns**2 * moved) - still
+    tau = still + np.roll(shaken, round(0.03 * rate), axis=0)
+    tau += 0.05 * np.random.default_rng(3).normal(size=tau.shape)
+    log = Recording("slow", rate, q + moved, tau)
+    assert findings(base_parameters(idim), log) == ()
+
+
 MENDINGS = {
     "torque sign": Mending(sign={"tau": (1.0, 1.0, -1.0, 1.0)}),
     "all torque signs": Mending(sign={"tau": -1.0}),
@@ -756,6 +773,13 @@ def test_the_size_of_a_spring_is_found_under_constraints(base, sound):
     left = [family.read(s, k * size).problem for k in (1.0, 0.9, 1.1)]
     best, *others = (np.sum(normal.errors(normal.consistent()) ** 2) for normal in left)
     assert all(best < other for other in others)
+
+
+@pytest.mark.parametrize(("size", "kind"), [(40.0, "spring"), (-40.0, "ripple")])
+def test_the_element_that_is_advised_can_have_the_sign_that_was_found(base, sound, size, kind):
+    scene = take_scene(base, prepare(sound, 10.0))
+    told = build_spring_family(N, 1).tell(scene, np.array([size]), np.zeros(1))
+    assert f"kind '{kind}'" in told.mend
 
 
 def test_a_spring_that_bodies_could_be_is_told_by_the_file(base, sound):

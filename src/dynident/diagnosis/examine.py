@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, dropwhile
 from typing import Any
 
 import numpy as np
@@ -443,9 +443,9 @@ def find_best_explanation(
     bad, told = find_bad_joints(scene, beta, errors, thorough)
     if apart is None and (before < limit.SOUND or not told):
         return None
-    explained = rank_explanations(
-        scene, fit_suspects(Case(scene, beta, errors, bad), thorough, apart)
-    )
+    found = fit_suspects(Case(scene, beta, errors, bad), thorough, apart)
+    ranked = rank_explanations(scene, found)
+    explained = [*dropwhile(lambda each: is_lost_below(scene, each.suspicion), ranked)]
     best = next(iter(explained), None)
     if apart is None and (
         best is None or np.any(best.errors - best.problem.blurred >= limit.UNRELATED)
@@ -471,6 +471,21 @@ def find_best_explanation(
         what, mend = f"{s.what}, or else {other.what}", f"{s.mend}, or {other.lines[0]}"
         finding = replace(finding, diagnosis="sign", what=what, mend=mend)
     return finding, s.reading
+
+
+def is_lost_below(scene: Scene, s: Suspicion) -> bool:
+    """Whether a reading leaves no less of a log than the log itself does below a lower cutoff.
+
+    What is wrong with a log is wrong there, too. Noise in fast motion, which is most of the torque
+    of a slow log, is explained by readings that have nothing to do with it.
+    """
+    low = scene.lowered
+    if low is None:
+        return False
+    read = build_problem(low, s.reading)
+    before = low.problem.errors(fit_consistent_model(low.problem))
+    left = s.reading.errors(low, read, fit_consistent_model(read))
+    return average_errors(left) > limit.LASTING * average_errors(before)
 
 
 def fit_suspects(case: Case, thorough: bool, apart: float | None) -> list[Explained]:

@@ -228,22 +228,26 @@ class Scene:
         is filtered once more where that is far off, the course is known, and the log long enough.
         """
         plain = self.along(self.q, factor * self.dq, factor**2 * self.ddq)
-        if factor < limit.FAR_OFF or self.course is None:
-            return plain
         usual = TORQUE_FACTOR * BANDWIDTH  # of a log in seconds; another's may be far below
         cutoffs = tuple(min(f.cutoff, max(f.cutoff, usual) / factor) for f in self.log.filters)
-        if min(cutoffs) * len(self.torque) < limit.CUTOFF_PERIODS * self.rate:
+        low = self.below(cutoffs) if factor >= limit.FAR_OFF else None
+        if low is None or low.course is None:
             return plain
-        torque, *course = (self._below(cutoffs, x) for x in (self.torque, *self.course))
-        speeds = np.array([1.0, factor, factor**2])[:, None, None]
-        return self.driven(torque).following(speeds * np.array(course))
+        return low.following(np.array([1.0, factor, factor**2])[:, None, None] * low.course)
 
-    def _below(self, cutoffs: tuple[float, ...], signal: Array) -> Array:
-        filtered = signal.copy()
+    def below(self, cutoffs: tuple[float, ...]) -> Scene | None:
+        """Low-passed once more [Hz]; None without the course, or of a log too short for that."""
+        if self.course is None or (
+            min(cutoffs) * len(self.torque) < limit.CUTOFF_PERIODS * self.rate
+        ):
+            return None
+        torque, *course = (x.copy() for x in (self.torque, *self.course))
         for start, stop in self.log.runs:
             own = slice(-(-start // self.thin), -(-stop // self.thin))
-            filtered[own] = filter_by_cutoff(signal[own], cutoffs, self.rate)
-        return filtered
+            for x in (torque, *course):
+                x[own] = filter_by_cutoff(x[own], cutoffs, self.rate)
+        low = self.driven(torque).following(np.array(course))
+        return replace(low, course=np.array(course))
 
     def errors_behind(self, slowness: Sequence[float], beta: Array) -> Array:
         """What a model leaves of torques that went through a low-pass, if it goes through it, too.
@@ -328,6 +332,14 @@ class Scene:
         beside = {name: own[some] for name, own in m.beside.items()}
         motion = replace(m, at=at, q=m.q[some], dq=m.dq[some], ddq=m.ddq[some], beside=beside)
         return replace(self, motion=motion).among(other.brief for other in self.beside)
+
+    @cached_property
+    def lowered(self) -> Scene | None:
+        """All logs below half their torques' cutoffs; None where one is not known there."""
+        logs = (self, *self.beside) if self.plain else ()
+        low = [s.below(tuple(0.5 * f.cutoff for f in s.log.filters)) for s in logs]
+        known = [s for s in low if s is not None]
+        return known[0].among(known[1:]) if known and len(known) == len(low) else None
 
     def among(self, others: Iterable[Scene]) -> Scene:
         """The log beside others."""

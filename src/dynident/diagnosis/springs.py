@@ -147,11 +147,13 @@ def build_spring_family(n: int, joint: int) -> SizedReading:
         own = s.robot.joints[joint]
         unit = "Nm/rad" if own.kind == "revolute" else "N/m"
         much = f"{size[0]:.3g} ± {error[0]:.2g}" if error[0] > 0.0 else f"about {size[0]:.3g}"
+        falls = size[0] < 0.0 and own.kind == "revolute"  # which no spring's torque does
+        kind = "'ripple' and order 1, a counterweight," if falls else "'spring'"
         return Suspicion(
             "spring",
             f"a spring of {much} {unit} pulls at {own.name}",
             Reading.plain(n, lambda known: read(known, size)),
-            advice=f"add an [[element]] of kind 'spring' at {own.name}",
+            advice=f"add an [[element]] of kind {kind} at {own.name}",
             freedom=2,  # where it is, too
             error=float(error[0]),
         )

@@ -3,7 +3,8 @@
 # ---- explaining a log: errors are relative ones, root mean square over the groups
 
 WORTH = 0.75  # share of the error that a finding leaves at most
-WORTH_AGAINST = 0.9  # the same where it settles what logs contradict each other
+LASTING = 1.0  # and below half the cutoffs: 0.98 of damage measured, 1.003 of noise, xMate
+WORTH_AGAINST = 0.9  # share at most where it settles what logs contradict each other
 WORTH_MANY = 0.65  # of more numbers than one thing has: 0.757 measured, beside other logs 0.885
 WORTH_SURE = 0.97  # the same of one number that is sure, of rates beside other logs: 0.98 measured
 CLEAR = 0.35  # or share of one joint's error, where no other joint's grows: 0.37 and above measured
