@@ -315,6 +315,29 @@ def test_a_robot_file_states_loops(tmp_path):
         load_robot(tmp_path / "spatial.toml", floating=True)
 
 
+def test_a_table_states_loops_at_its_links(tmp_path):
+    """A parallelogram in a Denavit-Hartenberg table: between two links, and back to its base."""
+    table = 'convention = "modified"\n[[joint]]\nname = "crank"\n[[joint]]\nname = "rod"\na = 0.2\n'
+    law = '[[loop]]\nkind = "planar"\npassive = ["rod", "rocker"]\n'
+    q = np.linspace(0.4, 1.2, 20)[:, None] * [1.0, 0.0, 0.0]
+    for rocker, ends in [
+        (
+            'parent = "base"\na = 0.3',
+            'links = ["link_2", "link_3"]\nat = [[0.3, 0, 0], [0.2, 0, 0]]',
+        ),
+        ("a = 0.3", 'links = ["link_3", "base"]\nat = [[-0.2, 0, 0], [0.3, 0, 0]]'),
+    ]:
+        path = tmp_path / "table.toml"
+        start = "start = { crank = 0.4, rod = -0.4, rocker = 0.4 }\n"
+        path.write_text(f'{table}[[joint]]\nname = "rocker"\n{rocker}\n{law}{start}{ends}\n')
+        closed = Closure(load_robot(path)).close(q)
+        np.testing.assert_allclose(closed[:, 1], -q[:, 0], atol=1e-9)
+        np.testing.assert_allclose(closed[:, 2], q[:, 0], atol=1e-9)
+    path.write_text(path.read_text().replace("link_3", "link_4"))
+    with pytest.raises(InputError, match="no link 'link_4'; did you mean 'link_3'"):
+        load_robot(path)
+
+
 def test_locked_joints_leave_the_rest_of_a_loop(tmp_path):
     """With one crank held where it stands, the other moves a four-bar."""
     whole = load_linkage("five_bar.xml", tmp_path)
