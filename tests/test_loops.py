@@ -258,6 +258,22 @@ def test_measured_passive_joints_are_held_against_their_loop(palletiser, twins):
     np.testing.assert_allclose(own[0].q, own[1].q, atol=1e-9)
 
 
+def test_speeds_of_passive_joints_are_those_of_their_loops(palletiser, twins):
+    log, _ = twins[0]
+    own = [k for k in range(palletiser.n) if not palletiser.passive[k]]
+    dq = np.gradient(log.q, 1.0 / log.rate, axis=0)
+    columns = {"q": log.q[:, own], "dq": dq[:, own], "tau": log.tau[:, own]}
+    named = {
+        f"{key}_{palletiser.joint_names[k]}": signal[:, i]
+        for key, signal in columns.items()
+        for i, k in enumerate(own)
+    }
+    import pandas as pd
+
+    read = di.read_log(pd.DataFrame(named), palletiser, rate=log.rate, name="driven")
+    np.testing.assert_allclose(read.dq[1:-1], dq[1:-1], atol=2e-3 * np.abs(dq).max())
+
+
 def test_torques_of_passive_joints_are_refused(palletiser, twins):
     log, _ = twins[0]
     tau = np.array(log.tau)
