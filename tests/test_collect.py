@@ -296,6 +296,17 @@ def test_commands_collect_and_identify(logs, tmp_path, monkeypatch, capfd):
     assert not Path("g").exists()
 
 
+def test_what_was_noticed_in_a_log_is_said_when_it_is_read(logs, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    call = ["collect", str(ARM), f"{logs}/run1.npz", "-o", "f"]
+    assert "warning: run1.npz: no joint bandwidth was given" in tell(capfd, call).err
+    told = tell(capfd, [*call, "--json"])
+    assert "warning" not in told.err
+    (entry,) = json.loads(told.out)["entries"]
+    assert entry["state"] == "there"
+    assert "no joint bandwidth was given" in entry["warnings"][0]
+
+
 def test_columns_are_recognised_by_those_of_the_first_log(logs, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     for k in (1, 2):

@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 import toy
 from commands import tell
+from linkages import load_linkage
 from mujoco_model import agree, engine, without_meshes
 from robots import EXAMPLES, bodies, relative, states, urdf
 from tables import write_joints
+from test_init import GRIPPER
 from test_mjcf import ANGLES, ARM, BOUNDS, CLASSES, FRAMES, GEOMS, INERTIAL, write
 
 from dynident.cli import run
@@ -24,9 +26,15 @@ from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import from_com
 from dynident.dynamics import build_tree, evaluate_inverse_dynamics
 from dynident.dynamics.idim import build_idim
+from dynident.dynamics.whole import WholeModel
+from dynident.export.formats import find_format
 from dynident.export.mjcf import render_identified_mjcf, render_mjcf
+from dynident.export.mujoco import mujoco_model
+from dynident.export.pinocchio import build_pinocchio_model
 from dynident.robot import Robot, load_robot
+from dynident.robot.loops import add_loops
 from dynident.robot.mjcf import is_mjcf
+from dynident.robot.spec import LoopSpec
 
 
 def check_round_trip(robot: Robot, phi: Array, document: bytes, folder: Path) -> Robot:
@@ -496,3 +504,44 @@ def test_meshes_that_an_included_file_names_are_found_from_elsewhere(tmp_path, m
     document, _ = render_identified_mjcf(idim, idim.nominal, far)
     (far / "robot.xml").write_bytes(document)
     assert mujoco.MjModel.from_xml_path(str(far / "robot.xml")).nmesh == 1
+
+
+def test_a_joint_that_follows_another_does_so_in_mujoco(tmp_path: Path) -> None:
+    """A gripper from a URDF: an equality, no motor of its own, and the loop when read again."""
+    path = tmp_path / "gripper.urdf"
+    path.write_text(GRIPPER)
+    law = LoopSpec(kind="joint", joints=("two", "one"), polynomial=(0.01, -2.0), name="fingers")
+    robot = add_loops(load_robot(path), [law], path)
+    idim = build_idim(robot, "viscous")
+    theta = idim.nominal
+    document, notes = find_format("mjcf", robot).render(idim, theta, tmp_path)
+    assert not any("loop" in note for note in notes)
+    out = tmp_path / "out.xml"
+    out.write_bytes(document)
+    (loop,) = load_robot(out).loops
+    assert (loop.passive, loop.bodies) == (("two",), (2, 1))
+    np.testing.assert_array_equal(loop.polynomial[:2], (0.01, -2.0))
+    model = mujoco.MjModel.from_xml_path(str(out))
+    assert model.nu == 1
+    # a force on the finger that leads moves both masses: 0.4 + 2^2 0.6
+    data = mujoco.MjData(model)
+    data.qpos[:] = 0.0, 0.01
+    data.ctrl[:] = 1.0
+    model.opt.gravity[:] = 0.0
+    for _ in range(400):
+        mujoco.mj_step(model, data)
+    moved = 0.5 * data.time**2 / (0.4 + 2.0**2 * 0.6)
+    assert abs(data.qpos[0] / moved - 1.0) < 0.02
+    assert abs(data.qpos[1] - (0.01 - 2.0 * data.qpos[0])) < 0.02 * moved
+    # the URDF has it as its own mimic
+    _, notes = find_format("urdf", robot).render(idim, theta, tmp_path)
+    assert not any("loop" in note for note in notes)
+
+
+def test_loops_that_no_fresh_mjcf_has_are_refused(tmp_path: Path) -> None:
+    robot = load_linkage("spatial.urdf", tmp_path)
+    model = WholeModel(build_idim(robot), build_idim(robot).nominal)
+    for call in (lambda: mujoco_model(model), lambda: find_format("mjcf", robot)):
+        with pytest.raises(InputError, match="MJCF takes trees alone"):
+            call()
+    assert any("the loop" in note for note in build_pinocchio_model(model).notes)

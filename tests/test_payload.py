@@ -431,3 +431,24 @@ def test_what_gains_do_to_the_mass_is_in_its_interval():
     right = di.payload(ur10()[1], own.logs(0)[1])
     assert right.high["mass"] - right.low["mass"] < 0.02
     assert not any("true torques" in each for each in right.warnings)
+
+
+def test_torques_of_currents_are_believed_as_far_as_gains_of_drives_are():
+    """A gain that the file agrees with is no better known: its bodies agree in sum alone."""
+    robot = toy.arm(3)
+    model = di.build_idim(robot)
+    theta = model.join(robot.nominal, np.tile([0.3, 2.0, 3.0, 0.5], 3))
+    logs, widths = [], []
+    for seed, load in ((1, 0.0), (3, from_com(1.0, [0.05, 0.02, 0.1], np.eye(3) * 4e-3))):
+        whole = theta.copy()
+        whole[20:30] += load
+        motion = toy.motion(3, 6.0, seed, 250.0)
+        logs.append(di.read_arrays(motion[0], model.torque(whole, *motion), rate=250.0))
+    for gain in (1.0, 10.0):
+        drives = replace(robot.drives, gain=np.full(3, gain))
+        problem = di.Problem(replace(robot, drives=drives), di.prepare(logs[0], bandwidth=5.0))
+        found = di.payload(di.identify(problem, "wls", doctor=False), logs[1])
+        widths.append(np.log(found.high["mass"] / found.low["mass"]) / (2.0 * 1.96))
+        assert any("weigh a known mass (mass)" in own for own in found.load.warnings) == (gain > 1)
+    assert widths[0] < 0.01
+    assert widths[1] == pytest.approx(0.1, rel=0.1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -93,6 +94,10 @@ def test_a_log_in_pieces_is_the_log(kind, gap, robot, tmp_path, monkeypatch):
     assert (found.rate, found.segments) == (whole.rate, whole.segments)
     assert found.warnings == whole.warnings
     assert len(found.segments) == 1 + gap
+    for sample in (0, 1400, 3999):
+        time = sample / RATE + 0.5 * (gap and sample > 4000 // 3)
+        assert found.find_time(sample) == pytest.approx(time, abs=1e-9)
+        assert whole.rows(7, 4000).find_time(sample - 7) == pytest.approx(time, abs=1e-9)
     part, other = found.rows(100, 3000), whole.rows(100, 3000)
     np.testing.assert_array_equal(part.tau[:], other.tau)
     assert part.segments == other.segments
@@ -107,6 +112,27 @@ def test_a_log_in_pieces_has_the_units_of_its_header(robot, tmp_path, monkeypatc
     found = di.read_log(path, robot, pieces=True)
     assert isinstance(found.q, LongSignal)
     np.testing.assert_array_equal(found.q[:], plain.q)
+
+
+@pytest.mark.parametrize("end", ["0.2,0.1", "0.2,0.1,0.1,1e-"])
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "txt"])
+def test_a_last_row_that_was_cut_off_is_cut(kind, end, robot, tmp_path, monkeypatch):
+    path = write(tmp_path / "run.csv", make_log(2000))
+    plain = di.read_log(path, robot, units={"q": "deg"})
+    text, path = path.read_text() + end, tmp_path / f"cut.{kind}"
+    text = text if kind != "txt" else text.replace(",", "  ")  # two blanks are no empty cell
+    path.write_bytes(gzip.compress(text.encode()) if kind == "csv.gz" else text.encode())
+    with pytest.raises(InputError, match=r"row 2002, .* last row, or set bad_rows = 'cut'$"):
+        di.read_log(path, robot, units={"q": "deg"})
+    for pieces in (False, True):
+        if pieces:
+            shorten(monkeypatch)
+        found = di.read_log(path, robot, units={"q": "deg"}, bad_rows="cut", pieces=pieces)
+        assert isinstance(found.q, LongSignal) == pieces
+        np.testing.assert_array_equal(found.q[:], plain.q)
+        (note,) = (each for each in found.warnings if each not in plain.warnings)
+        assert note.startswith(f"{path.name}: row 2002, column")
+        assert note.endswith("the log was cut off; this row is cut")
 
 
 @pytest.mark.parametrize("kind", ["csv", "npz"])

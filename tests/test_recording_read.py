@@ -172,6 +172,8 @@ def test_files_one_after_another(tmp_path):
     first = write(tmp_path / "1.csv", time=TIME, q=Q, tau=TAU, dq=Q)
     second = write(tmp_path / "2.csv", time=TIME[:80], q=-Q[:80], tau=TAU[:80])
     recording = read_log([first, second], ROBOT, stack="time")
+    second_begins = recording.find_time(recording.segments[1][0])
+    assert second_begins == pytest.approx(recording.segments[0][1] / recording.rate)
     assert recording.segments == ((0, 200), (200, 280))
     np.testing.assert_allclose(recording.q, np.vstack([Q, -Q[:80]]), rtol=1e-15)
     assert recording.dq is None

@@ -507,13 +507,35 @@ def test_a_stream_has_the_units_of_its_header(desk, piped):
     plain[:, :3] *= np.array([1e3, 180.0 / np.pi, 180.0 / np.pi])
     rows = "".join(",".join(map(repr, row)) + "\n" for row in plain.tolist())
     code, out, err = piped(f"{HEADER}ms,deg,deg,Nm,Nm\n{rows}", *flags, "--every", "0.05")
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert "standard input: q in deg" in err
+    assert "time in ms, as its columns say" in " ".join(err.split())
     other = piped(HEADER + GOOD, *flags, "--every", "0.05")[1]
     one, two = (
         [[float(x or 0) for x in row.split(",")] for row in text.splitlines()[1:]]
         for text in (out, other)
     )
     np.testing.assert_allclose(one, two, rtol=1e-6)
+
+
+def test_a_file_has_the_stamps_of_a_pipe(desk, piped, capsys):
+    """From an epoch on, and with a gap: estimates at the same times, told to a microsecond."""
+    head, *lines = (desk / "run.csv").read_text().splitlines(keepends=True)
+    cells = [line.partition(",") for line in lines[:1000]]
+    begin = [1.7e9 if k < 500 else 1.7e9 + 0.75 for k in range(len(cells))]
+    moved = [f"{t0 + float(at):.3f},{rest}" for t0, (at, _, rest) in zip(begin, cells, strict=True)]
+    text = head + "".join(moved)
+    (desk / "run.csv").write_text(text)
+    flags = ["--study", "study.toml", "--sigma", "0.2", "--every", "1"]
+    code, out, _ = piped(text, *flags)
+    assert code == 0
+    told = tell(capsys, ["track", "run.csv", *flags])
+    assert "1 gap in time" in told.err
+    one, two = ([row.split(",") for row in own.splitlines()[1:]] for own in (told.out, out))
+    assert len(one) == len(two) > 3
+    for row, other in zip(one, two, strict=True):
+        assert row[1] == other[1]
+        assert float(row[0]) - 1.7e9 == pytest.approx(float(other[0]) - 1.7e9, abs=5e-6)
 
 
 def test_json_lines_are_read_like_a_table(desk, piped):

@@ -75,6 +75,7 @@ def collect(
             progress=progress,
         )
     print_answer(json, found.to_dict, found.summary)
+    say("warning", (own for each in found.entries if each.state == "read" for own in each.warnings))
     say("note", found.notes)
     if len(found.left_out) == len(found.entries) > 0:
         raise InputError(f"{output}: no log can be used; why each is left out stands above")

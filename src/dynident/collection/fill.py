@@ -221,6 +221,7 @@ def list_entries(
             source.factors.rows,
             source.about.own_percent,
             (folder / name_source_file(source.about.key)).stat().st_size,
+            source.about.facts.warnings,
         )
         for source in usable
     ]

@@ -111,6 +111,8 @@ class LogEntry:
         Fitted rows, and bytes of its file; 0 of what is left out.
     own_percent : float
         Error of its own least-squares answer [%].
+    warnings : tuple of str
+        What was noticed in it as it was read.
     """
 
     name: str
@@ -119,6 +121,7 @@ class LogEntry:
     rows: int = 0
     own_percent: float = float("nan")
     size: int = 0
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

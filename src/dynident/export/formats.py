@@ -17,12 +17,13 @@ from dynident.export.actuators import render_isaac_lab, render_mjlab
 from dynident.export.bam import render_bam
 from dynident.export.c_code import c_code
 from dynident.export.c_springs import render_elastic_function
-from dynident.export.mjcf import render_identified_mjcf
+from dynident.export.mjcf import is_coupled_alone, render_identified_mjcf
 from dynident.export.sdf import render_sdf
 from dynident.export.servo import Servo
 from dynident.export.springs import list_joint_springs
 from dynident.export.urdf import render_standard_urdf
 from dynident.export.usd import render_usd
+from dynident.robot.mimics import find_mimics
 from dynident.robot.mjcf import is_mjcf
 from dynident.robot.model import Robot
 
@@ -83,9 +84,10 @@ class Format:
 def render_urdf_file(idim: Idim, theta: Array, *_: object) -> Rendered:
     """A URDF, in which a link that a sensor holds has its own inertial."""
     document, notes = render_standard_urdf(idim, theta)
-    loops = ", ".join(loop.name for loop in idim.robot.loops)
-    said = f"a URDF has trees alone: the loop {loops} stays in the study"
-    return document, (*notes, said) if loops else notes
+    own = find_mimics(idim.robot)
+    left = [loop.name for loop in idim.robot.loops if not own.keys() & {*loop.passive}]
+    said = f"a URDF has trees alone: the loop {', '.join(left)} stays in the study"
+    return document, (*notes, said) if left else notes
 
 
 def render_c_file(idim: Idim, theta: Array, *_: object) -> Rendered:
@@ -139,7 +141,9 @@ def find_format(name: str, robot: Robot | None = None) -> Format:
     """The one of a name; refused where it cannot hold loops that the robot has."""
     refuse_unknown(name, EXPORTS, f"format {name!r} is not known")
     if robot is not None and name not in (choose_own_format(robot), "c"):
-        robot.refuse_loops(EXPORTS[name].what)
+        coupled = name == "mjcf" and is_coupled_alone(robot)
+        if not coupled:
+            robot.refuse_loops(EXPORTS[name].what)
     return EXPORTS[name]
 
 

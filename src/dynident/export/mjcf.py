@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -49,7 +50,8 @@ from dynident.robot.mjcf import (
     read_model,
 )
 from dynident.robot.mjcf_document import Attributes, Compiler, MjcfDocument, MjcfElement
-from dynident.robot.model import Joint, Robot
+from dynident.robot.mjcf_loops import CUBIC
+from dynident.robot.model import Joint, KinematicLoop, Robot
 
 ADJUSTING = ("settotalmass", "boundmass", "boundinertia", "balanceinertia")
 """What the compiler may do to inertials; a file that states them all goes without."""
@@ -437,8 +439,11 @@ def render_fresh_mjcf(
 ) -> tuple[bytes, tuple[str, ...]]:
     """A fresh minimal MJCF of a robot that has none: bodies, joints, limits, motors or servos.
 
-    Parameters and returns are those of `render_mjcf`.
+    Joints that follow others do so by equalities; other loops are refused. Parameters and returns
+    are those of `render_mjcf`.
     """
+    if not is_coupled_alone(robot):
+        robot.refuse_loops("a fresh MJCF")
     for name, values in zip(robot.links, phi, strict=True):
         if values[0] == 0.0:
             raise ComputationError(f"link {name}: has no mass, and MuJoCo moves none without")
@@ -472,7 +477,7 @@ def render_fresh_mjcf(
         etree.SubElement(body, "joint", words | own)
         if j in gaps:
             etree.SubElement(body, "joint", words | {"name": joint.name + GAP} | gaps[j])
-        if servos:
+        if servos or robot.passive[j]:
             continue
         limit = {}
         if np.isfinite(joint.effort):
@@ -483,12 +488,27 @@ def render_fresh_mjcf(
     tendons += [encoder_element(robot.joint_names[j]) for j in gaps]
     if tendons:
         etree.SubElement(root, "tendon").extend(tendons)
+    if robot.loops:
+        etree.SubElement(root, "equality").extend(map(partial(render_coupling, robot), robot.loops))
     root.append(actuators)
     etree.indent(root)
     text = etree.tostring(root, encoding="unicode").encode() + b"\n"
     if robot.source is None or robot.source.suffix.lower() == ".toml":
         return text, ()
     return text, (f"shapes and meshes of {robot.source.name} are not in the MJCF",)
+
+
+def is_coupled_alone(robot: Robot) -> bool:
+    """Whether all loops are joints that follow another as an MJCF's equality can say it."""
+    return all(len(loop.polynomial) in range(1, CUBIC + 1) for loop in robot.loops)
+
+
+def render_coupling(robot: Robot, loop: KinematicLoop) -> etree._Element:
+    """A joint that follows another; joints are at zero where the bodies are placed."""
+    follows, leads = (robot.joint_names[k - 1] for k in loop.bodies)
+    law = (*loop.polynomial, *(0.0,) * (CUBIC - len(loop.polynomial)))
+    coupled = {"joint1": follows, "joint2": leads, "polycoef": format_exact_numbers(law)}
+    return etree.Element("joint", {"name": loop.name} | coupled)
 
 
 def _format_joint(joint: Joint) -> dict[str, str]:

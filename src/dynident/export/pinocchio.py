@@ -84,6 +84,9 @@ def build_pinocchio_model(model: WholeModel, said: tuple[str, ...] = ()) -> Pino
     rotors[np.ix_(rows, rows)] = model.rotors
     friction_left = [name for name in terms.motors if not name.startswith("Ia")]
     notes = said + describe_omissions([*friction_left, *terms.left], "model of Pinocchio")
+    if robot.loops:
+        left = ", ".join(loop.name for loop in robot.loops)
+        notes += (f"the model of Pinocchio is a tree: the loop {left} is not in it",)
     turning = [name for name in terms.motors if name.startswith("Ia")]
     if turning:
         notes += (

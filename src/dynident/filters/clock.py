@@ -114,6 +114,8 @@ class Clock:
     """When each sample of the log was taken [s], shape (samples,)."""
     runs: tuple[tuple[int, int], ...]
     """Tuple of (start, stop). Samples of the log between the gaps that are not bridged."""
+    starts: tuple[float, ...]
+    """Time stamps of the first sample of each run [s]."""
     uniform: bool
     """Whether the samples lie on the clock, and only what is missing has to be filled in; otherwise
     all of them are resampled."""
@@ -144,7 +146,7 @@ class Clock:
 
 def make_even_clock(rate: float, samples: int) -> Clock:
     """The clock of a log without time stamps."""
-    return Clock(rate, np.arange(samples) / rate, ((0, samples),), True)
+    return Clock(rate, np.arange(samples) / rate, ((0, samples),), (0.0,), True)
 
 
 def find_clock(
@@ -191,7 +193,8 @@ def find_clock(
             f"{steps[filled].sum():.4g} s together, the longest {steps[filled].max():.4g} s: "
             "bridged by a cubic spline"
         )
-    clock = Clock(rate, instants, runs, uniform, (*cut, *notes))
+    starts = tuple(float(time[start]) for start, _ in runs)
+    clock = Clock(rate, instants, runs, starts, uniform, (*cut, *notes))
     count = clock.segments[-1][1]
     if count > MOST_FILLED * len(time):
         raise InputError(
@@ -206,6 +209,7 @@ class EvenClock(NamedTuple):
 
     rate: float
     runs: tuple[tuple[int, int], ...]
+    starts: tuple[float, ...]
     warnings: tuple[str, ...] = ()
 
 
@@ -250,7 +254,8 @@ def find_even_clock(
     if spread > 1.05 * quantum and moved > JITTER * period:
         return None
     kept, cut = _cut_at_gaps(samples, np.array(at, dtype=np.int64), gaps, name, place)
-    return EvenClock(rate, runs, cut) if len(kept) == len(runs) else None
+    starts = tuple(float(stamps.read(start, start + 1)[0, 0]) for start, _ in runs)
+    return EvenClock(rate, runs, starts, cut) if len(kept) == len(runs) else None
 
 
 def _read_stretches(

@@ -70,5 +70,6 @@ def list_columns(row: EstimateRow) -> list[str]:
 def list_cells(row: EstimateRow) -> list[str]:
     """A line of the table; empty where nothing is carried."""
     theta = () if row.theta is None else row.theta
-    cells = [row.time, row.samples, *row.beta, *row.std, *theta, *(row.load or ())]
-    return [f"{each:.9g}" for each in cells] + ([] if row.load else ["", ""])
+    cells = [row.samples, *row.beta, *row.std, *theta, *(row.load or ())]
+    time = str(round(row.time, 6))  # seconds of an epoch have ten digits before the point
+    return [time, *(f"{each:.9g}" for each in cells)] + ([] if row.load else ["", ""])

@@ -62,8 +62,9 @@ def stream_recording(recording: Recording, channels: Channels) -> Iterator[Sampl
     """The samples of a log that was read as a whole, before any filter."""
     values = channels.pack(collect_recorded_signals(recording))
     for start, stop in recording.segments:
+        begin = recording.find_time(start)
         for k in range(start, stop):
-            yield Sample(k / recording.rate, values[k], k == start)
+            yield Sample(begin + (k - start) / recording.rate, values[k], k == start)
 
 
 class Pace:
@@ -159,6 +160,8 @@ class TextStream:
         Samples before the first of them, of a stream that goes on.
     channels : Channels or None
         Which signals its samples hold; known from the first of them on.
+    notes : tuple of str
+        What was noticed of its columns; likewise.
     """
 
     lines: StreamLines
@@ -170,6 +173,7 @@ class TextStream:
     instruments: bool = False
     taken: int = 0
     channels: Channels | None = None
+    notes: tuple[str, ...] = ()
 
     def samples(self) -> Iterator[Sample]:
         """One after another; the rate is known from the first of them on."""
@@ -288,7 +292,9 @@ class TextStream:
     ) -> ColumnLayout:
         width = len(names) if names is not None else columns or 0
         table = Table(Path(self.lines.name), names, np.zeros((1, width)), units=units or {})
-        return self.find_layout(table)
+        layout = self.find_layout(table)
+        self.notes = layout.notes
+        return layout
 
     def _cells(
         self, text: str, delimiter: str | None, names: tuple[str, ...], place: str

@@ -82,7 +82,7 @@ def list_unborne_joints(
     files: Sequence[Path], joints: Sequence[str], counted: bool = True
 ) -> list[str]:
     """Joints of which no column of some files, by its name, has a torque other than zero."""
-    tables = [table for file in files for table in read_tables(file)]
+    tables = [table for file in files for table in read_tables(file, whole=False)]
     borne = set[str]()
     for joint in joints:
         for table in tables:
@@ -92,8 +92,11 @@ def list_unborne_joints(
     return [joint for joint in joints if joint not in borne]
 
 
-def read_tables(path: Path) -> tuple[Table, ...]:
-    """Read a log file of any known format: one table, or one a topic."""
+def read_tables(path: Path, whole: bool = True) -> tuple[Table, ...]:
+    """Read a log file of any known format: one table, or one a topic.
+
+    One that has to be `whole` is refused where it ends in the middle of a row.
+    """
     suffix, folder = find_suffix(path), path.is_dir()
     if suffix is None:
         raise InputError(f"{path}: unknown log format; known are {', '.join(READERS)}")
@@ -106,6 +109,9 @@ def read_tables(path: Path) -> tuple[Table, ...]:
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({format_one_line(error)})") from error
     tables = found if isinstance(found, tuple) else (found,)
+    if whole and tables[0].cut_off:
+        reason = f"{path}, {tables[0].cut_off}"
+        raise InputError(f"{reason}; delete this last row, or set bad_rows = 'cut'")
     if not any(table.samples and table.width for table in tables):
         left = [entry for table in tables for entry in table.skipped]
         reasons = "".join(f"; {name!r} {reason}" for name, reason in left[:3])

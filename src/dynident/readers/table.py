@@ -84,6 +84,8 @@ class Table:
     """Of columns, where the file says so beside their names: see `dynident.readers.units`."""
     rank: int = 0
     """Of topics that have a column of the same name, those of the least are meant."""
+    cut_off: str = ""
+    """Where and how a text ends in the middle of its last row, which is left out here."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Lazy):

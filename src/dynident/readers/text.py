@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import gzip
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from types import GeneratorType
 from typing import Any
@@ -63,7 +65,7 @@ class _Layout:
 
     `trailing`: every row ends with the delimiter. `words`: columns that begin with a word, and what
     is said where one of them is used. `dates`: columns that begin with an instant. `units`: of
-    columns, as a second line of the header has them.
+    columns, as a second line of the header has them. `cut_off`: the last row is left out.
     """
 
     delimiter: str
@@ -74,6 +76,7 @@ class _Layout:
     words: Mapping[int, str] = field(default_factory=dict)
     dates: tuple[int, ...] = ()
     units: Mapping[int, str] = field(default_factory=dict)
+    cut_off: bool = False
 
 
 def read_text(path: Path) -> Table:
@@ -87,22 +90,23 @@ def read_text(path: Path) -> Table:
 
     Lines that start with ``#`` or ``%`` are comments; the last one before the first
     row is the header where it names as many columns as there are. A second line of a header, or
-    comment, that holds nothing but units states those of the columns.
+    comment, that holds nothing but units states those of the columns. A last row that was cut off
+    is left out, and the table says so.
     """
     if _is_packed(path):
         _refuse_bad_archive(path)
     load = _load_numbers if path.stat().st_size < LARGE else _store_numbers
     try:
         layout = _detect_layout(path)
-        try:
-            values = _parse_numbers(path, layout, load)
-        except ValueError as error:
-            raise _diagnose_error(path, layout, error) from error
+        values, cut_off = _parse_whole_rows(path, layout, load)
     except csv.Error as error:
         raise InputError(f"{path}: is not a table of numbers ({format_one_line(error)})") from error
     row = partial(_find_line, path, layout.first_line)
     columns = values if isinstance(values, np.ndarray) else read_store_lazily(values)
-    return Table(path, layout.names, columns, row=row, words=layout.words, units=layout.units)
+    return Table(
+        path, layout.names, columns, row=row, words=layout.words, units=layout.units,
+        cut_off=cut_off,
+    )  # fmt: skip
 
 
 def read_header(path: Path) -> tuple[str, ...]:
@@ -192,12 +196,24 @@ def is_comment(text: str) -> bool:
     return text.startswith(COMMENTS) and NO_VALUE.match(text) is None
 
 
+def _parse_whole_rows(path: Path, layout: _Layout, load: Load) -> tuple[Array | Store, str]:
+    """The numbers without a last row that was cut off, and words on that row."""
+    try:
+        return _parse_numbers(path, layout, load), ""
+    except ValueError as error:
+        encoded = not isinstance(error, UnicodeDecodeError)
+        with suppress(ValueError):
+            if encoded and (cut_off := _describe_cut_off_row(path, layout)):
+                return _parse_numbers(path, replace(layout, cut_off=True), load), cut_off
+        raise _diagnose_error(path, layout, error) from error
+
+
 def _parse_numbers(path: Path, layout: _Layout, load: Load) -> Array | Store:
     """The numbers, straight into one array, or of a large file into another one."""
     if layout.trailing or layout.words:
         _refuse_uneven_rows(path, layout)
     marks = _find_comment_marks(path)
-    if layout.dates or ("#" in marks and _lacks_values(path)):
+    if layout.dates or layout.cut_off or ("#" in marks and _lacks_values(path)):
         return load(_fill_empty_cells(path, layout), layout)
     try:
         if not _is_packed(path):
@@ -218,7 +234,7 @@ def _fill_empty_cells(path: Path, layout: _Layout) -> Iterator[str]:
     empty = re.compile(rf'(^|{mark})[ ]*(?:"[ ]*")?[ ]*(?={mark}|$)')
     midnights: dict[int, datetime] = {}
     used: set[str] = set()
-    for line, text in _read_rows(path, layout.first_line):
+    for line, text in _read_layout_rows(path, layout):
         if layout.delimiter != ",":
             used |= _find_decimal_marks(text, layout)
         place = f"{path}, row {line}"
@@ -229,7 +245,7 @@ def _fill_empty_cells(path: Path, layout: _Layout) -> Iterator[str]:
             )
         row = _count_seconds(place, text, layout, midnights) if layout.dates else text
         row = row if layout.delimiter == "," else row.replace(",", ".")
-        yield empty.sub(r"\1nan", row)
+        yield row if layout.delimiter == " " else empty.sub(r"\1nan", row)
 
 
 def _find_decimal_marks(row: str, layout: _Layout) -> set[str]:
@@ -321,7 +337,7 @@ def _lacks_values(path: Path) -> bool:
 
 def _refuse_uneven_rows(path: Path, layout: _Layout) -> None:
     """All rows are as long as the first, and have nothing behind a delimiter that ends them."""
-    for _, text in _read_rows(path, layout.first_line):
+    for _, text in _read_layout_rows(path, layout):
         cells = _split_cells(text, layout.delimiter)
         if len(cells) != layout.columns + layout.trailing or (layout.trailing and cells[-1]):
             raise ValueError("a row is not as long as the first")
@@ -334,24 +350,34 @@ def _diagnose_error(path: Path, layout: _Layout, error: ValueError) -> InputErro
             row = next(number for number, line in enumerate(lines, 1) if not _is_utf8(line))
         return InputError(f"{path}, row {row}: is not UTF-8 text; export the log as CSV (UTF-8)")
     expected = layout.columns + layout.trailing
-    short = ""
     for line, text in _read_rows(path, layout.first_line):
-        if short:  # rows follow, so it is not the last one that was cut off
-            return InputError(short)
         cells = _split_cells(text, layout.delimiter)
         place = f"{path}, row {line}"
         if len(cells) != expected:
-            place += f", column {min(len(cells), expected) + 1}"
-            short = f"{place}: has {len(cells)} columns where the first row has {expected}"
-            if len(cells) > expected:
-                return InputError(short)
-            continue
+            column = min(len(cells), expected) + 1
+            return InputError(f"{place}, column {column}: {_compare_columns(cells, expected)}")
         for column, cell in enumerate(cells[: layout.columns]):
             if cell and not _is_value(cell, layout.delimiter) and column not in layout.words:
                 return InputError(_describe_bad_cell(place, layout.names, column, cell))
-    if short:
-        return InputError(f"{short}; the log was cut off, delete this last row")
     return InputError(f"{path}: is not a table of numbers ({format_one_line(error)})")
+
+
+def _describe_cut_off_row(path: Path, layout: _Layout) -> str:
+    """Words on a last row that ends before the last column does; none where it is whole."""
+    ((line, text),) = deque(_read_rows(path, layout.first_line), maxlen=1)
+    cells, expected = _split_cells(text, layout.delimiter), layout.columns + layout.trailing
+    if len(cells) < expected:
+        reason = f"column {len(cells) + 1}: {_compare_columns(cells, expected)}"
+        return f"row {line}, {reason}; the log was cut off"
+    last, mark = cells[-1], layout.delimiter  # a number without its last digits, as in 1e-
+    if len(cells) > layout.columns or _is_value(last, mark) or not _is_value(f"{last}0", mark):
+        return ""
+    reason = _describe_bad_cell(f"row {line}", layout.names, layout.columns - 1, last)
+    return f"{reason}; the log was cut off"
+
+
+def _compare_columns(cells: Sequence[str], expected: int) -> str:
+    return f"has {len(cells)} columns where the first row has {expected}"
 
 
 def _describe_bad_cell(place: str, names: tuple[str, ...] | None, column: int, cell: str) -> str:
@@ -372,6 +398,12 @@ def _read_rows(path: Path, first_line: int) -> Iterator[tuple[int, str]]:
             text = _strip_comment(line)
             if number >= first_line and text.strip():
                 yield number, text
+
+
+def _read_layout_rows(path: Path, layout: _Layout) -> Iterator[tuple[int, str]]:
+    """The same, without a last one that was cut off."""
+    rows = _read_rows(path, layout.first_line)
+    return (row for row, _ in pairwise(rows)) if layout.cut_off else rows
 
 
 def _strip_comment(line: str) -> str:

@@ -65,7 +65,7 @@ def sample_in_pieces(places: Places, request: LogRequest) -> TablePiece | None:
             store.append(convert_to_si(going, signal, request))
     if sizes.leap or any(each.doubtful for each in turning.values()):
         return None
-    clock: EvenClock | None = EvenClock(float(request.rate or 0.0), ((0, samples),))
+    clock: EvenClock | None = EvenClock(float(request.rate or 0.0), ((0, samples),), (0.0,))
     jumps = (note for each in turning.values() for note in each.describe())
     notes: tuple[str, ...] = (*places.notes, *jumps)
     if places.times:
@@ -82,7 +82,8 @@ def sample_in_pieces(places: Places, request: LogRequest) -> TablePiece | None:
     }
     assert clock is not None
     said = (*notes, *clock.warnings)
-    return TablePiece(clock.rate, opened, clock.runs, said, turned=turning["q"].turned)
+    turned = turning["q"].turned
+    return TablePiece(clock.rate, opened, clock.runs, clock.starts, said, turned=turned)
 
 
 class _Sizes:

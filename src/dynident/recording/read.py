@@ -199,6 +199,8 @@ class ColumnLayout:
     absent: tuple[int, ...]
     """Joints that may have no columns."""
     request: LogRequest
+    notes: tuple[str, ...] = ()
+    """What was noticed and taken."""
 
     def signals(self, values: Array) -> dict[str, Array]:
         """SI units on the joints' side of rows, shape (samples, columns); time as a column."""
@@ -228,14 +230,15 @@ def find_column_layout(
     log = _Log([table], request, robot, columns or {}, torque=not robot.floating)
     checks.refuse_unknown_words(name, "columns", log.columns, SIGNALS)
     time = _locate_time(log)
-    spots, _ = _locate_signals(log, time)
-    spots, _ = drop_repeated_orientations(spots)
+    spots, noticed = _locate_signals(log, time)
+    spots, repeated = drop_repeated_orientations(spots)
     places = {signal: tuple(index for _, index in found) for signal, found in spots.items()}
     if time is not None:
         places["time"] = (time[1],)
-    units, _ = _find_units(log, spots, time)
+    units, of_units = _find_units(log, spots, time)
     request = replace(request, units={**units, **request.units})
-    layout = ColumnLayout(places, _list_absent_places(log), request)
+    notes = (*noticed, *(f"{name}: {note}" for note in repeated), *of_units)
+    layout = ColumnLayout(places, _list_absent_places(log), request, notes)
     layout.signals(np.zeros((1, table.width)))  # units that cannot be are refused here
     return layout
 
@@ -265,11 +268,12 @@ class _Log:
 
 def _locate_in_files(paths: Sequence[Path | Frame], log: _Log) -> Places:
     """Where the signals are in files that share their samples."""
+    name, whole = log.request.name, log.request.clocking.bad_rows == "refuse"
     tables = [
         table
         for path in paths
         for table in (
-            read_tables(path) if isinstance(path, Path) else (read_frame(path, log.request.name),)
+            read_tables(path, whole) if isinstance(path, Path) else (read_frame(path, name),)
         )
     ]
     log = replace(log, tables=tables)
@@ -292,7 +296,8 @@ def _locate_in_files(paths: Sequence[Path | Frame], log: _Log) -> Places:
     if time is not None and time[0].topic is None and "time" not in log.columns:
         times = _list_time_columns(tables)
     used = dict.fromkeys(table for chosen in spots.values() for table, _ in chosen)
-    notes = (*notes, *(note for table in used for note in table.notes))
+    ends = (f"{name}: {table.cut_off}; this row is cut" for table in used if table.cut_off)
+    notes = (*notes, *ends, *(note for table in used for note in table.notes))
     return Places(times, spots, notes, _list_absent_places(log), units)
 
 

@@ -105,6 +105,8 @@ class Recording:
         What was measured, where `q` and `tau` were interpolated for the clock.
     unsigned : ndarray, shape (samples, n), or None
         Sizes of currents, of a log without torque [as logged].
+    stamps : tuple of (sample, time)
+        Time stamps where segments begin, from which `find_time` counts [s].
 
     Raises
     ------
@@ -138,6 +140,7 @@ class Recording:
     size: int | None = None
     sampled: Sampled | None = None
     unsigned: Array | None = None
+    stamps: tuple[tuple[int, float], ...] = ()
 
     def __post_init__(self) -> None:
         check_rate(self.rate, self.name)
@@ -207,6 +210,12 @@ class Recording:
     def duration(self) -> float:
         """Seconds of motion in all segments."""
         return sum(stop - start for start, stop in self.segments) / self.rate
+
+    def find_time(self, sample: int) -> float:
+        """When a sample was taken, by the log's time stamps; from 0 on in a log without [s]."""
+        before = (own for own in self.stamps if own[0] <= sample)
+        at, time = max(before, default=(0, 0.0))
+        return time + (sample - at) / self.rate
 
     def _repr_html_(self) -> str:
         """How much there is of it, and tables that fold, for a notebook."""
@@ -326,6 +335,7 @@ class Recording:
             name=f"{self.name}[{start}:{stop}]",
             **signals,
             segments=kept,
+            stamps=tuple((at - start, time) for at, time in self.stamps),
             base=None if self.base is None else self.base.rows(start, stop),
             wrenches={name: own[start:stop] for name, own in self.wrenches.items()},
             touching={name: own[start:stop] for name, own in self.touching.items()},

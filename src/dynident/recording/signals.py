@@ -136,6 +136,8 @@ class TablePiece:
     rate: float
     signals: dict[str, Array]
     segments: tuple[tuple[int, int], ...]
+    starts: tuple[float, ...]
+    """When each segment begins, by the time stamps [s]."""
     warnings: tuple[str, ...]
     sampled: Sampled | None = None
     turned: frozenset[str] = frozenset()
@@ -181,6 +183,7 @@ def build_recording(pieces: Sequence[TablePiece], request: LogRequest) -> Record
         unsigned=piece.signals.get("unsigned"),
         known=known,
         segments=piece.segments,
+        stamps=tuple((a, time) for (a, _), time in zip(piece.segments, piece.starts, strict=True)),
         warnings=tuple(warnings),
         drives=None if robot is None else robot.drives,
         joints=request.joints if request.named else None,
@@ -291,7 +294,9 @@ def sample_signals(places: Places, request: LogRequest) -> TablePiece:
         inside = np.concatenate([np.arange(*run) for run in clock.runs])
         sampled = Sampled(clock.places, taken["q"][inside], taken["tau"][inside])
     said = (*notes, *clock.warnings)
-    return TablePiece(clock.rate, signals, clock.segments, said, sampled, turned)
+    return TablePiece(
+        clock.rate, signals, clock.segments, clock.starts, said, sampled, turned
+    )  # fmt: skip
 
 
 def put_on_joints(values: Array, signal: str, absent: Sequence[int], request: LogRequest) -> Array:
@@ -638,9 +643,13 @@ def _join_pieces(name: str, pieces: Sequence[TablePiece]) -> TablePiece:
     warnings = [warning for piece in pieces for warning in piece.warnings]
     counts = [len(piece.signals["q"]) for piece in pieces]
     segments: list[tuple[int, int]] = []
-    signals = {}
+    starts: list[float] = []
+    signals, end = {}, -np.inf
     for offset, piece in zip(np.cumsum([0, *counts[:-1]]).tolist(), pieces, strict=True):
         segments += [(start + offset, stop + offset) for start, stop in piece.segments]
+        late = max(end - piece.starts[0], 0.0)  # files that count anew go on
+        starts += [late + own for own in piece.starts]
+        end = starts[-1] + (segments[-1][1] - segments[-1][0]) / piece.rate
     for signal in dict.fromkeys([*("q", "tau", *OPTIONAL), *pieces[0].signals]):
         parts = [piece.signals.pop(signal) for piece in pieces if signal in piece.signals]
         if signal == "tau" and 0 < len(parts) < len(pieces):
@@ -652,7 +661,9 @@ def _join_pieces(name: str, pieces: Sequence[TablePiece]) -> TablePiece:
     rate = float(np.average(rates, weights=counts))
     sampled = _join_sampled(signals, pieces, counts)
     said, turned = dict.fromkeys(warnings), frozenset[str]().union(*(p.turned for p in pieces))
-    return TablePiece(rate, signals, tuple(segments), tuple(said), sampled, turned)
+    return TablePiece(
+        rate, signals, tuple(segments), tuple(starts), tuple(said), sampled, turned
+    )  # fmt: skip
 
 
 def _join_sampled(

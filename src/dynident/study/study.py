@@ -384,7 +384,7 @@ def recognise_layouts(study: Study, stated: bool = False) -> tuple[Study, tuple[
 
 def find_log_layout(log: LogSection, joints: Sequence[str]) -> PresetLayout | None:
     """The layout of a log's preset, or the one that is recognised."""
-    tables = [table for file in log.files for table in read_tables(Path(file))]
+    tables = [table for file in log.files for table in read_tables(Path(file), whole=False)]
     names = [name for table in tables for name in table.titles]
     if log.preset is None:
         return find_layout(names, joints, tables[0].topic is not None)

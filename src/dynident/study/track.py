@@ -425,6 +425,7 @@ def track_log(
             if follower is None:
                 if text is not None:
                     rate, channels = text.rate, text.channels
+                    warn(text.notes)
                 assert channels is not None  # of the first sample
                 hz = float(rate or 0.0)
                 follower = begin_following(setting, channels, whole, earlier, hz, signals)
