@@ -22,6 +22,7 @@ from dynident.core.errors import ComputationError, InputError
 from dynident.core.factors import System
 from dynident.decide.bandwidth import choose_bandwidth
 from dynident.decide.decision import ALL, DECISIONS, NOTHING, Deciding, Decision, LeftOutErrors
+from dynident.decide.derivatives import choose_derivatives
 from dynident.decide.folds import Change, Folds
 from dynident.decide.friction import (
     choose_drives,
@@ -285,7 +286,8 @@ def held_out(fit) -> float:
 def test_the_usual_friction_stays_where_it_is_the_true_one(place):
     fit, given = identified(place / "usual.toml"), identified(place / "usual.toml", decide=NOTHING)
     assert fit.idim.friction == "coulomb-viscous"
-    assert [each["what"] for each in fit.settings["decided"]] == [*DECISIONS]
+    # the log has no speeds of its own
+    assert ["derivatives", *(each["what"] for each in fit.settings["decided"])] == [*DECISIONS]
     assert given.settings["decided"] == []
     np.testing.assert_array_equal(fit.theta, given.theta)
 
@@ -479,6 +481,27 @@ def test_noise_that_shrinks_a_model_does_not_speak_for_its_bandwidth():
     assert found.gain_percent > 50.0
 
 
+@pytest.mark.parametrize(("jitter", "speeds"), [(3e-3, "measured"), (0.0, "differences")])
+def test_speeds_are_the_logs_own_where_positions_were_read_at_other_instants(jitter, speeds):
+    """Beside speeds that are noisy themselves; without jitter they are no better."""
+    robot, count = toy.arm(2), 1500
+    q, dq, ddq = (np.array(signal[:count]) for signal in toy.motion(2, 6.0))
+    idim = build_idim(robot, DEFAULT_FRICTION)
+    tau = idim.torque(toy.true_parameters(idim, robot.nominal), q, dq, ddq)
+    rng = np.random.default_rng(5)
+    q += jitter * rng.normal(size=(count, 1)) * dq
+    dq += 0.01 * rng.normal(size=dq.shape)
+    log = Recording("late", toy.RATE, q, tau + 0.1 * rng.normal(size=tau.shape), dq=dq)
+    problem = Problem(robot, prepare(log, bandwidth=10.0))
+    setting = build_constrained_setting(problem, Knowledge(), Bootstrap(0), ErrorBars())
+    scale = setting.admitted, setting.sigma
+    found = choose_derivatives(
+        problem, lambda kind: [prepare(log, bandwidth=10.0, derivatives=kind)], *scale
+    )
+    assert found.value == speeds
+    assert (found.gain_percent > 30.0) == (jitter > 0.0)
+
+
 def test_a_bandwidth_that_was_decided_is_not_warned_of_as_assumed(place):
     for decide, told in (("bandwidth", False), ("nothing", True)):
         fit = identified(place / "usual.toml", decide=decide)
@@ -588,6 +611,9 @@ def test_what_is_stated_is_not_open(place):
     assert opened(place, friction='friction = "load"') == without("friction")
     assert opened(place, "[prepare]\ntorque_hz = 9.0\n") == without("bandwidth")
     assert opened(place, "[prepare]\ndrop_below = 0.0\n") == without("standstill")
+    stated = '[prepare]\nderivatives = "differences"\n'
+    assert opened(place, stated) == without("derivatives")
+    assert "derivatives" not in opened(place, 'method = "ml"\n')
     assert opened(place, 'prior = "none"\n') == without("prior_weight")
     spring = '[[element]]\njoint = "joint_1"\nkind = "spring"\n'
     assert opened(place, spring) == without("elements")
@@ -604,7 +630,7 @@ def test_friction_that_is_not_linear_lets_the_rest_be_decided(place):
     path.write_text(text)
     fit = run_study(read_study(path))
     found = [each["what"] for each in fit.settings["decided"]]
-    assert found == [each for each in DECISIONS if each != "friction"]
+    assert found == [each for each in DECISIONS if each not in ("derivatives", "friction")]
     assert fit.idim.friction == "load"
 
 

@@ -258,6 +258,22 @@ def test_measured_passive_joints_are_held_against_their_loop(palletiser, twins):
     np.testing.assert_allclose(own[0].q, own[1].q, atol=1e-9)
 
 
+def test_speeds_of_passive_joints_are_those_of_their_loops(palletiser, twins):
+    log, _ = twins[0]
+    own = [k for k in range(palletiser.n) if not palletiser.passive[k]]
+    dq = np.gradient(log.q, 1.0 / log.rate, axis=0)
+    columns = {"q": log.q[:, own], "dq": dq[:, own], "tau": log.tau[:, own]}
+    named = {
+        f"{key}_{palletiser.joint_names[k]}": signal[:, i]
+        for key, signal in columns.items()
+        for i, k in enumerate(own)
+    }
+    import pandas as pd
+
+    read = di.read_log(pd.DataFrame(named), palletiser, rate=log.rate, name="driven")
+    np.testing.assert_allclose(read.dq[1:-1], dq[1:-1], atol=2e-3 * np.abs(dq).max())
+
+
 def test_torques_of_passive_joints_are_refused(palletiser, twins):
     log, _ = twins[0]
     tau = np.array(log.tau)
@@ -313,6 +329,29 @@ def test_a_robot_file_states_loops(tmp_path):
     assert "loop" in RobotSpec.model_fields
     with pytest.raises(InputError, match=r"closes a loop .* no floating base"):
         load_robot(tmp_path / "spatial.toml", floating=True)
+
+
+def test_a_table_states_loops_at_its_links(tmp_path):
+    """A parallelogram in a Denavit-Hartenberg table: between two links, and back to its base."""
+    table = 'convention = "modified"\n[[joint]]\nname = "crank"\n[[joint]]\nname = "rod"\na = 0.2\n'
+    law = '[[loop]]\nkind = "planar"\npassive = ["rod", "rocker"]\n'
+    q = np.linspace(0.4, 1.2, 20)[:, None] * [1.0, 0.0, 0.0]
+    for rocker, ends in [
+        (
+            'parent = "base"\na = 0.3',
+            'links = ["link_2", "link_3"]\nat = [[0.3, 0, 0], [0.2, 0, 0]]',
+        ),
+        ("a = 0.3", 'links = ["link_3", "base"]\nat = [[-0.2, 0, 0], [0.3, 0, 0]]'),
+    ]:
+        path = tmp_path / "table.toml"
+        start = "start = { crank = 0.4, rod = -0.4, rocker = 0.4 }\n"
+        path.write_text(f'{table}[[joint]]\nname = "rocker"\n{rocker}\n{law}{start}{ends}\n')
+        closed = Closure(load_robot(path)).close(q)
+        np.testing.assert_allclose(closed[:, 1], -q[:, 0], atol=1e-9)
+        np.testing.assert_allclose(closed[:, 2], q[:, 0], atol=1e-9)
+    path.write_text(path.read_text().replace("link_3", "link_4"))
+    with pytest.raises(InputError, match="no link 'link_4'; did you mean 'link_3'"):
+        load_robot(path)
 
 
 def test_locked_joints_leave_the_rest_of_a_loop(tmp_path):

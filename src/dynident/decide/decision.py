@@ -22,7 +22,8 @@ FREE = 0.97
 
 BANDWIDTH, ELEMENTS, FRICTION = "bandwidth", "elements", "friction"
 STANDSTILL, PRIOR_WEIGHT, OUTLIERS = "standstill", "prior_weight", "outliers"
-DECISIONS = (BANDWIDTH, ELEMENTS, FRICTION, STANDSTILL, PRIOR_WEIGHT, OUTLIERS)
+DERIVATIVES = "derivatives"
+DECISIONS = (DERIVATIVES, BANDWIDTH, ELEMENTS, FRICTION, STANDSTILL, PRIOR_WEIGHT, OUTLIERS)
 """What can be decided, in this order."""
 ALL, NOTHING = "all", "nothing"
 
@@ -41,8 +42,9 @@ class Deciding(Options):
 
     decide: Annotated[
         Annotated[str, BeforeValidator(join_names), AfterValidator(check_decisions)],
-        "what the logs decide where it is not stated: `all`, `nothing`, or of `bandwidth`, "
-        "`elements`, `friction`, `standstill`, `prior_weight` and `outliers` those that are named",
+        "what the logs decide where it is not stated: `all`, `nothing`, or of `derivatives`, "
+        "`bandwidth`, `elements`, `friction`, `standstill`, `prior_weight` and `outliers` those "
+        "that are named",
     ] = ALL
 
     @property

@@ -106,6 +106,15 @@ def drop_load(name: str) -> str:
     return name.removesuffix(f" + {LOAD}")
 
 
+def simplify_friction(name: str) -> str:
+    """A friction that is linear in all parameters, the same where it is."""
+    name = drop_load(name)
+    models = build_friction(name)
+    free = any(shape.lower < shape.upper for model in models for shape in model.shape)
+    loaded = any("load" in model.needs for model in models)
+    return DEFAULT_FRICTION if free or loaded else name
+
+
 def name_shaped(model: str, **shapes: float) -> str:
     """A model at known shapes, which are kept within its bounds."""
     bounds = {shape.symbol: shape for shape in FRICTIONS[model].shape}

@@ -148,17 +148,19 @@ def build_recording(pieces: Sequence[TablePiece], request: LogRequest) -> Record
     """Pieces, one after another, as a recording."""
     piece = pieces[0] if len(pieces) == 1 else _join_pieces(request.name, pieces)
     label, robot = request.name, request.robot
-    q = piece.signals["q"]
+    q, speeds = piece.signals["q"], piece.signals.get("dq")
     torque: Torque = "measured" if "tau" in piece.signals else "none"
     tau = piece.signals["tau"] if torque == "measured" else np.zeros_like(q)
     checks.refuse_short_log(label, len(q))
     said: tuple[str, ...] = ()
     if robot is not None and robot.loops:
         q, said = close_logged_chain(label, robot, q, piece)
+        if speeds is not None and not np.any(speeds[:, robot.passive]):  # were not logged
+            speeds = Closure(robot).move(q, speeds, np.zeros_like(q))[0]
     moved, borne = (find_extremes(signal) for signal in (q, tau))
     doubts = _check_reach(request, torque, moved, borne, piece.turned)
     warnings = [*piece.warnings, *said, *doubts]
-    dq, ddq, qref, dqref, temp, known = (piece.signals.get(signal) for signal in OPTIONAL)
+    _, ddq, qref, dqref, temp, known = (piece.signals.get(signal) for signal in OPTIONAL)
     base: Base | None = None
     wrenches: dict[str, Array] = {}
     touching: dict[str, Booleans] = {}
@@ -173,7 +175,7 @@ def build_recording(pieces: Sequence[TablePiece], request: LogRequest) -> Record
         piece.rate,
         q,
         tau,
-        dq,
+        speeds,
         ddq,
         qref,
         dqref,

@@ -90,17 +90,23 @@ def shift_polynomial(law: Sequence[float], follows: float, leads: float) -> tupl
 def _place_frame(
     robot: Robot, link: str, at: Sequence[float], axis: Sequence[float], key: str
 ) -> tuple[int, pin.SE3]:
-    """Which body a link of the robot's URDF is on, and the frame of a loop there."""
-    urdf = load_urdf_model(robot, "in which the links of loops could be found")
-    refuse_unknown(link, urdf.links, f"{key}: there is no link {link!r}")
-    frame = urdf.links[link]
-    carrier = urdf.carriers[frame.parentJoint]
-    number = robot.numbers[urdf.moving.index(carrier)] if carrier in urdf.moving else 0
+    """Which body a link of the robot's URDF or table is on, and the frame of a loop there."""
+    if robot.source is not None and robot.source.suffix.lower() == ".toml":
+        links = (robot.base_link, *robot.links)
+        refuse_unknown(link, links, f"{key}: there is no link {link!r}")
+        number, there = links.index(link), pin.SE3.Identity()
+    else:
+        urdf = load_urdf_model(robot, "in which the links of loops could be found")
+        refuse_unknown(link, urdf.links, f"{key}: there is no link {link!r}")
+        frame = urdf.links[link]
+        carrier = urdf.carriers[frame.parentJoint]
+        number = robot.numbers[urdf.moving.index(carrier)] if carrier in urdf.moving else 0
+        there = urdf.place(frame)
     size = float(np.linalg.norm(axis))
     if not size:
         raise InputError(f"{key}.axis has no direction")
     turn = turn_z_to(np.array(axis) / size)
-    return number, urdf.place(frame) * pin.SE3(turn, np.array(at))
+    return number, there * pin.SE3(turn, np.array(at))
 
 
 def lock_loops(

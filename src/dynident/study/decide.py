@@ -16,6 +16,7 @@ from dynident.decide.blocks import lack_rows
 from dynident.decide.decision import (
     BANDWIDTH,
     BLOCKS,
+    DERIVATIVES,
     ELEMENTS,
     FRICTION,
     NOTHING,
@@ -24,8 +25,9 @@ from dynident.decide.decision import (
     STANDSTILL,
     Decision,
 )
+from dynident.decide.derivatives import choose_derivatives
 from dynident.decide.friction import choose_drives
-from dynident.decide.laws import drop_load
+from dynident.decide.laws import simplify_friction
 from dynident.decide.outliers import KEPT, choose_outliers
 from dynident.decide.prior import choose_weight, confirm_weight
 from dynident.decide.springs import NONE
@@ -33,8 +35,7 @@ from dynident.decide.standstill import choose_standstill
 from dynident.estimators.closed_loop import lacks_torque
 from dynident.estimators.constrained import ConstrainedSetting, build_constrained_setting
 from dynident.estimators.covariance import ErrorBars
-from dynident.friction import DEFAULT_FRICTION
-from dynident.friction.names import build_friction, split_friction_names
+from dynident.friction.names import split_friction_names
 from dynident.methods.options import list_option_names
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
@@ -53,10 +54,14 @@ CUTOFFS = ("bandwidth", "position_hz", "torque_hz")
 """Of which none may be given for the bandwidth to be open."""
 OF_DRIVES = (ELEMENTS, FRICTION)
 """What is decided at once, of columns of one factor."""
+OF_MOTION = (DERIVATIVES, BANDWIDTH)
+"""Likewise, by other motions of the same rows; their names are the keys that state them."""
 OF_PRIOR = ("prior", "metric", "prior_weight", "consistency")
 """Likewise, for the weight of the prior."""
 ROBUST = "irls"
 """A method that weighs outliers down by itself."""
+OF_POSITIONS = "ml"
+"""A method that takes speeds from positions alone, with their noise."""
 ABOUT_DRIVES = ("bounds", "fixed", "tied", "belief", "equal", "symmetric")
 """Kinds of constraints that name parameters of drives, or say that drives are alike."""
 
@@ -72,6 +77,9 @@ def list_open_decisions(study: Study, asked: Sequence[str], simulates: bool) -> 
     told = study.identify.model_dump(exclude_none=True).keys()
     has_prior = PRIOR_WEIGHT in list_option_names(study.identify.method)
     open_ = {
+        DERIVATIVES: not simulates
+        and "derivatives" not in given
+        and study.identify.method != OF_POSITIONS,
         BANDWIDTH: not given.keys() & {*CUTOFFS, "rests"},
         FRICTION: not simulates
         and "friction" not in study.robot.model_fields_set
@@ -165,12 +173,16 @@ def decide(
     A weight of the prior that was decided `earlier`, with drives, has to be confirmed.
     """
     scale = setting.admitted, setting.sigma
-    if name == BANDWIDTH:
+    if name in OF_MOTION:
 
-        def prepare(hz: float) -> list[Samples]:
-            return prepare_logs(update_section(study, "prepare", bandwidth=hz), recordings)
+        def prepare(value: str | float) -> list[Samples]:
+            return prepare_logs(update_section(study, "prepare", **{name: value}), recordings)
 
-        return (choose_bandwidth(problem, prepare, *scale),)
+        if name == BANDWIDTH:
+            return (choose_bandwidth(problem, prepare, *scale),)
+        if any(log.dq is None or log.base is not None for log in recordings):
+            return ()
+        return (choose_derivatives(problem, prepare, *scale),)
     weighed = PRIOR_WEIGHT in asked and not setting.admitted.prior.empty
     if name in (*OF_DRIVES, STANDSTILL) and not problem.robot.joints:
         return ()  # a tool has no drives
@@ -200,6 +212,8 @@ def apply_decision(study: Study, found: Decision) -> Study:
     if found.what == ELEMENTS:
         told = [] if found.value == NONE else json.loads(found.value)
         return study.model_copy(update={"element": tuple(ElementSection(**each) for each in told)})
+    if found.what == DERIVATIVES:
+        return update_section(study, "prepare", derivatives=found.value)
     values = [float(value) for value in found.value.strip("[]").split(",")]
     value = values[0] if len(values) == 1 else tuple(values)
     section, key = PLACES[found.what]
@@ -262,15 +276,6 @@ def simplify_study(study: Study) -> Study:
     names = split_friction_names(study.robot.friction)
     plain = [simplify_friction(name) for name in names]
     return study if plain == names else update_section(study, "robot", friction=", ".join(plain))
-
-
-def simplify_friction(name: str) -> str:
-    """A friction that is linear in all parameters, the same where it is."""
-    name = drop_load(name)
-    models = build_friction(name)
-    free = any(shape.lower < shape.upper for model in models for shape in model.shape)
-    loaded = any("load" in model.needs for model in models)
-    return DEFAULT_FRICTION if free or loaded else name
 
 
 def tells_enough(problem: Problem) -> bool:
