@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, dropwhile
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -444,8 +444,9 @@ def find_best_explanation(
     if apart is None and (before < limit.SOUND or not told):
         return None
     found = fit_suspects(Case(scene, beta, errors, bad), thorough, apart)
-    ranked = rank_explanations(scene, found)
-    explained = [*dropwhile(lambda each: is_lost_below(scene, each.suspicion), ranked)]
+    explained = rank_explanations(scene, found)
+    if explained and is_lost_below(scene, explained[0].suspicion):
+        explained = []  # nor do the others explain more than what that one does
     best = next(iter(explained), None)
     if apart is None and (
         best is None or np.any(best.errors - best.problem.blurred >= limit.UNRELATED)
