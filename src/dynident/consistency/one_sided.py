@@ -98,10 +98,12 @@ def release_bounds(
                 bound = 0.0 if abs(cone.h[i]) <= FLOOR * length else unit * float(cone.h[i])
                 found.append((names[k], bound, unit, 0.5 * float(force[i]), place))
             place += 1
+    moved, curvature = build_face(admitted, point, faces).release()
+    # without curvature nothing tells how far a parameter may be
+    found = [bound for bound in found if curvature[bound[-1]] > 0.0]
     if not found:
         return None
     told, bounds, units, forces, places = zip(*found, strict=True)
-    moved, curvature = build_face(admitted, point, faces).release()
     own, each = list(places), curvature[list(places)]
     return Released(
         told, np.array(bounds), np.array(units), np.array(forces) / each, (moved[:, own] / each).T

@@ -96,7 +96,8 @@ class GroupFactor:
 
 def stack_weighted_groups(groups: Sequence[GroupFactor], sigma: Array) -> Array:
     """All groups, each divided by its sigma, in one square triangle."""
-    return stack_triangles([g.factor / s for g, s in zip(groups, sigma, strict=True) if g.rows])
+    found = [g.factor / s for g, s in zip(groups, sigma, strict=True) if g.rows]
+    return stack_triangles(found) if found else np.zeros((groups[0].factor.shape[1],) * 2)
 
 
 def stack_triangles(triangles: Sequence[Array]) -> Array:
