@@ -65,6 +65,8 @@ class Format:
         Of the law of a fit to positions, what it has a place for: gain, bias, off, delay.
     springs : bool
         Whether it has springs in joints.
+    couplings : bool
+        Whether it has joints that follow others.
     """
 
     what: str
@@ -74,6 +76,7 @@ class Format:
     holds: tuple[str, ...] | None = None
     loop: tuple[str, ...] = ()
     springs: bool = False
+    couplings: bool = False
 
     @property
     def name(self) -> str:
@@ -111,6 +114,7 @@ EXPORTS = {
         MOTORS,
         ("gain", "bias", "off", "limit", "damping", "delay", "backlash"),
         springs=True,
+        couplings=True,
     ),
     "sdf": Format(
         "an SDF", "Bodies, joints and rotors for Drake and Gazebo.", "sdf", render_sdf, DRIVES
@@ -140,11 +144,12 @@ EXPORTS = {
 def find_format(name: str, robot: Robot | None = None) -> Format:
     """The one of a name; refused where it cannot hold loops that the robot has."""
     refuse_unknown(name, EXPORTS, f"format {name!r} is not known")
-    if robot is not None and name not in (choose_own_format(robot), "c"):
-        coupled = name == "mjcf" and is_coupled_alone(robot)
-        if not coupled:
-            robot.refuse_loops(EXPORTS[name].what)
-    return EXPORTS[name]
+    found = EXPORTS[name]
+    if robot is not None and not (
+        name in (choose_own_format(robot), "c") or (found.couplings and is_coupled_alone(robot))
+    ):
+        robot.refuse_loops(found.what)
+    return found
 
 
 def list_model_formats() -> dict[str, Format]:
