@@ -3,15 +3,21 @@
 Four robots, with and without inertials in their files; a log to fit and a held-out one with
 another motion; every kind of damage in up to three sizes, done to the log that is fitted (or to
 the robot's file). And undamaged logs, about which nothing should be said. Writes
-`docs/figures/doctor.md`.
+`docs/figures/doctor.md`:
+
+    python benchmarks/doctor.py [--busy] [--jobs COUNT]
+
+`--busy` where the machine does other work beside it: the page has no time then.
 """
 
 from __future__ import annotations
 
+import argparse
 import itertools
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -827,25 +833,28 @@ def undamaged(count: int = UNDAMAGED) -> Iterator[Outcome]:
         yield outcome(s, "undamaged", 0.0, s.robot, s.fit)
 
 
-def damaged(kinds: Mapping[str, Damage] = DAMAGES, robots: Sequence[str] = ()) -> Iterator[Pair]:
-    """The sound log and the damaged one, of all kinds."""
-    for name, nominal in itertools.product(robots or ROBOTS, (True, False)):
-        s = scene(name, nominal, HURT)
-        sound = outcome(s, "undamaged", 0.0, s.robot, s.fit)
-        for kind, damage in kinds.items():
-            if damage.joints > s.robot.n:
-                continue
-            for size in damage.sizes:
-                state = [int(1000 * abs(size)), *kind.encode()]
-                robot, log = damage.make(s, size, np.random.default_rng(state))
-                if damage.where == "fit":
-                    yield sound, outcome(s, kind, size, robot, log)
-                elif damage.where == "held-out":
-                    yield sound, outcome(replace(s, held=log), kind, size, robot, s.fit)
-                else:
-                    other = replace(s, fit=s.held)
-                    _, held = damage.make(other, size, np.random.default_rng(state))
-                    yield sound, outcome(replace(s, held=held), kind, size, robot, log)
+def damaged(of: tuple[str, bool]) -> list[Pair]:
+    """The sound log of a robot, with inertials or without, and the damaged one, of all kinds."""
+    s = scene(*of, HURT)
+    sound = outcome(s, "undamaged", 0.0, s.robot, s.fit)
+    return [
+        (sound, damage_log(s, kind, size))
+        for kind, damage in DAMAGES.items()
+        if damage.joints <= s.robot.n
+        for size in damage.sizes
+    ]
+
+
+def damage_log(s: Scene, kind: str, size: float) -> Outcome:
+    """What is said of a log damaged by that much."""
+    damage, state = DAMAGES[kind], [int(1000 * abs(size)), *kind.encode()]
+    robot, log = damage.make(s, size, np.random.default_rng(state))
+    if damage.where == "fit":
+        return outcome(s, kind, size, robot, log)
+    if damage.where == "held-out":
+        return outcome(replace(s, held=log), kind, size, robot, s.fit)
+    _, held = damage.make(replace(s, fit=s.held), size, np.random.default_rng(state))
+    return outcome(replace(s, held=held), kind, size, robot, log)
 
 
 # ---- the page
@@ -945,9 +954,16 @@ def page(sound: list[Outcome], pairs: list[Pair], busy: bool = False) -> str:
 
 
 def main() -> None:
-    """Write the page; `--busy` where the machine does other work beside it."""
-    found = page(list(undamaged()), list(damaged()), "--busy" in sys.argv[1:])
-    (FIGURES / "doctor.md").write_text(found, encoding="utf-8")
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--busy", action="store_true")
+    parser.add_argument("--jobs", type=int, default=1)
+    asked = parser.parse_args()
+    sound = list(undamaged())
+    with ProcessPoolExecutor(asked.jobs, get_context("spawn")) as pool:
+        found = pool.map(damaged, itertools.product(ROBOTS, (True, False)))
+        pairs = list(itertools.chain.from_iterable(found))
+    (FIGURES / "doctor.md").write_text(page(sound, pairs, asked.busy), encoding="utf-8")
 
 
 if __name__ == "__main__":
