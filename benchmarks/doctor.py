@@ -1,4 +1,4 @@
-"""Damaged logs of simulated robots: what the doctor names, what is trusted, what mending leaves.
+"""Damaged logs of simulated robots: what the doctor names, what is trusted, what repair leaves.
 
 Four robots, with and without inertials in their files; a log to fit and a held-out one with
 another motion; every kind of damage in up to three sizes, done to the log that is fitted (or to
@@ -33,8 +33,8 @@ from dynident.diagnosis.examine import Finding, examine
 from dynident.diagnosis.signs import find_signs
 from dynident.dynamics.idim import build_idim
 from dynident.fit.verdict import TRUSTED, list_finding_reasons, reach_verdict
-from dynident.recording.mend import Mending, mend
 from dynident.recording.recording import Recording
+from dynident.recording.repairs import LogRepair, repair_recording
 from dynident.report.fit import Fit
 from dynident.robot.drives import Drives
 from dynident.robot.model import Joint, Robot
@@ -193,7 +193,7 @@ class Damage:
     joints: int = 1
     """It takes so many."""
     measured: str = ""
-    """Key of the mending that measures the size."""
+    """Key of the repair that measures the size."""
     where: str = "fit"
     """``"fit"``, ``"held-out"`` or ``"both"``. Which log is damaged."""
 
@@ -213,14 +213,14 @@ def any_joint(x: Array, rng: np.random.Generator) -> int:
     return int(rng.integers(x.shape[1]))
 
 
-def mending_undone(mending_of: Callable[[int, np.random.Generator], Mending]) -> Make:
-    """What a mending would make good, signs and orders."""
+def undo(repair_of: Callable[[int, np.random.Generator], LogRepair]) -> Make:
+    """What a repair would make good, signs and orders."""
 
     def make(s: Scene, _size: float, rng: np.random.Generator) -> Made:
         n = s.robot.n
-        mending = mending_of(n, rng)
-        q = (s.fit.q * mending.signs("q", n))[:, np.argsort(mending.places("q", n))]
-        tau = (s.fit.tau * mending.signs("tau", n))[:, np.argsort(mending.places("tau", n))]
+        repair = repair_of(n, rng)
+        q = (s.fit.q * repair.signs("q", n))[:, np.argsort(repair.places("q", n))]
+        tau = (s.fit.tau * repair.signs("tau", n))[:, np.argsort(repair.places("tau", n))]
         return s.robot, replace(s.fit, q=q, tau=tau)
 
     return make
@@ -241,10 +241,10 @@ def swap(n: int, rng: np.random.Generator) -> tuple[int, ...]:
     return tuple(order)
 
 
-def joint_swap(n: int, rng: np.random.Generator) -> Mending:
+def joint_swap(n: int, rng: np.random.Generator) -> LogRepair:
     """Two joints exchanged altogether."""
     order = swap(n, rng)
-    return Mending(order={"q": order, "tau": order})
+    return LogRepair(order={"q": order, "tau": order})
 
 
 def late(x: Array, samples: int) -> Array:
@@ -542,38 +542,38 @@ def coupling(s: Scene, _: float, rng: np.random.Generator) -> Made:
 G = 9.81
 DAMAGES: dict[str, Damage] = {
     "torque sign of a joint": Damage(
-        ("torque sign", "sign"), mending_undone(lambda n, r: Mending(sign={"tau": one_sign(n, r)})),
+        ("torque sign", "sign"), undo(lambda n, r: LogRepair(sign={"tau": one_sign(n, r)})),
         (1, 2, 3),
     ),
     "torque sign of all joints": Damage(
-        ("torque sign", "sign"), mending_undone(lambda n, r: Mending(sign={"tau": -1.0}))
+        ("torque sign", "sign"), undo(lambda n, r: LogRepair(sign={"tau": -1.0}))
     ),
     "torques of two joints swapped": Damage(
-        ("torque order",), mending_undone(lambda n, r: Mending(order={"tau": swap(n, r)})),
+        ("torque order",), undo(lambda n, r: LogRepair(order={"tau": swap(n, r)})),
         (1, 2, 3), joints=2,
     ),
     "torques in opposite order": Damage(
         ("torque order",),
-        mending_undone(lambda n, r: Mending(order={"tau": tuple(range(n, 0, -1))})), joints=3,
+        undo(lambda n, r: LogRepair(order={"tau": tuple(range(n, 0, -1))})), joints=3,
     ),
     "position sign of a joint": Damage(
-        ("position sign", "sign"), mending_undone(lambda n, r: Mending(sign={"q": one_sign(n, r)})),
+        ("position sign", "sign"), undo(lambda n, r: LogRepair(sign={"q": one_sign(n, r)})),
         (1, 2, 3),
     ),
     "position sign of all joints": Damage(
-        ("position sign", "sign"), mending_undone(lambda n, r: Mending(sign={"q": -1.0}))
+        ("position sign", "sign"), undo(lambda n, r: LogRepair(sign={"q": -1.0}))
     ),
     "positions of two joints swapped": Damage(
-        ("position order",), mending_undone(lambda n, r: Mending(order={"q": swap(n, r)})),
+        ("position order",), undo(lambda n, r: LogRepair(order={"q": swap(n, r)})),
         (1, 2, 3), joints=2,
     ),
     "positions in opposite order": Damage(
         ("position order",),
-        mending_undone(lambda n, r: Mending(order={"q": tuple(range(n, 0, -1))})), joints=3,
+        undo(lambda n, r: LogRepair(order={"q": tuple(range(n, 0, -1))})), joints=3,
     ),
     "two joints swapped": Damage(
         ("joint order",),
-        mending_undone(joint_swap),
+        undo(joint_swap),
         (1, 2, 3), joints=2,
     ),
     "degrees taken for radians": Damage(
@@ -643,7 +643,7 @@ DAMAGES: dict[str, Damage] = {
     "on the ceiling": Damage(("mounting",), mounted((0.0, 0.0, G))),
     "coupling of a drive": Damage(("coupled drive",), coupling),
     "torques of three joints exchanged": Damage(
-        ("torque order",), mending_undone(lambda n, r: Mending(order={"tau": turned(n, r)})),
+        ("torque order",), undo(lambda n, r: LogRepair(order={"tau": turned(n, r)})),
         (1, 2, 3), joints=3,
     ),
     "delays of each torque, up to [ms]": Damage(("delay",), signals(each_late), (10, 30, 80)),
@@ -705,7 +705,7 @@ class Outcome:
     fitted: float
     held: float
     """`fitted`, `held`: errors [%]."""
-    mended: float
+    repaired: float
     """Held-out error after what the findings prescribe [%]; nan where they prescribe nothing."""
     words: tuple[str, ...]
     findings: tuple[Finding, ...] = ()
@@ -761,7 +761,7 @@ def outcome(s: Scene, kind: str, size: float, robot: Robot, log: Recording) -> O
         alone.state,
         result.identification[0].overall_percent,
         held_out_error(result),
-        mended_error(s, robot, log, result),
+        repaired_error(s, robot, log, result),
         (*(f.words for f in result.findings), *(r.words for r in reasons)),
         result.findings,
         result.timings["total"],
@@ -769,8 +769,8 @@ def outcome(s: Scene, kind: str, size: float, robot: Robot, log: Recording) -> O
     )
 
 
-def mended_error(s: Scene, robot: Robot, log: Recording, result: Fit) -> float:
-    """Held-out error after what `dynident doctor --fix` mends of a log with findings."""
+def repaired_error(s: Scene, robot: Robot, log: Recording, result: Fit) -> float:
+    """Held-out error after what `dynident doctor --fix` repairs of a log with findings."""
     if not result.findings:
         return np.nan
     held = di.prepare(s.held, bandwidth=BANDWIDTH)
@@ -786,21 +786,21 @@ def mended_error(s: Scene, robot: Robot, log: Recording, result: Fit) -> float:
 
 def repair(robot: Robot, log: Recording, findings: Iterable[Finding]) -> Made | None:
     """The robot and the log with all repaired that findings about it say; None without any."""
-    mending, mendable = Mending(), False
+    repair, repairable = LogRepair(), False
     for found in findings:
         if found.log != log.name:
-            continue  # of the held-out log, which is not mended here
+            continue  # of the held-out log, which is not repaired here
         if found.unit is not None:
             log = replace(log, q=log.q * in_radians(found.unit, found.what))
-        if found.mending is not None:
-            mending = mending.then(found.mending, robot.n)
+        if found.repair is not None:
+            repair = repair.then(found.repair, robot.n)
         if found.rate is not None:
             log = replace(log, rate=found.rate)
         if found.gravity is not None:
             robot = replace(robot, gravity=np.array(found.gravity))
-        given = (found.unit, found.mending, found.rate, found.gravity)
-        mendable = mendable or any(each is not None for each in given)
-    return (robot, mend(log, mending)) if mendable else None
+        given = (found.unit, found.repair, found.rate, found.gravity)
+        repairable = repairable or any(each is not None for each in given)
+    return (robot, repair_recording(log, repair)) if repairable else None
 
 
 def in_radians(unit: str | tuple[str, ...], what: str) -> Array:
@@ -816,8 +816,8 @@ def sigmas(kind: Damage, found: Outcome) -> float:
     """By how many of its standard errors a size is off; nan where none was measured."""
     truth = {"delay": 1e-3 * found.size, "offset": np.radians(found.size)}
     for each in found.findings[:1]:
-        if kind.measured and each.mending is not None and each.error > 0.0:
-            values = np.atleast_1d(getattr(each.mending, kind.measured))
+        if kind.measured and each.repair is not None and each.error > 0.0:
+            values = np.atleast_1d(getattr(each.repair, kind.measured))
             size = float(values[np.argmax(np.abs(values))])
             return float(abs(size - truth[kind.measured]) / each.error)
     return np.nan
@@ -871,7 +871,7 @@ def row(kind: str, pairs: list[Pair]) -> list[str]:
     harm = [(a, b) for a, b in pairs if b.hurt(a.held)]
     named = sum(b.named(damage.names) for _, b in harm)
     right = [(a, b) for a, b in harm if {*b.found[:1]} & {*damage.names}]
-    after = [b.mended / a.held for a, b in right if np.isfinite(b.mended)]
+    after = [b.repaired / a.held for a, b in right if np.isfinite(b.repaired)]
     off = [x for _, b in harm if np.isfinite(x := sigmas(damage, b))]
     return [
         kind,

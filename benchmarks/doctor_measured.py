@@ -347,7 +347,7 @@ class Outcome:
     finds of the undamaged log; nan where none was measured."""
     plainly: float = np.nan
     """The same of the size of the damage alone."""
-    mended: float = np.nan
+    repaired: float = np.nan
     """Held-out error after the findings about the log were repaired; nan where none can be."""
 
     @property
@@ -411,8 +411,8 @@ def measure_sigmas(
     """By how many of its standard errors the first finding's size is off, `own` beside."""
     truth = {"delay": round(1e-3 * size * rate) / rate + own, "offset": np.radians(size) + own}
     for each in findings[:1]:
-        if kind.measured and each.mending is not None and each.error > 0.0:
-            values = np.atleast_1d(getattr(each.mending, kind.measured))
+        if kind.measured and each.repair is not None and each.error > 0.0:
+            values = np.atleast_1d(getattr(each.repair, kind.measured))
             value = float(values[np.argmax(np.abs(values))])
             return float(abs(value - truth[kind.measured]) / each.error)
     return np.nan
@@ -456,15 +456,15 @@ def list_outcomes(case: Case, kinds: dict[str, Damage], alone: bool) -> Iterator
                 if not without:
                     held = held_out_error(fit)
                 said = fit.findings
-                own, mended = 0.0, np.nan
+                own, repaired = 0.0, np.nan
                 if damage.measured:
                     own = measure_own_size(case, robot, damage.measured, without)
                 if not without:
-                    mended = measure_mended(case, robot, log, said)
-                yield tell(s, kind, size, fit, said, held, error, without, known, own, mended)
+                    repaired = measure_repaired(case, robot, log, said)
+                yield tell(s, kind, size, fit, said, held, error, without, known, own, repaired)
 
 
-def measure_mended(case: Case, robot: Robot, log: Recording, said: Sequence[Finding]) -> float:
+def measure_repaired(case: Case, robot: Robot, log: Recording, said: Sequence[Finding]) -> float:
     """Held-out error after the findings about a log were repaired; nan where none can be."""
     repaired = repair(robot, log, said)
     if repaired is None:
@@ -504,7 +504,7 @@ def tell(
     alone: bool,
     known: frozenset[str] = frozenset(),
     own: float = 0.0,
-    mended: float = np.nan,
+    repaired: float = np.nan,
 ) -> Outcome:
     """What was said; `known` are signs that the undamaged log shows."""
     damaged = kind != "undamaged"
@@ -529,7 +529,7 @@ def tell(
         ),
         measure_sigmas(KINDS[kind], size, findings, s.fit.rate, own) if damaged else np.nan,
         measure_sigmas(KINDS[kind], size, findings, s.fit.rate) if damaged else np.nan,
-        mended,
+        repaired,
     )
 
 
@@ -539,7 +539,7 @@ def line(o: Outcome) -> str:
     beside = "alone" if o.alone else "held "
     return (
         f"{o.robot:14.14s} {o.kind} {o.size:g} | {beside} | {o.held:.4g} ({o.sound:.3g}) % "
-        f"| {what} | {o.said} | {o.state} | {o.sigmas:.2g} | {o.mended:.4g} "
+        f"| {what} | {o.said} | {o.state} | {o.sigmas:.2g} | {o.repaired:.4g} "
         f"| {o.words[0] if o.words else ''}"
     )
 
@@ -585,13 +585,13 @@ def page(outcomes: Sequence[Outcome]) -> str:
             f"errors: {near[1]} of {len(sized)}, {near[0]} beside what the undamaged log shows"
         ]
     sound = [o for o in outcomes if o.kind == "undamaged"]
-    mended = [o for o in outcomes if o.harmful and o.right and np.isfinite(o.held + o.mended)]
-    worst = [o for o in mended if o.mended > HARMFUL * o.sound]
+    repaired = [o for o in outcomes if o.harmful and o.right and np.isfinite(o.held + o.repaired)]
+    worst = [o for o in repaired if o.repaired > HARMFUL * o.sound]
     lines += [
-        f"- after repair: {len(mended) - len(worst)} of {len(mended)} within {HARMFUL:g} times the "
-        "error of the undamaged log; the others: "
+        f"- after repair: {len(repaired) - len(worst)} of {len(repaired)} within {HARMFUL:g} times "
+        "the error of the undamaged log; the others: "
         + (
-            "; ".join(f"{o.robot}, {o.kind} {o.size:g}: {o.mended / o.sound:.3g}" for o in worst)
+            "; ".join(f"{o.robot}, {o.kind} {o.size:g}: {o.repaired / o.sound:.3g}" for o in worst)
             or "none"
         ),
     ]

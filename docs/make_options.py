@@ -28,8 +28,8 @@ from dynident.loads.identify import FAMILIES as PAYLOAD
 from dynident.methods.options import SIMULATION, list_all_options, name_methods_with_option
 from dynident.recording.commanded import DriveLaw
 from dynident.recording.floating import Floating
-from dynident.recording.mend import Mending
 from dynident.recording.prepare import Preparation
+from dynident.recording.repairs import LogRepair
 from dynident.study.loop import JOINTS, MADE
 from dynident.study.sample import DrawOptions
 from dynident.study.study import TRACKING
@@ -257,7 +257,7 @@ def page() -> str:
         "Keys of a `[[log]]` in a study: what is done to the log before anything else, in this",
         "order, on the joints' side. [The doctor](doctor.md) says which.",
         "",
-        *rows(HEAD, of_family(Mending)),
+        *rows(HEAD, of_family(LogRepair)),
         "",
         "## Logs without torques",
         "",

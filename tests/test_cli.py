@@ -32,7 +32,7 @@ from dynident.export.urdf import render_urdf
 from dynident.fit.doctor import Report
 from dynident.live.lines import MessageLines
 from dynident.live.messages import EstimateRow
-from dynident.recording.mend import Mending
+from dynident.recording.repairs import LogRepair
 from dynident.robot import load_robot
 from dynident.study import run as facade
 
@@ -1984,17 +1984,17 @@ def test_the_doctor_names_and_mends(place, capfd):
     assert err == ""
     assert run(["identify", "negated.toml"]) == 0
     capfd.readouterr()
-    out, err = tell(capfd, ["doctor", "negated.toml", "--fix", "mended.toml"])
+    out, err = tell(capfd, ["doctor", "negated.toml", "--fix", "repaired.toml"])
     assert "has the other sign (error " in out
-    assert err == "written to mended.toml\n"
-    mended = (place / "mended.toml").read_text()
-    assert mended.startswith("# my study\n")
-    assert "sign = {tau = [1.0, -1.0]}" in mended
-    document = ask(capfd, ["identify", "mended.toml", "--strict"])
+    assert err == "written to repaired.toml\n"
+    repaired = (place / "repaired.toml").read_text()
+    assert repaired.startswith("# my study\n")
+    assert "sign = {tau = [1.0, -1.0]}" in repaired
+    document = ask(capfd, ["identify", "repaired.toml", "--strict"])
     assert document["verdict"]["state"] == "trusted"
     assert document["verdict"]["reasons"] == []
     assert document["settings"]["logs"][0]["repaired"] == ["sign = { tau = [1, -1] }"]
-    assert all(r["findings"] == [] for r in ask(capfd, ["doctor", "mended.toml"]))
+    assert all(r["findings"] == [] for r in ask(capfd, ["doctor", "repaired.toml"]))
     # without a study one is written
     given = ["doctor", "--robot", "arm.urdf", "--log", "negated.csv"]
     assert "\nnext: --fix study.toml writes a study" in tell(capfd, given).err
@@ -2010,7 +2010,7 @@ def test_the_doctor_names_and_mends(place, capfd):
 def test_numbers_that_are_none_are_null_in_json(place, capfd, monkeypatch):
     def examine_study(study, progress):
         found = Finding("a.csv", "sign", "has no size", "look", np.nan, np.inf)
-        return (Report("a.csv", (found,), (), Mending(), {}, {}, None, False),)
+        return (Report("a.csv", (found,), (), LogRepair(), {}, {}, None, False),)
 
     def refuse(constant):
         raise AssertionError(f"{constant} is no JSON")
@@ -2050,7 +2050,7 @@ def test_no_study_is_written_over_another(refused, place, command):
     refused([command, "s.toml", "--fix", "mine.toml"], words)
 
 
-def test_the_doctor_mends_nothing_where_nothing_is_wrong(place, capfd):
+def test_the_doctor_repairs_nothing_where_nothing_is_wrong(place, capfd):
     out, err = tell(capfd, ["doctor", "s.toml", "--fix", "same.toml"], code=2)
     assert out.count("nothing: no other reading explains it clearly better") >= 1
     assert "nothing was found" in err
@@ -2058,7 +2058,7 @@ def test_the_doctor_mends_nothing_where_nothing_is_wrong(place, capfd):
 
 
 @pytest.mark.long
-def test_the_doctor_mends_the_rate_of_a_log_and_the_mounting_of_the_robot(place, capfd):
+def test_the_doctor_repairs_the_rate_of_a_log_and_the_mounting_of_the_robot(place, capfd):
     rows = np.loadtxt("a.csv", delimiter=",", skiprows=1)[:, 1:]
     names = Path("a.csv").read_text().partition("\n")[0].split(",")[1:]
     write_table("quick.csv", names, rows)

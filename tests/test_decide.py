@@ -660,7 +660,7 @@ def test_logs_are_examined_with_the_usual_friction_whatever_was_decided(place):
     log = prepare(Recording("turned", toy.RATE, q, tau), 10.0)
     usual = identify(Problem(robot, log), bootstrap=0).findings
     other = identify(Problem(robot, log, "cube-root"), bootstrap=0, decided=["friction"]).findings
-    assert [each.mend for each in usual] == [each.mend for each in other]
+    assert [each.remedy for each in usual] == [each.remedy for each in other]
     assert usual
 
 

@@ -1,4 +1,4 @@
-"""The doctor: damage is found, named, measured and mended, and sound logs are left alone."""
+"""The doctor: damage is found, named, measured and repaired, and sound logs are left alone."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from dynident.diagnosis.suspicion import (
     Reading,
     Suspicion,
     fit_consistent_model,
-    make_mendable_suspicion,
+    make_repairable_suspicion,
 )
 from dynident.diagnosis.thresholds import BLUR, SURE
 from dynident.dynamics.base import base_parameters
@@ -57,9 +57,9 @@ from dynident.estimators.closed_loop import Simulation
 from dynident.fit.reasons import expect_percent, list_smoothing_reasons
 from dynident.fit.verdict import DOUBTFUL, REFUTED, TRUSTED, list_sign_reasons
 from dynident.fit.warnings import find_repeated_logs
-from dynident.recording.mend import Mending, mend
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
+from dynident.recording.repairs import LogRepair, repair_recording
 from dynident.regression.problem import Problem
 from dynident.regression.weighted import solve_wls
 
@@ -88,12 +88,12 @@ def findings(base, recording):
     return examine(base, [prepare(recording, 10.0)], thorough=True)[0]
 
 
-def damaged(recording, mending):
-    """A log that a mending would make sound: the same done the other way round."""
+def damaged(recording, repair):
+    """A log that a repair would make sound: the same done the other way round."""
     n = recording.q.shape[1]
-    q, tau = recording.q - np.broadcast_to(mending.offset, n), recording.tau
-    q = (q * mending.signs("q", n))[:, np.argsort(mending.places("q", n))]
-    tau = (tau * mending.signs("tau", n))[:, np.argsort(mending.places("tau", n))]
+    q, tau = recording.q - np.broadcast_to(repair.offset, n), recording.tau
+    q = (q * repair.signs("q", n))[:, np.argsort(repair.places("q", n))]
+    tau = (tau * repair.signs("tau", n))[:, np.argsort(repair.places("tau", n))]
     return replace(recording, q=q, tau=tau)
 
 
@@ -119,29 +119,29 @@ def test_vibration_of_a_slow_log_is_no_delay():
     assert findings(base_parameters(idim), log) == ()
 
 
-MENDINGS = {
-    "torque sign": Mending(sign={"tau": (1.0, 1.0, -1.0, 1.0)}),
-    "all torque signs": Mending(sign={"tau": -1.0}),
-    "torque order": Mending(order={"tau": (1, 3, 2, 4)}),
-    "position order": Mending(order={"q": (1, 2, 4, 3)}),
-    "joint order": Mending(order={"q": (1, 3, 2, 4), "tau": (1, 3, 2, 4)}),
-    "position sign": Mending(sign={"q": (1.0, -1.0, 1.0, 1.0)}),
-    "torque order of three": Mending(order={"tau": (1, 3, 4, 2)}),
+REPAIRS = {
+    "torque sign": LogRepair(sign={"tau": (1.0, 1.0, -1.0, 1.0)}),
+    "all torque signs": LogRepair(sign={"tau": -1.0}),
+    "torque order": LogRepair(order={"tau": (1, 3, 2, 4)}),
+    "position order": LogRepair(order={"q": (1, 2, 4, 3)}),
+    "joint order": LogRepair(order={"q": (1, 3, 2, 4), "tau": (1, 3, 2, 4)}),
+    "position sign": LogRepair(sign={"q": (1.0, -1.0, 1.0, 1.0)}),
+    "torque order of three": LogRepair(order={"tau": (1, 3, 4, 2)}),
 }
 
 
-@pytest.mark.parametrize("name", first(MENDINGS, 5))
-def test_damage_is_named_and_its_mending_is_the_one_that_was_undone(base, sound, name):
-    wanted = MENDINGS[name]
+@pytest.mark.parametrize("name", first(REPAIRS, 5))
+def test_damage_is_named_and_its_repair_is_the_one_that_was_undone(base, sound, name):
+    wanted = REPAIRS[name]
     hurt = damaged(sound, wanted)
     found = findings(base, hurt)
     assert len(found) == 1
     assert found[0].diagnosis in name.replace("signs", "sign")
     assert found[0].after < 0.5 * found[0].before
-    mended = mend(hurt, found[0].mending)
-    np.testing.assert_allclose(mended.q, sound.q, atol=1e-12)
-    np.testing.assert_allclose(mended.tau, sound.tau, atol=1e-12)
-    assert mended.mended == found[0].mending.lines()
+    repaired = repair_recording(hurt, found[0].repair)
+    np.testing.assert_allclose(repaired.q, sound.q, atol=1e-12)
+    np.testing.assert_allclose(repaired.tau, sound.tau, atol=1e-12)
+    assert repaired.repairs == found[0].repair.lines()
 
 
 @pytest.mark.parametrize("seconds", first([-0.03, 0.012, 0.05]))
@@ -152,8 +152,8 @@ def test_a_delay_is_measured(base, sound, seconds):
     hurt = hurt.rows(cut, len(hurt.q) - cut)
     found = findings(base, hurt)
     assert found[0].diagnosis == "delay"
-    assert found[0].mending.delay == pytest.approx(seconds, abs=5e-4)
-    again = findings(base, mend(hurt, found[0].mending))
+    assert found[0].repair.delay == pytest.approx(seconds, abs=5e-4)
+    again = findings(base, repair_recording(hurt, found[0].repair))
     assert again == ()
 
 
@@ -163,7 +163,7 @@ def test_a_gain_that_changes_within_a_log_is_measured(base, sound):
     (found,) = findings(base, replace(sound, tau=tau))
     assert found.diagnosis == "gain step"
     assert found.what == "the torques from about 5 s on are 1.5 times what they were before"
-    assert found.mend.startswith("fit the stretches before and behind as two logs")
+    assert found.remedy.startswith("fit the stretches before and behind as two logs")
 
 
 def test_a_gain_is_measured_though_noise_is_as_large(base, sound):
@@ -197,11 +197,12 @@ def test_of_one_joint_that_bears_nothing_no_log_tells_the_torque_from_the_positi
         (found,) = findings(base, hurt)
         assert found.diagnosis == "sign"
         assert all(word in found.what for word in ("the torque of joint_1", "the position of"))
-        assert all(key in found.mend for key in ("tau = [-1]", "q = [-1]"))
-        assert findings(base, mend(hurt, found.mending)) == ()
+        assert all(key in found.remedy for key in ("tau = [-1]", "q = [-1]"))
+        assert findings(base, repair_recording(hurt, found.repair)) == ()
 
 
-def test_a_reading_that_the_file_takes_back_is_none(tmp_path):
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_what_the_file_explains_is_read_no_other_way_for_little(tmp_path, seed):
     """A pendulum whose axis leans by 2 deg, held: along another axis gravity does as well."""
     path = tmp_path / "pendulum.toml"
     body = "mass = 0.7, com = [0, -0.4, 0], inertia = [0.003, 0, 0.003, 0, 0, 0.003]"
@@ -213,11 +214,11 @@ def test_a_reading_that_the_file_takes_back_is_none(tmp_path):
     q = (1.5 * np.sin(1.1 * t) + 0.8 * np.sin(2.3 * t + 1.0))[:, None]
     still, late = np.zeros_like(q), 0.005 * np.gradient(q, 0.01, axis=0)
     tau = idim.torque(idim.nominal, q - late, still, still)
-    tau += 1e-3 * np.random.default_rng(1).normal(size=q.shape)
-    found = examine(
+    tau += 1e-3 * np.random.default_rng(seed).normal(size=q.shape)
+    (found,) = examine(
         base_parameters(idim), [prepare(Recording("held", 100.0, q, tau), 2.0)], thorough=True
     )
-    assert found == ((),)
+    assert {each.diagnosis for each in found} <= {"delay"}  # which there is
 
 
 def test_what_any_model_leaves_of_a_torque_goes_with_the_joint_that_it_is_read_for(sound):
@@ -227,19 +228,19 @@ def test_what_any_model_leaves_of_a_torque_goes_with_the_joint_that_it_is_read_f
     scene = take_scene(base, prepare(replace(sound, tau=sound.tau[:, [3, 1, 2, 0]]), 10.0))
     assert scene.blur[3] < 0.2
     left = np.array([0.1, 0.1, 0.1, 0.8])
-    for mending, lost in (
-        (Mending(order={"tau": (4, 2, 3, 1)}), False),
-        (Mending(sign={"tau": (1.0, 1.0, 1.0, -1.0)}), True),
+    for repair, lost in (
+        (LogRepair(order={"tau": (4, 2, 3, 1)}), False),
+        (LogRepair(sign={"tau": (1.0, 1.0, 1.0, -1.0)}), True),
     ):
-        told = make_mendable_suspicion("", "", mending, N)
+        told = make_repairable_suspicion("", "", repair, N)
         assert has_unrelated_joints(scene, left, told) == lost
 
 
 def test_torques_that_all_lost_their_signs_are_no_log_to_repair(base, sound):
     (found,) = findings(base, replace(sound, tau=np.abs(sound.tau)))
     assert found.diagnosis == "unsigned"
-    assert found.mend == "log the torques with their signs"
-    assert found.mending is None
+    assert found.remedy == "log the torques with their signs"
+    assert found.repair is None
 
 
 FILES = {
@@ -291,7 +292,7 @@ def test_the_file_tells_how_fast_time_runs_and_zeros(known):
     turned = known.along(known.q - [0.0, 0.2, 0.0, 0.0], known.dq, known.ddq)
     found = find_zero(turned)
     assert found.diagnosis == "encoder offset"
-    assert found.mending.offset[1] == pytest.approx(0.2, rel=0.2)
+    assert found.repair.offset[1] == pytest.approx(0.2, rel=0.2)
 
 
 LAWS = {
@@ -397,7 +398,7 @@ def test_joints_that_are_mostly_noise_hide_none_in_which_there_is_much_to_explai
 def test_all_positions_turned_are_looked_at_beside_single_ones():
     """They leave what the log does unless bodies are consistent, so that others seem better."""
     suspects = [
-        make_mendable_suspicion("position sign", "", Mending(sign={"q": sign}), 3)
+        make_repairable_suspicion("position sign", "", LogRepair(sign={"q": sign}), 3)
         for sign in ((-1.0, 1.0, 1.0), (1.0, -1.0, 1.0), (1.0, 1.0, -1.0), -1.0)
     ]
     ranked = [(np.full(3, 0.1 + 0.1 * k), own) for k, own in enumerate(suspects)]
@@ -460,7 +461,7 @@ def test_what_is_wrong_with_a_log_is_said_where_no_model_comes_out(sound, monkey
         raise ComputationError("the groups' sigmas did not settle")
 
     monkeypatch.setattr(api, "fit_model", fail)
-    wrong = mend(sound, Mending(sign={"tau": (1.0, -1.0, 1.0, 1.0)}))
+    wrong = repair_recording(sound, LogRepair(sign={"tau": (1.0, -1.0, 1.0, 1.0)}))
     for log, words in ((wrong, "the torque of joint_2 has the other sign"), (sound, "")):
         with pytest.raises(ComputationError, match=f"did not settle.*{words}"):
             identify(Problem(toy.arm(N), prepare(log, 10.0)), "wls")
@@ -492,7 +493,7 @@ def test_damage_of_a_measured_log_is_named(measured, name):
     assert named[:1] == ([] if name == "undamaged" else [name])
     if name == "encoder offset":
         (told,) = found[0]
-        assert abs(told.mending.offset[2] - np.radians(10.0)) < 3.0 * told.error
+        assert abs(told.repair.offset[2] - np.radians(10.0)) < 3.0 * told.error
 
 
 @pytest.mark.parametrize("degrees", [-20.0, 8.0])
@@ -501,7 +502,7 @@ def test_an_encoder_offset_is_measured(base, sound, degrees):
     offset[2] = np.radians(degrees)
     found = findings(base, replace(sound, q=sound.q - offset))
     assert found[0].diagnosis == "encoder offset"
-    np.testing.assert_allclose(found[0].mending.offset, offset, atol=np.radians(0.5))
+    np.testing.assert_allclose(found[0].repair.offset, offset, atol=np.radians(0.5))
 
 
 @pytest.mark.parametrize(("unit", "size"), [("deg", 180.0 / np.pi), ("rev", 0.5 / np.pi)])
@@ -509,7 +510,7 @@ def test_units_are_found(base, sound, unit, size):
     found = findings(base, replace(sound, q=size * sound.q))
     assert found[0].diagnosis == "position unit"
     assert found[0].unit == unit
-    assert f'units = {{ q = "{unit}" }}' in found[0].mend
+    assert f'units = {{ q = "{unit}" }}' in found[0].remedy
 
 
 @pytest.mark.long
@@ -517,14 +518,14 @@ def test_two_things_at_once_are_found_one_after_the_other(base, sound):
     tau = sound.tau * [1.0, -1.0, 1.0, -1.0]
     found = findings(base, replace(sound, tau=tau))
     assert [f.diagnosis for f in found] == ["torque sign", "torque sign"]
-    whole = Mending()
+    whole = LogRepair()
     for finding in found:
-        whole = whole.then(finding.mending, N)
-    assert whole == Mending(sign={"tau": (1.0, -1.0, 1.0, -1.0)})
+        whole = whole.then(finding.repair, N)
+    assert whole == LogRepair(sign={"tau": (1.0, -1.0, 1.0, -1.0)})
 
 
 @pytest.mark.parametrize("name", ["reversed time", "absolute encoder", "gravity"])
-def test_what_no_study_can_mend_is_named_with_advice(base, sound, name):
+def test_what_no_study_can_repair_is_named_with_advice(base, sound, name):
     hurt = sound
     if name == "reversed time":
         hurt = replace(sound, q=sound.q[::-1], tau=sound.tau[::-1])
@@ -538,8 +539,8 @@ def test_what_no_study_can_mend_is_named_with_advice(base, sound, name):
         hurt = replace(hurt, dq=None, ddq=None)
     found = findings(base, hurt)
     assert found[0].diagnosis == name
-    assert found[0].mending is None
-    assert found[0].mend == found[0].words.rsplit(": ", 1)[1]
+    assert found[0].repair is None
+    assert found[0].remedy == found[0].words.rsplit(": ", 1)[1]
 
 
 def test_readings_that_lose_too_many_rows_tell_nothing(base, sound):
@@ -548,7 +549,7 @@ def test_readings_that_lose_too_many_rows_tell_nothing(base, sound):
     short = prepare(sound.rows(0, len(sound.q) // 2), 10.0)
     for scene in (one, one.among((take_scene(base, short, most=300),))):
         brief = scene.brief
-        reads = [Reading.of_mending(each, N).of(brief) for each in MENDINGS.values()] * 2
+        reads = [Reading.of_repair(each, N).of(brief) for each in REPAIRS.values()] * 2
         reads += [brief.quicker(3.0), brief.quicker(40.0), brief.lagged(np.full(N, 0.02))]
         late = replace(brief.motion.at, settling=8.0)
         reads.append(replace(brief, motion=replace(brief.motion, at=late)))
@@ -591,7 +592,7 @@ def test_the_torque_of_one_joint_may_be_late_alone(base, sound):
     tau[:, 1] = np.roll(tau[:, 1], 60)
     found = findings(base, replace(sound, tau=tau).rows(100, len(tau)))
     assert found[0].diagnosis == "delay"
-    np.testing.assert_allclose(found[0].mending.delay, [0.0, 0.06, 0.0, 0.0], atol=5e-4)
+    np.testing.assert_allclose(found[0].repair.delay, [0.0, 0.06, 0.0, 0.0], atol=5e-4)
 
 
 @pytest.mark.long
@@ -599,12 +600,12 @@ def test_sizes_have_standard_errors(base, sound):
     samples = 12
     hurt = replace(sound, tau=np.roll(sound.tau, samples, axis=0)).rows(20, len(sound.q))
     (found,) = findings(base, hurt)
-    assert abs(found.mending.delay - samples / sound.rate) < 3.0 * found.error
+    assert abs(found.repair.delay - samples / sound.rate) < 3.0 * found.error
     assert 1e-6 < found.error < 1e-3
     assert f"± {1e3 * found.error:.2f} ms" in found.what
     offset = np.array([0.0, 0.0, 0.2, 0.0])
     found = findings(base, replace(sound, q=sound.q - offset))[0]
-    assert abs(found.mending.offset[2] - 0.2) < 3.0 * found.error
+    assert abs(found.repair.offset[2] - 0.2) < 3.0 * found.error
     assert 1e-5 < found.error < 0.02
 
 
@@ -614,7 +615,7 @@ def test_each_torque_may_be_late_by_a_time_of_its_own(base, sound, late):
     tau = np.column_stack([np.roll(t, k) for t, k in zip(sound.tau.T, late, strict=True)])
     found = findings(base, replace(sound, tau=tau).rows(50, len(tau)))
     assert found[0].diagnosis == "delay"
-    np.testing.assert_allclose(found[0].mending.delay, late / sound.rate, atol=5e-4)
+    np.testing.assert_allclose(found[0].repair.delay, late / sound.rate, atol=5e-4)
 
 
 @pytest.mark.parametrize("samples", first([-15, 30]))
@@ -625,12 +626,12 @@ def test_the_position_of_one_joint_may_be_late_alone(base, sound, samples):
     (found,) = findings(base, hurt)
     assert found.diagnosis == "position delay"
     wanted = [0.0, 0.0, samples / sound.rate, 0.0]
-    np.testing.assert_allclose(found.mending.lag, wanted, atol=3.0 * found.error)
-    mended = mend(hurt, Mending(lag=tuple(wanted)))
+    np.testing.assert_allclose(found.repair.lag, wanted, atol=3.0 * found.error)
+    repaired = repair_recording(hurt, LogRepair(lag=tuple(wanted)))
     inside = slice(40, -40)
     whole = sound.rows(40, len(q) - 40)
-    np.testing.assert_allclose(mended.q[inside], whole.q[inside], atol=1e-12)
-    (start, stop), length = mended.segments[0], abs(samples)
+    np.testing.assert_allclose(repaired.q[inside], whole.q[inside], atol=1e-12)
+    (start, stop), length = repaired.segments[0], abs(samples)
     assert (start, len(hurt.q) - stop) == ((0, length) if samples > 0 else (length, 0))
 
 
@@ -652,17 +653,17 @@ def test_a_low_pass_of_the_logger_is_measured_and_undone(base, sound, name):
     assert f"low-pass of order {order} at " in found.what
     time = 1.0 / (2.0 * np.pi * hz)
     wanted = [time] if order == 1 else [np.sqrt(2.0) * time, time**2]
-    np.testing.assert_allclose(found.mending.unfilter[which], wanted, rtol=0.01)
-    mended = mend(hurt, Mending(unfilter={which: tuple(wanted)}))
-    (start, stop) = mended.segments[0]
+    np.testing.assert_allclose(found.repair.unfilter[which], wanted, rtol=0.01)
+    repaired = repair_recording(hurt, LogRepair(unfilter={which: tuple(wanted)}))
+    (start, stop) = repaired.segments[0]
     assert start == np.ceil(wanted[0] * sound.rate)  # one of its times
     slow = signal.butter(2, 20.0, fs=sound.rate, output="sos")
     left, right = (
         signal.sosfiltfilt(slow, x, axis=0)[start + 200 : stop - 200]
-        for x in (getattr(mended, which), own)
+        for x in (getattr(repaired, which), own)
     )
     np.testing.assert_allclose(left, right, atol=3e-3 * np.std(own))
-    assert findings(base, mend(hurt, found.mending)) == ()
+    assert findings(base, repair_recording(hurt, found.repair)) == ()
 
 
 @pytest.mark.long
@@ -670,7 +671,7 @@ def test_a_low_pass_far_above_the_motion_is_told_from_a_delay(base):
     sound, held = (toy.log(toy.arm(N), seconds=8.0, noise=1.0, seed=k)[0] for k in (0, 3))
     late = replace(sound, tau=np.roll(sound.tau, 20, axis=0)).rows(20, len(sound.q))
     (found,) = findings(base, late)
-    assert (found.diagnosis, found.mending.unfilter) == ("delay", None)
+    assert (found.diagnosis, found.repair.unfilter) == ("delay", None)
     b, a = signal.butter(2, 10.0, fs=sound.rate)
     slow = signal.lfilter(b, a, sound.tau - sound.tau[0], axis=0) + sound.tau[0]
     slow = replace(sound, tau=slow)
@@ -678,7 +679,7 @@ def test_a_low_pass_far_above_the_motion_is_told_from_a_delay(base):
     assert found.diagnosis == "slow torque"
     time = 1.0 / (2.0 * np.pi * 10.0)
     wanted = [np.sqrt(2.0) * time, time**2]
-    np.testing.assert_allclose(found.mending.unfilter["tau"], wanted, rtol=0.03)
+    np.testing.assert_allclose(found.repair.unfilter["tau"], wanted, rtol=0.03)
     # what is left with it compares with a delay's: noise that it raises is not counted
     assert "the torque lags the motion by 2" in found.other
 
@@ -686,8 +687,8 @@ def test_a_low_pass_far_above_the_motion_is_told_from_a_delay(base):
         beta = take_scene(base, prepare(log, 10.0)).problem.system.solve()
         return np.linalg.norm(take_scene(base, prepare(held, 10.0)).problem.errors(beta))
 
-    assert held_out(mend(slow, found.mending)) < 1.02 * held_out(sound)
-    assert held_out(mend(slow, Mending(delay=0.023))) > 1.1 * held_out(sound)
+    assert held_out(repair_recording(slow, found.repair)) < 1.02 * held_out(sound)
+    assert held_out(repair_recording(slow, LogRepair(delay=0.023))) > 1.1 * held_out(sound)
 
 
 def drifting(log):
@@ -720,14 +721,14 @@ OTHERS = {
 def test_what_else_a_log_may_have_been_through(base, sound, name):
     found = findings(base, OTHERS[name](sound))
     assert found[0].diagnosis == name
-    assert found[0].mending is None
+    assert found[0].repair is None
 
 
 def test_a_robot_that_is_mounted_otherwise(sound):
     file = replace(toy.arm(N, nominal=False), gravity=np.array([0.0, 0.0, 9.81]))
     found = findings(base_parameters(build_idim(file)), sound)
     assert found[0].diagnosis == "mounting"
-    assert found[0].mend == "set gravity = [0, 0, -9.81] in [robot]"
+    assert found[0].remedy == "set gravity = [0, 0, -9.81] in [robot]"
 
 
 def test_a_coupling_that_the_file_forgets():
@@ -736,7 +737,7 @@ def test_a_coupling_that_the_file_forgets():
         base_parameters(build_idim(toy.arm(N, nominal=False))), replace(log, dq=None, ddq=None)
     )
     assert found.diagnosis == "coupled drive"
-    assert found.mend.startswith("write row = { joint_3 = 1, joint_4 = 1 }")
+    assert found.remedy.startswith("write row = { joint_3 = 1, joint_4 = 1 }")
 
 
 @pytest.mark.long
@@ -779,7 +780,7 @@ def test_the_size_of_a_spring_is_found_under_constraints(base, sound):
 def test_the_element_that_is_advised_can_have_the_sign_that_was_found(base, sound, size, kind):
     scene = take_scene(base, prepare(sound, 10.0))
     told = build_spring_family(N, 1).tell(scene, np.array([size]), np.zeros(1))
-    assert f"kind '{kind}'" in told.mend
+    assert f"kind '{kind}'" in told.remedy
 
 
 def test_a_spring_that_bodies_could_be_is_told_by_the_file(base, sound):
@@ -936,10 +937,10 @@ def test_another_load_is_measured_and_no_log_is_called_damaged(base, sound):
     assert found.what == "the last link carries 2 kg less than in the other log"
 
 
-# ---- mendings
+# ---- repairs
 
 
-def test_mendings_add_up(sound):
+def test_repairs_add_up(sound):
     rng = np.random.default_rng(2)
     recording = replace(sound, qref=sound.q + 0.1)
     for _ in range(5):
@@ -953,17 +954,17 @@ def test_mendings_add_up(sound):
             slow = {
                 key: tuple((rng.uniform(size=2) * [1e-3, 1e-7]).tolist()) for key in ("q", "tau")
             }
-            parts.append(Mending(order, sign, offset, *late, unfilter=slow))
-        one_by_one = mend(mend(recording, parts[0]), parts[1])
-        at_once = mend(recording, parts[0].then(parts[1], N))
+            parts.append(LogRepair(order, sign, offset, *late, unfilter=slow))
+        one_by_one = repair_recording(repair_recording(recording, parts[0]), parts[1])
+        at_once = repair_recording(recording, parts[0].then(parts[1], N))
         inside = slice(50, -50)
         np.testing.assert_allclose(at_once.q[inside], one_by_one.q[inside], atol=1e-9)
         np.testing.assert_allclose(at_once.tau[inside], one_by_one.tau[inside], atol=1e-9)
 
 
-def test_no_mending_changes_nothing(sound):
-    assert mend(sound, Mending()) is sound
-    assert Mending().then(Mending(), N) == Mending()
+def test_no_repair_changes_nothing(sound):
+    assert repair_recording(sound, LogRepair()) is sound
+    assert LogRepair().then(LogRepair(), N) == LogRepair()
 
 
 @pytest.mark.parametrize(
@@ -977,7 +978,7 @@ def test_no_mending_changes_nothing(sound):
 )
 def test_nonsense_is_refused(options, message):
     with pytest.raises(InputError, match=message):
-        Mending(**options)
+        LogRepair(**options)
 
 
 @pytest.mark.parametrize(
@@ -991,7 +992,7 @@ def test_nonsense_is_refused(options, message):
 )
 def test_what_does_not_fit_the_log_is_refused(sound, options, message):
     with pytest.raises(InputError, match=message):
-        mend(sound, Mending(**options))
+        repair_recording(sound, LogRepair(**options))
 
 
 # ---- signals
@@ -1044,7 +1045,7 @@ def test_a_delay_of_all_logs_is_told_of_each_by_itself():
     for own in examine(base_parameters(build_idim(toy.arm(2))), logs):
         (finding,) = own
         assert finding.diagnosis == "delay"
-        assert finding.mending.delay == pytest.approx(3e-3, abs=2e-4)
+        assert finding.repair.delay == pytest.approx(3e-3, abs=2e-4)
 
 
 @pytest.mark.long
@@ -1141,8 +1142,8 @@ def test_rows_that_were_lost_show_and_repeated_ones_do_not(sound):
     base = base_parameters(build_idim(toy.arm(N)))
     (found,) = findings(base, take(rows))
     assert found.diagnosis == "rows lost"  # and nothing that would be repaired
-    assert found.mend.startswith("log each row with its time")
-    assert found.mending is None
+    assert found.remedy.startswith("log each row with its time")
+    assert found.repair is None
     held = np.maximum.accumulate(np.where(kept, np.arange(len(kept)), 0))
     assert "rows lost" not in kinds(take(held))
 
@@ -1177,12 +1178,14 @@ def test_trust_in_one_log_alone_says_so(sound):
 @pytest.mark.long
 @pytest.mark.parametrize("method", first(["pc-idim-ls", "wls"]))
 @pytest.mark.parametrize(
-    "mending", first([Mending(sign={"tau": -1.0}), Mending(order={"tau": (3, 2, 1, 4)})]), ids=str
+    "repair",
+    first([LogRepair(sign={"tau": -1.0}), LogRepair(order={"tau": (3, 2, 1, 4)})]),
+    ids=str,
 )
-def test_damage_refutes_whatever_the_method(sound, method, mending):
-    found = verdict_of(damaged(sound, mending), method=method)
+def test_damage_refutes_whatever_the_method(sound, method, repair):
+    found = verdict_of(damaged(sound, repair), method=method)
     assert found.verdict.state == REFUTED
-    assert found.findings[0].mending == mending
+    assert found.findings[0].repair == repair
     assert found.findings[0].what in found.verdict.reasons[0].words
 
 
@@ -1337,7 +1340,7 @@ def test_torques_that_no_drive_has_are_doubtful(sound, factor, state):
 @pytest.mark.long
 def test_the_doctor_can_be_left_out(sound):
     robot = toy.arm(N)
-    problem = Problem(robot, prepare(damaged(sound, Mending(sign={"tau": -1.0})), 10.0))
+    problem = Problem(robot, prepare(damaged(sound, LogRepair(sign={"tau": -1.0})), 10.0))
     found = identify(problem, doctor=False)
     assert found.findings == ()
     assert "doctor" not in found.timings

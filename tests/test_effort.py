@@ -214,8 +214,8 @@ def test_a_size_is_sought_until_it_settles(measured):
     s = take_scene(base_parameters(build_idim(robot)), prepare(late, 10.0), most=FEW)
     family = build_delay_family(np.ones((s.n, 1)))
     told = next(suspect_size(s, family, np.array([0.035]))).measure(s)
-    again = family.next(s, np.array([told.mending.delay]), 1)
-    assert abs(again[0] - told.mending.delay) < 0.1 * told.error
+    again = family.next(s, np.array([told.repair.delay]), 1)
+    assert abs(again[0] - told.repair.delay) < 0.1 * told.error
 
 
 def late_by(signal, samples):

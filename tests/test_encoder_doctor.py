@@ -19,9 +19,9 @@ from dynident.diagnosis.encoders import examine_encoders, follows_law
 from dynident.diagnosis.examine import Finding
 from dynident.fit.followers import JointFollower, fit_followers, measure_followers
 from dynident.fit.reasons import list_astray_reasons, list_grown_reasons
-from dynident.recording.mend import mend
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import Recording
+from dynident.recording.repairs import repair_recording
 from dynident.regression.rests import rests_long
 
 
@@ -225,9 +225,9 @@ def test_what_an_encoder_reads_against_its_target_is_found(sound, change, diagno
 def test_what_a_study_can_undo_is_said_as_its_key(sound):
     robot, log, _ = sound
     (found,) = examined(robot, damaged(log, set_sign))
-    assert found.mend == "add sign = { q = [1, -1, 1] } to [[log]]"
-    assert found.mending is not None
-    assert examined(robot, mend(damaged(log, set_sign), found.mending)) == ()
+    assert found.remedy == "add sign = { q = [1, -1, 1] } to [[log]]"
+    assert found.repair is not None
+    assert examined(robot, repair_recording(damaged(log, set_sign), found.repair)) == ()
 
 
 @pytest.mark.parametrize("times", first([0.4, 2.5]))
@@ -256,8 +256,8 @@ def test_what_is_late_is_found_beside_another_log(sound):
 
     (found,) = examined(robot, damaged(log, delay), held)
     assert found.diagnosis == "delay"
-    assert found.mending is not None
-    assert found.mending.lag == pytest.approx(12 / RATE, abs=3e-3)
+    assert found.repair is not None
+    assert found.repair.lag == pytest.approx(12 / RATE, abs=3e-3)
     assert found.against == held.name
 
 
@@ -307,10 +307,10 @@ def test_the_command_repairs_a_study_of_encoders(tmp_path, sound, capsys):
         '[robot]\nfile = "arm.urdf"\n[[log]]\nfiles = "log.csv"\n[prepare]\nbandwidth = 10.0\n'
         f'[controller]\nkind = "pd"\nkp = {list(KP)}\nkd = {list(KD)}\n'
     )
-    assert run(["doctor", str(study), "--fix", str(tmp_path / "mended.toml")]) == 0
+    assert run(["doctor", str(study), "--fix", str(tmp_path / "repaired.toml")]) == 0
     assert "the position of j2 has the other sign" in capsys.readouterr().out
-    assert "sign = {q = [1.0, -1.0, 1.0]}" in (tmp_path / "mended.toml").read_text()
-    assert run(["doctor", str(tmp_path / "mended.toml")]) == 0
+    assert "sign = {q = [1.0, -1.0, 1.0]}" in (tmp_path / "repaired.toml").read_text()
+    assert run(["doctor", str(tmp_path / "repaired.toml")]) == 0
     assert "nothing: no other reading" in capsys.readouterr().out
     study.write_text(study.read_text().replace('"pd"', '"pid"') + "ki = 1.0\n")
     assert "looked at by their targets" in tell(capsys, ["doctor", str(study)], code=2).err

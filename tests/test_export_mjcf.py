@@ -438,8 +438,8 @@ def test_the_command_line_writes_the_kind_of_model_that_it_read(tmp_path, monkey
     assert run(["identify", *argv[1:], "--no-report", "--method", "wls"]) == 0
     assert os.listdir("out") == ["result.json"]
     assert "there is no model.xml" in capfd.readouterr().err
-    assert run(["export", "out/result.json", "--repair", "--mjcf", "mended.xml"]) == 0
-    assert engine(Path("mended.xml").resolve()).nv == 2
+    assert run(["export", "out/result.json", "--repair", "--mjcf", "repaired.xml"]) == 0
+    assert engine(Path("repaired.xml").resolve()).nv == 2
     capfd.readouterr()
     for argv, words in (
         (["export", "out/result.json"], "nothing to write; give --urdf FILE or --mjcf FILE"),

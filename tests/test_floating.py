@@ -28,9 +28,9 @@ from dynident.dynamics.idim import build_idim
 from dynident.dynamics.tree import build_tree
 from dynident.experiments.determined import find_determined_parameters
 from dynident.recording.floating import Floating
-from dynident.recording.mend import Mending
 from dynident.recording.read import read_log
 from dynident.recording.recording import Recording
+from dynident.recording.repairs import LogRepair
 from dynident.regression.problem import Problem
 from dynident.robot.contacts import ContactSpec, add_contacts
 from dynident.robot.cut import cut_off_limb
@@ -348,7 +348,7 @@ def test_the_doctor_finds_nothing_in_sound_logs_and_a_torque_of_the_other_sign(
     wrong = problem.on(samples.driven(sign * samples.tau))
     ((first, *_),) = examine(wrong.base, wrong.samples, thorough=thorough)
     assert first.what == f"the torque of {robot.joint_names[4]} has the other sign"
-    assert first.mending == Mending(sign={"tau": tuple(sign.tolist())})
+    assert first.repair == LogRepair(sign={"tau": tuple(sign.tolist())})
 
 
 @pytest.mark.long

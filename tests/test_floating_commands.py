@@ -218,7 +218,7 @@ def found(*samples: Samples, thorough: bool = False) -> list[tuple[str, str, str
     problem = Problem(load_study_robot(read_study(STUDY)), samples)
     every = examine(problem.base, problem.samples, thorough=thorough)
     assert len(every) == len(samples)
-    return [(f.log, f.what, f.mend) for own in every for f in own]
+    return [(f.log, f.what, f.remedy) for own in every for f in own]
 
 
 def torques(log: Samples, change: Callable[[Array], Array]) -> Samples:
@@ -278,7 +278,7 @@ FEET = ("the wrenches of FL and HR are in each other's columns", "wrench_FL as t
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("which", "damage", "what", "mend"),
+    ("which", "damage", "what", "remedy"),
     [
         (1, lambda log: torques(log, lambda t: FLIP * t), "the torque of FR_hip_pitch has the", ""),
         *(
@@ -297,12 +297,12 @@ FEET = ("the wrenches of FL and HR are in each other's columns", "wrench_FL as t
         ),
     ],
 )
-def test_what_is_wrong_with_one_of_two_logs_is_named(which, damage, what, mend) -> None:
+def test_what_is_wrong_with_one_of_two_logs_is_named(which, damage, what, remedy) -> None:
     damaged = [damage(log) if k == which else log for k, log in enumerate(logs())]
-    ((name, said, mended),) = found(*damaged)
+    ((name, said, repaired),) = found(*damaged)
     assert name == damaged[which].name
     assert what in said
-    assert mend in mended
+    assert remedy in repaired
 
 
 def number(words: str) -> float:
@@ -313,19 +313,21 @@ def number(words: str) -> float:
 def test_delays_and_zeros_are_measured() -> None:
     """At 100 Hz five samples are 50 ms."""
     sway, steps = logs()
-    ((_, said, mended),) = found(torques(sway, lambda t: later(t, 5)), thorough=True)
+    ((_, said, repaired),) = found(torques(sway, lambda t: later(t, 5)), thorough=True)
     assert said.startswith("the torques stand")
     assert number(said) == pytest.approx(50.0, abs=3.0)
-    assert mended.startswith("add delay = 0.0")
+    assert repaired.startswith("add delay = 0.0")
     late = wrenches(sway, lambda w: {name: later(x, 5) for name, x in w.items()})
     ((_, said, _),) = found(late)
     assert said.startswith("the contacts' wrenches stand")
     assert number(said) == pytest.approx(50.0, abs=3.0)
     q = sway.q + 0.1 * (np.arange(12) == 5)
-    ((_, said, mended),) = found(replace(sway, q=q), steps, thorough=True)
+    ((_, said, repaired),) = found(replace(sway, q=q), steps, thorough=True)
     assert said.startswith("the position of FR_knee lacks")
     assert number(said) == pytest.approx(-np.degrees(0.1), abs=np.degrees(0.01))
-    assert "offset = [0, 0, 0, 0, 0, -0.1" in mended or "offset = [0, 0, 0, 0, 0, -0.09" in mended
+    assert (
+        "offset = [0, 0, 0, 0, 0, -0.1" in repaired or "offset = [0, 0, 0, 0, 0, -0.09" in repaired
+    )
 
 
 @pytest.mark.long
@@ -337,9 +339,9 @@ def test_axes_of_wrenches_are_told() -> None:
     for contact in problem.robot.contacts:
         R = follow_contact(problem.idim.tree, problem.robot, contact, log.q).turn
         turned[contact.name] = np.einsum("tij,tj->ti", R, log.wrenches[contact.name])
-    ((_, said, mended),) = found(wrenches(sway, lambda w: turned))
+    ((_, said, repaired),) = found(wrenches(sway, lambda w: turned))
     assert said == "the wrenches are in the axes of the world"
-    assert mended == 'set axes = "world" in [[contact]]'
+    assert repaired == 'set axes = "world" in [[contact]]'
 
 
 def test_null_spaces_are_those_of_each_instant_whatever_its_rank() -> None:
@@ -369,17 +371,17 @@ def test_orders_are_those_of_limbs() -> None:
 
 
 @pytest.mark.long
-def test_a_study_is_mended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_study_is_repaired(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = STUDY.read_text()
     for name in ("quadruped.urdf", "sway.csv", "steps.csv"):
         text = text.replace(f'"{name}"', f'"{STUDY.parent / name}"')
     head, sway, *_ = text.partition("[prepare]")[0].split("[[log]]\n")
     flipped = sway.rstrip() + "\nsign = { tau = [1, 1, 1, 1, -1, 1, 1, 1, 1, 1, 1, 1] }\n"
-    path, mended = tmp_path / "study.toml", tmp_path / "mended.toml"
+    path, repaired = tmp_path / "study.toml", tmp_path / "repaired.toml"
     path.write_text(f"{head}[[log]]\n{flipped}\n[prepare]\nbandwidth = 5.0\n")
-    assert run(["doctor", str(path), "--fix", str(mended)]) == 0
+    assert run(["doctor", str(path), "--fix", str(repaired)]) == 0
     assert "the torque of FR_hip_pitch has the other sign" in capsys.readouterr().out
-    (report,) = doctor(read_study(mended))
+    (report,) = doctor(read_study(repaired))
     assert not report.findings
     # identify says it, too, and does not trust what it found
     out = tell(capsys, ["identify", str(path), "--method", "wls", "--no-report"]).out
@@ -430,7 +432,7 @@ def test_what_no_reading_explains_is_asked_gravity(
         own = getattr(report, kind)
         assert own[0].what.startswith("the base's angular velocity is not that of its orientation")
         if kind == "findings":
-            assert re.fullmatch(r"add imu_rpy = \[.*, 1\.57\d*\] to \[\[log\]\]", own[0].mend)
+            assert re.fullmatch(r"add imu_rpy = \[.*, 1\.57\d*\] to \[\[log\]\]", own[0].remedy)
         else:
             assert "1.57] it would be" in own[0].what
 

@@ -470,7 +470,7 @@ def test_a_simulation_is_not_written_over_what_it_reads(place, output):
     refused(["simulate", "x.toml", "-o", "new.mat"], "new.mat: logs are written as text")
 
 
-def test_a_mended_study_is_not_written_over_its_log(place):
+def test_a_repaired_study_is_not_written_over_its_log(place):
     refused(["doctor", "s.toml", "--fix", "a.csv"], "a.csv: is an input")
 
 

@@ -20,7 +20,7 @@ from dynident.recording.floating import BASE
 from dynident.robot.contacts import find_contacts
 from dynident.robot.model import WRENCH
 from dynident.study.begin import KEYS, LOOP
-from dynident.study.doctor import render_mended_study
+from dynident.study.doctor import render_repaired_study
 from dynident.study.recognise import recognise_base, recognise_columns
 from dynident.study.study import Study, read_study
 from dynident.study.written import render_run_studies
@@ -206,9 +206,9 @@ def test_how_an_inertial_unit_is_mounted_is_repaired(tmp_path):
     (report,) = di.doctor(read_study(path))
     (found,) = report.findings
     assert "angular velocity is not that of its orientation" in found.what
-    assert re.fullmatch(r"add imu_rpy = \[.*, 1\.57\d*\] to \[\[log\]\]", found.mend)
-    assert report.mendable
-    path.write_text(render_mended_study(text, [report]))
+    assert re.fullmatch(r"add imu_rpy = \[.*, 1\.57\d*\] to \[\[log\]\]", found.remedy)
+    assert report.repairable
+    path.write_text(render_repaired_study(text, [report]))
     np.testing.assert_allclose(read_study(path).log[0].imu_rpy, [0.0, 0.0, np.pi / 2], atol=1e-3)
 
 

@@ -82,7 +82,7 @@ LONG = ("absolute encoder", "position sign", "torque order", "position order")
     "damage", [pytest.param(d, marks=pytest.mark.long) if d in LONG else d for d in DAMAGE]
 )
 def test_what_is_wrong_with_a_drives_columns_is_named(damage, robot, signals):
-    change, said, mend = DAMAGE[damage]
+    change, said, remedy = DAMAGE[damage]
     log = di.read_log(pd.DataFrame(change(dict(signals))), robot, rate=RATE, name="log")
     problem = di.Problem(robot, di.prepare(log, bandwidth=6.0), "viscous")
     (report,) = di.doctor(problem)
@@ -93,7 +93,7 @@ def test_what_is_wrong_with_a_drives_columns_is_named(damage, robot, signals):
     (found,) = report.findings
     assert found.diagnosis == damage
     assert found.what == said
-    assert found.mend == mend or not mend
+    assert found.remedy == remedy or not remedy
     assert found.after < 0.1 * found.before
 
 
@@ -104,7 +104,7 @@ def test_a_late_torque_is_measured(robot, signals):
     (report,) = di.doctor(di.Problem(robot, di.prepare(log, bandwidth=6.0), "viscous"))
     (found,) = report.findings
     assert found.diagnosis == "delay"
-    assert report.mending.delay == pytest.approx(6.0 / RATE, abs=2.0 * found.error)
+    assert report.repair.delay == pytest.approx(6.0 / RATE, abs=2.0 * found.error)
 
 
 def test_orders_leave_passive_joints_where_they_are(robot):

@@ -46,7 +46,7 @@ from dynident.loads.page import render_payload_page
 from dynident.loads.payload import Payload
 from dynident.plots.charts import BLUE, Chart, Curve, Panel
 from dynident.plots.page import render_chart
-from dynident.recording.mend import Mending
+from dynident.recording.repairs import LogRepair
 from dynident.regression.rows import RowGroup, list_position_groups
 from dynident.report.bodies import render_bodies
 from dynident.report.difference import compare_results
@@ -102,8 +102,8 @@ def judged_pages() -> dict[str, str]:
     fit, time = identified(), np.linspace(0.0, 9.0, 10)
     names = fit.robot.joint_names
     finding = Finding("run1", "tau sign", "the sign of joint 2", "sign = -1", 70.0, 3.0)
-    report = Report("run1", (finding,), (), Mending(), {}, {}, None, True)
-    sound = Report("run2", (), (), Mending(), {}, {}, None, False)
+    report = Report("run1", (finding,), (), LogRepair(), {}, {}, None, True)
+    sound = Report("run2", (), (), LogRepair(), {}, {}, None, False)
     draws = di.sample(fit, 12)
     inside = Calibration("a log", "torque", names, 12, np.array([0.5, 0.6]), np.array([0.95, 0.9]))
     errors = {"dynident": np.array([1e-3, 2e-3]), "file": np.array([0.2, 0.1])}

@@ -370,7 +370,7 @@ def test_the_doctor_looks_at_a_frame():
     read = di.read_log(pl.DataFrame(columns), robot, rate=log.rate)
     (report,) = di.doctor(di.Problem(robot, di.prepare(read, 10.0)))
     assert [found.diagnosis for found in report.findings] == ["torque sign"]
-    assert report.mending.sign == {"tau": (1, -1)}
+    assert report.repair.sign == {"tau": (1, -1)}
     blind = di.read_log(pl.DataFrame(columns).select(pl.col("^q_.*$")), robot, rate=log.rate,
                         torque=False)  # fmt: skip
     with pytest.raises(InputError, match=r"give a study with \[controller\]"):

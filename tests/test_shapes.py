@@ -305,7 +305,7 @@ def test_simulating_methods_find_shapes(loop, method):
     problem, simulation, model, theta = loop
     fit = di.identify(problem, method, simulation=simulation, doctor=False)
     shape = fit.estimate.shape
-    # instruments cannot mend the sign of a measured speed that the simulation has smooth
+    # instruments cannot correct the sign of a measured speed that the simulation has smooth
     near = 4.0 if method != "idim-iv" else 6.0
     assert np.all(np.abs(shape.values - model.shape) < near * shape.std)
     assert np.sqrt(np.mean(deviations(fit, theta) ** 2)) < (1.6 if method != "idim-iv" else 2.5)

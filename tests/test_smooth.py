@@ -21,8 +21,8 @@ from dynident.estimators.estimate import Estimate
 from dynident.fit.state import FORMS
 from dynident.methods.options import estimate
 from dynident.recording.arrays import read_arrays
-from dynident.recording.mend import Mending, mend
 from dynident.recording.prepare import prepare
+from dynident.recording.repairs import LogRepair, repair_recording
 from dynident.regression.problem import Problem
 from dynident.smoothing import smooth as smoothing
 from dynident.smoothing.ml import JointNoise
@@ -366,7 +366,7 @@ def test_what_was_measured_is_kept_beside_the_clock():
     recording = read_arrays(q, q, time=time, clock="stamps")
     cut = recording.rows(10, 30).sampled
     assert np.all((cut.at >= 0.0) & (cut.at < 20.0))
-    assert mend(recording, Mending(offset=0.1)).sampled is None
+    assert repair_recording(recording, LogRepair(offset=0.1)).sampled is None
     assert read_arrays(q, q, rate=25.0).sampled is None
 
 

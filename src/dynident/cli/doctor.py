@@ -35,7 +35,7 @@ def doctor(
     """Find what is wrong with logs: signs, orders, units, delays, offsets, stuck signals."""
     from dynident.cli.progress import show_progress
     from dynident.core.files import refuse_outputs, write_files
-    from dynident.study.doctor import doctor, render_mended_study
+    from dynident.study.doctor import doctor, render_repaired_study
     from dynident.study.written import render_study
 
     chosen, study = given.read(told), given.study
@@ -52,15 +52,15 @@ def doctor(
     )
     say("warning", (words for report in reports for words in report.warnings))
     write_page(page, lambda: render_study_page(chosen, reports))
-    mendable = any(report.mendable for report in reports)
+    repairable = any(report.repairable for report in reports)
     if fix is None:
-        if study is None and mendable:
+        if study is None and repairable:
             say("next", ["--fix study.toml writes a study in which that is repaired"])
         return
-    if not mendable:
+    if not repairable:
         raise InputError("nothing was found that a study could repair; none is written")
     text = render_study(chosen, fix.parent) if study is None else study.read_text("utf-8-sig")
-    write_files({fix: render_mended_study(text, reports).encode()})
+    write_files({fix: render_repaired_study(text, reports).encode()})
     say_written(fix)
 
 
@@ -87,7 +87,7 @@ def format_reports(reports: Sequence[Report]) -> str:
             lines += format_entry("finding", f"{found.found}{gain}")
             if found.other:
                 lines += format_entry("", f"next best: {found.other}")
-            lines += format_entry("repair", found.mend)
+            lines += format_entry("repair", found.remedy)
         for sign in report.signs:
             lines += format_entry("sign", sign.what)
         if not report.findings and not report.signs:

@@ -56,6 +56,8 @@ def find_by_file(scene: Scene) -> Suspected | None:
     errors = np.array(list(measure_readings(brief, readings)))
     most = measure_errors(brief, np.eye(n)[None], bodies=False)[0]
     before = average_errors(now)
+    if before < limit.AS_FILED:
+        return None
     said = [average_errors(each) for each in np.minimum(errors, most)]
     quiet = average_errors(np.minimum(now, most))
     rate = scene.log.rate

@@ -37,7 +37,7 @@ from dynident.diagnosis.suspicion import (
     Suspicion,
     compute_column_rms,
     fit_consistent_model,
-    make_mendable_suspicion,
+    make_repairable_suspicion,
     suspect_gravities,
     suspect_scaled_joint,
 )
@@ -67,7 +67,7 @@ from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Packing
 from dynident.filters.blocks import low_pass_signals
 from dynident.instants.squares import FAINT
-from dynident.recording.mend import Mending, Signal
+from dynident.recording.repairs import LogRepair, Signal
 from dynident.robot.model import Robot
 
 
@@ -149,9 +149,9 @@ def suspect_signs(
 ) -> Iterator[Suspicion]:
     """Signals of the other sign."""
     for which, sign in list_sign_flips(case):
-        mending = Mending(sign=dict.fromkeys(signals, sign))
+        repair = LogRepair(sign=dict.fromkeys(signals, sign))
         told = f"the {what}{which} the other sign"
-        yield make_mendable_suspicion(diagnosis, told, mending, case.n)
+        yield make_repairable_suspicion(diagnosis, told, repair, case.n)
 
 
 def suspect_orders(
@@ -159,8 +159,8 @@ def suspect_orders(
 ) -> Iterator[Suspicion]:
     """Columns of signals in another order."""
     for which, order in list_column_orders(case.robot, case.bad, turned):
-        mending = Mending(order=dict.fromkeys(signals, order))
-        yield make_mendable_suspicion(diagnosis, f"{what} {which}", mending, case.n)
+        repair = LogRepair(order=dict.fromkeys(signals, order))
+        yield make_repairable_suspicion(diagnosis, f"{what} {which}", repair, case.n)
 
 
 def suspect_tracked_orders(case: TrackingCase) -> Iterator[Otherwise]:

@@ -42,8 +42,8 @@ from dynident.diagnosis.suspicion import (
 from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.idim import build_idim
 from dynident.instants.squares import NO_ERROR, LeastSquares, average_errors
-from dynident.recording.mend import Mending
 from dynident.recording.prepare import Samples
+from dynident.recording.repairs import LogRepair
 from dynident.regression.generalised import generalise_samples
 
 
@@ -55,13 +55,13 @@ class Finding:
     ----------
     what : str
         In words, with the size.
-    mend : str
+    remedy : str
         What to write into the log's table, or to do.
     before, after : float
         Mean relative error of the joints with and without it [%].
     other : str
         The next best explanation with its error; empty for none.
-    mending : Mending or None
+    repair : LogRepair or None
         What repairs the log.
     unit : str, tuple of str, or None
         Of its positions, all or each, where that was wrong.
@@ -84,11 +84,11 @@ class Finding:
     log: str
     diagnosis: str
     what: str
-    mend: str
+    remedy: str
     before: float
     after: float
     other: str = ""
-    mending: Mending | None = None
+    repair: LogRepair | None = None
     unit: str | tuple[str, ...] | None = None
     error: float = 0.0
     rate: float | None = None
@@ -120,7 +120,7 @@ class Finding:
     def words(self) -> str:
         """One line."""
         gain = f" ({self.gain})" if self.gain else ""
-        return f"{self.log}: {self.found}{gain}: {self.mend}"
+        return f"{self.log}: {self.found}{gain}: {self.remedy}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -381,7 +381,7 @@ def state_reading(
 ) -> Finding:
     """The finding of a suspicion that leaves some mean error, `after`."""
     return Finding(
-        log, s.diagnosis, s.what, s.mend, 100.0 * before, 100.0 * after, other, s.mending, s.unit,
+        log, s.diagnosis, s.what, s.remedy, 100.0 * before, 100.0 * after, other, s.repair, s.unit,
         s.error, s.rate, s.keys, s.gravity, quiet=quiet,
     )  # fmt: skip
 
@@ -445,7 +445,9 @@ def find_best_explanation(
         return None
     found = fit_suspects(Case(scene, beta, errors, bad), thorough, apart)
     explained = rank_explanations(scene, found)
-    if explained and is_lost_below(scene, explained[0].suspicion):
+    if explained and (
+        denies_file(scene, explained[0]) or is_lost_below(scene, explained[0].suspicion)
+    ):
         explained = []  # nor do the others explain more than what that one does
     best = next(iter(explained), None)
     if apart is None and (
@@ -469,8 +471,8 @@ def find_best_explanation(
     finding = state_reading(scene.log.name, s, before, after, second, quiet)
     other = find_other_sign(explained, apart)
     if other is not None:
-        what, mend = f"{s.what}, or else {other.what}", f"{s.mend}, or {other.lines[0]}"
-        finding = replace(finding, diagnosis="sign", what=what, mend=mend)
+        what, remedy = f"{s.what}, or else {other.what}", f"{s.remedy}, or {other.lines[0]}"
+        finding = replace(finding, diagnosis="sign", what=what, remedy=remedy)
     return finding, s.reading
 
 
@@ -543,6 +545,17 @@ def fit_suspects(case: Case, thorough: bool, apart: float | None) -> list[Explai
     return found
 
 
+def denies_file(scene: Scene, explained: Explained) -> bool:
+    """Whether the robot file's bodies explain a log, and no more under a reading of it."""
+    if not scene.robot.has_nominal:
+        return False
+    told, read = (
+        average_errors(problem.errors(problem.fit_drives()))
+        for problem in (scene.problem, explained.problem)
+    )
+    return told < limit.BY_BODIES and read > limit.DENIED * told
+
+
 def rank_explanations(scene: Scene, explained: list[Explained]) -> list[Explained]:
     """The best first: of those about as good the one of fewest numbers, then by the file.
 
@@ -569,9 +582,9 @@ def find_other_sign(explained: list[Explained], apart: float | None) -> Suspicio
     which a reading has to explain as much as any that is a finding, and the file's bodies.
     """
     best, *others = explained
-    sign = (best.suspicion.mending or Mending()).sign or {}
+    sign = (best.suspicion.repair or LogRepair()).sign or {}
     for each in others:
-        turned = (each.suspicion.mending or Mending()).sign or {}
+        turned = (each.suspicion.repair or LogRepair()).sign or {}
         alike = {*sign.values()} == {*turned.values()} and sign.keys() != turned.keys()
         known = best.problem.base.idim.robot.has_nominal
         if not alike or is_clearly_better(best.errors, each.errors, best.suspicion, apart, False):

@@ -27,8 +27,8 @@ from dynident.filters.filters import (
 )
 from dynident.instants.motion import BASE, JOINTS, WRENCHES, Instants, MotionAt, Signals
 from dynident.instants.squares import Columns, LeastSquares, factorise, join
-from dynident.recording.mend import SETTLED
 from dynident.recording.prepare import BANDWIDTH, TORQUE_FACTOR, Samples
+from dynident.recording.repairs import SETTLED
 from dynident.regression.generalised import GeneralisedSamples, generalise_samples
 from dynident.robot.model import Robot
 

@@ -24,14 +24,14 @@ from dynident.diagnosis.suspicion import (
     Reading,
     Suspicion,
     compute_column_rms,
-    make_mendable_suspicion,
+    make_repairable_suspicion,
 )
 from dynident.filters.blocks import low_pass_signals
 from dynident.filters.filters import interpolate_rows
 from dynident.filters.shift import shift_in_time
 from dynident.instants.motion import BASE, WRENCHES
-from dynident.recording.mend import (
-    Mending,
+from dynident.recording.repairs import (
+    LogRepair,
     collapse_equal_values,
     undo_lowpass,
 )
@@ -351,8 +351,8 @@ def build_delay_family(groups: Array) -> SizedReading:
         else:
             times = ", ".join(f"{1e3 * time:.1f}" for time in delay)
             what = f"the torques lag the motion by {times} ± {1e3 * most:.1f} ms"
-        mending = Mending(delay=collapse_equal_values(np.round(delay, 6)))
-        return make_mendable_suspicion("delay", what, mending, n, count, most)
+        repair = LogRepair(delay=collapse_equal_values(np.round(delay, 6)))
+        return make_repairable_suspicion("delay", what, repair, n, count, most)
 
     return SizedReading(read, tell, SOON, limit.DELAY_STEP * (1.0 if count == 1 else 2.0), count)
 
@@ -424,7 +424,7 @@ def build_lateness_family(diagnosis: str, what: str, labels: Sequence[str]) -> S
             f"{what} {1e3 * abs(time):.3g} ± {1e3 * error[0]:.2g} ms {word} in the log than the "
             "joints' positions",
             Reading.plain(s.n, lambda known: read(known, size)),
-            Mending(delay=round(time, 6)) if "tau" in labels else None,
+            LogRepair(delay=round(time, 6)) if "tau" in labels else None,
             f"shift these columns by {1e3 * abs(time):.3g} ms, or set one clock for all sensors",
             freedom=1,
             error=float(error[0]),
@@ -454,8 +454,8 @@ def build_lag_family(n: int, joint: int) -> SizedReading:
         word = "lags" if time > 0.0 else "leads"
         size_ms = f"{1e3 * abs(time):.2f} ± {1e3 * error[0]:.2f} ms"
         what = f"the position of {s.robot.joint_names[joint]} {word} all else by {size_ms}"
-        mending = Mending(lag=collapse_equal_values(np.round(lag(size), 6)))
-        return make_mendable_suspicion("position delay", what, mending, n, 1, float(error[0]))
+        repair = LogRepair(lag=collapse_equal_values(np.round(lag(size), 6)))
+        return make_repairable_suspicion("position delay", what, repair, n, 1, float(error[0]))
 
     return SizedReading(lambda s, size: s.lagged(lag(size)), tell, SOON, 2.0 * limit.DELAY_STEP)
 
@@ -493,11 +493,11 @@ def build_filter_family(signal: Literal["q", "tau"], order: int) -> SizedReading
         if behind < limit.LEFT_BEHIND * before:
             return None
         rounded = tuple(float(f"{a:.6g}") for a in slowness(size))
-        return make_mendable_suspicion(
+        return make_repairable_suspicion(
             f"slow {word}",
             f"the {word}s went through a low-pass of order {order} at {hz:.3g} ± "
             f"{hz * float(error[0] / size[0]):.2g} Hz",
-            Mending(unfilter={signal: rounded}),
+            LogRepair(unfilter={signal: rounded}),
             s.n,
             2,  # its order, too
             float(error[0]),
@@ -527,10 +527,10 @@ def build_offset_family(n: int, joint: int) -> SizedReading:
     def tell(s: Scene, size: Array, error: Array) -> Suspicion:
         own = s.robot.joints[joint]
         turn, unit = (180.0 / np.pi, "deg") if own.kind == "revolute" else (1.0, "m")
-        return make_mendable_suspicion(
+        return make_repairable_suspicion(
             "encoder offset",
             f"the position of {own.name} lacks {turn * size[0]:.2f} ± {turn * error[0]:.2f} {unit}",
-            Mending(offset=collapse_equal_values(np.round(offset(size), 6))),
+            LogRepair(offset=collapse_equal_values(np.round(offset(size), 6))),
             n,
             1 if abs(size[0]) <= limit.LARGEST_ZERO else 2,  # its sine and cosine
             float(error[0]),

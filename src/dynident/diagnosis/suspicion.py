@@ -14,8 +14,8 @@ from dynident.core.errors import ComputationError
 from dynident.diagnosis.scene import Scene
 from dynident.filters.shift import shift_in_time
 from dynident.instants.squares import LeastSquares
-from dynident.recording.mend import (
-    Mending,
+from dynident.recording.repairs import (
+    LogRepair,
     format_keys,
     format_toml,
     tell_repair,
@@ -46,12 +46,12 @@ class Reading:
         return cls(np.eye(n), np.zeros(n), change)
 
     @classmethod
-    def of_mending(cls, mending: Mending, n: int) -> Reading:
+    def of_repair(cls, repair: LogRepair, n: int) -> Reading:
         """The log as a repair would leave it."""
-        torque = mending.signs("tau", n)[:, None] * np.eye(n)[mending.places("tau", n)]
-        places, sign = mending.places("q", n), mending.signs("q", n)
-        offset, delay, lag = (mending.sizes(each, n) for each in ("offset", "delay", "lag"))
-        quick = mending.unfilter or {}
+        torque = repair.signs("tau", n)[:, None] * np.eye(n)[repair.places("tau", n)]
+        places, sign = repair.places("q", n), repair.signs("q", n)
+        offset, delay, lag = (repair.sizes(each, n) for each in ("offset", "delay", "lag"))
+        quick = repair.unfilter or {}
         still = np.all(sign == 1.0) and np.all(offset == 0.0) and np.all(places == np.arange(n))
 
         def change(s: Scene) -> Scene:
@@ -63,7 +63,7 @@ class Reading:
                 q, dq, ddq = (sign * x[:, places] for x in (s.q, s.dq, s.ddq))
                 s = s.along(q + offset, dq, ddq)
             if "tau" in quick:
-                s = s.driven(undo_lowpass(s.torque, mending.undoing("tau"), s.rate))
+                s = s.driven(undo_lowpass(s.torque, repair.undoing("tau"), s.rate))
             return s
 
         none = still and not quick and not np.any(lag)
@@ -116,7 +116,7 @@ class Suspicion:
     what: str
     """In words: ``torque of elbow has the other sign``."""
     reading: Reading
-    mending: Mending | None = None
+    repair: LogRepair | None = None
     """The same as the reading for the log's table in a study."""
     advice: str = ""
     """What else to do."""
@@ -141,7 +141,7 @@ class Suspicion:
     def turns_all(self) -> bool:
         """Whether it reads the torques, or the positions, of all joints otherwise."""
         touched = self.reading.touched
-        signs = (self.mending or Mending()).signs("q", len(touched))
+        signs = (self.repair or LogRepair()).signs("q", len(touched))
         return bool(np.all(touched) or np.all(signs < 0.0))
 
     @property
@@ -149,12 +149,12 @@ class Suspicion:
         """What undoes it in the log's table."""
         if self.unit is not None:
             return (f"units = {{ q = {format_toml(self.unit)} }}",)
-        if self.mending is not None:
-            return self.mending.lines()
+        if self.repair is not None:
+            return self.repair.lines()
         return format_keys(self.keys)
 
     @property
-    def mend(self) -> str:
+    def remedy(self) -> str:
         """What to do, in words."""
         return tell_repair(self.lines) if self.lines else self.advice
 
@@ -202,12 +202,12 @@ class Case:
         return fit_consistent_model(problem)
 
 
-def make_mendable_suspicion(
-    diagnosis: str, what: str, mending: Mending, n: int, freedom: int = 0, error: float = 0.0
+def make_repairable_suspicion(
+    diagnosis: str, what: str, repair: LogRepair, n: int, freedom: int = 0, error: float = 0.0
 ) -> Suspicion:
     """A suspicion whose repair a log's table in a study has keys for."""
-    reading = Reading.of_mending(mending, n)
-    return Suspicion(diagnosis, what, reading, mending, error=error, freedom=freedom)
+    reading = Reading.of_repair(repair, n)
+    return Suspicion(diagnosis, what, reading, repair, error=error, freedom=freedom)
 
 
 def suspect_scaled_joint(robot: Robot, joint: int, times: float, than: str) -> Suspicion:

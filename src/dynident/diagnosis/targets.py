@@ -17,12 +17,12 @@ from dynident.diagnosis.sized import interpolate_minimum
 from dynident.diagnosis.suspicion import (
     Reading,
     Suspicion,
-    make_mendable_suspicion,
+    make_repairable_suspicion,
     suspect_gravities,
 )
 from dynident.diagnosis.tracking import Tracked, TrackingScene, track
 from dynident.instants.squares import NO_ERROR
-from dynident.recording.mend import Mending, Signal
+from dynident.recording.repairs import LogRepair, Signal
 
 Ways = tuple[str, tuple[Signal, ...]]
 TARGETS: tuple[Ways, ...] = (("position", ("q",)), ("target", ("qref",)))
@@ -76,18 +76,18 @@ class Otherwise(NamedTuple):
     by_file: bool = False
 
 
-def suspect_mended(
-    case: TrackingCase, diagnosis: str, what: str, mending: Mending, freedom: int = 0
+def suspect_repaired(
+    case: TrackingCase, diagnosis: str, what: str, repair: LogRepair, freedom: int = 0
 ) -> Otherwise:
     """What a log's table in a study has keys for.
 
     What is done to positions and targets alike leaves what the law asks for as it is, but for a
     sign: only the bodies of the file tell it.
     """
-    told = make_mendable_suspicion(diagnosis, what, mending, case.n, freedom)
-    turned = {*(mending.sign or {}), *(mending.order or {})}
-    alike = len(turned) > 1 or bool(np.any(mending.sizes("offset", case.n)))
-    return Otherwise(told, case.log.mended(mending), by_file=alike)
+    told = make_repairable_suspicion(diagnosis, what, repair, case.n, freedom)
+    turned = {*(repair.sign or {}), *(repair.order or {})}
+    alike = len(turned) > 1 or bool(np.any(repair.sizes("offset", case.n)))
+    return Otherwise(told, case.log.repaired(repair), by_file=alike)
 
 
 def suspect_advised(diagnosis: str, what: str, advice: str, log: TrackingScene) -> Otherwise:
@@ -102,9 +102,9 @@ def suspect_target_signs(case: TrackingCase) -> Iterator[Otherwise]:
         sign = tuple(-1.0 if k == j else 1.0 for k in range(case.n))
         ways = (*TARGETS, BOTH) if j in case.bad else (BOTH,)
         for word, signals in ways:
-            mending = Mending(sign=dict.fromkeys(signals, sign))
+            repair = LogRepair(sign=dict.fromkeys(signals, sign))
             told = f"the {word} of {name} {'has' if len(signals) == 1 else 'have'} the other sign"
-            yield suspect_mended(case, "position sign", told, mending)
+            yield suspect_repaired(case, "position sign", told, repair)
 
 
 def suspect_target_orders(
@@ -114,9 +114,9 @@ def suspect_target_orders(
     for which, order in orders:
         for word, signals in ways:
             name = "joint order" if len(signals) > 1 else "position order"
-            mending = Mending(order=dict.fromkeys(signals, order))
+            repair = LogRepair(order=dict.fromkeys(signals, order))
             told = f"the {word.replace(' and', 's and')}s {which}"
-            yield suspect_mended(case, name, told, mending)
+            yield suspect_repaired(case, name, told, repair)
 
 
 def suspect_target_zeros(case: TrackingCase) -> Iterator[Otherwise]:
@@ -141,19 +141,19 @@ def suspect_common_zeros(case: TrackingCase) -> Iterator[Otherwise]:
     for j, name in case.lively:
         zero, log, now = np.zeros(case.n), case.log, case.now
         for turn in range(limit.TURNS):
-            small = log.mended(Mending(offset=tuple(SMALL_TURN * np.eye(case.n)[j])))
+            small = log.repaired(LogRepair(offset=tuple(SMALL_TURN * np.eye(case.n)[j])))
             by = (small.needed - log.needed) * log.factor / SMALL_TURN
             step, share = project(log, now, by, every)
             if turn == 0 and share > limit.PROMISING * len(every):
                 break
             step = np.clip(step, -limit.OFFSET_STEP, limit.OFFSET_STEP)
             zero[j] = np.round(zero[j] + step, 6)
-            mending = Mending(offset=tuple(zero.tolist()))
-            log = case.log.mended(mending)
+            repair = LogRepair(offset=tuple(zero.tolist()))
+            log = case.log.repaired(repair)
             now = track([log, *case.beside])
         if zero[j] != 0.0:
             what = f"the zero of {name} is {np.degrees(-zero[j]):.3g} deg off"
-            yield suspect_mended(case, "encoder offset", what, mending, 1)
+            yield suspect_repaired(case, "encoder offset", what, repair, 1)
 
 
 def project(
@@ -224,7 +224,7 @@ def suspect_target_delays(case: TrackingCase) -> Iterator[Otherwise]:
     ):
 
         def read(late: float, share: Array = share) -> TrackingScene:
-            return case.log.mended(Mending(lag=tuple((late * share).tolist())))
+            return case.log.repaired(LogRepair(lag=tuple((late * share).tolist())))
 
         errors = [track([read(late), *case.beside]).mean for late in LAGS]
         best = round(interpolate_minimum(LAGS, np.array(errors))[0], 6)
@@ -236,7 +236,7 @@ def suspect_target_delays(case: TrackingCase) -> Iterator[Otherwise]:
         )
         lag = best if np.all(share == 1.0) else tuple((best * share).tolist())
         name = "delay" if np.all(share == 1.0) else "position delay"
-        yield suspect_mended(case, name, what, Mending(lag=lag), 1)
+        yield suspect_repaired(case, name, what, LogRepair(lag=lag), 1)
 
 
 def suspect_pushes(case: TrackingCase) -> Iterator[Otherwise]:

@@ -29,8 +29,8 @@ from dynident.filters.filters import DecimationFilter, count_filter_edge
 from dynident.filters.shift import shift_in_time
 from dynident.instants.motion import find_steady_instants
 from dynident.instants.squares import average_errors
-from dynident.recording.mend import Mending
 from dynident.recording.prepare import Samples
+from dynident.recording.repairs import LogRepair
 
 DELAYS = np.arange(0.0, 0.101, 0.01)
 """Of targets, that are tried [s]."""
@@ -125,12 +125,12 @@ class TrackingScene:
         )
         return np.asarray(own / D[:, QREF])
 
-    def mended(self, mending: Mending) -> TrackingScene:
+    def repaired(self, repair: LogRepair) -> TrackingScene:
         """The log as a repair would leave it."""
-        n, offset = self.n, mending.sizes("offset", self.n)
-        own, sign = mending.places("q", n), mending.signs("q", n)
-        at, turned = mending.places("qref", n), mending.signs("qref", n)
-        lag = mending.sizes("lag", n) * self.rate
+        n, offset = self.n, repair.sizes("offset", self.n)
+        own, sign = repair.places("q", n), repair.signs("q", n)
+        at, turned = repair.places("qref", n), repair.signs("qref", n)
+        lag = repair.sizes("lag", n) * self.rate
         q, dq, ddq = (shift_in_time(sign * x[:, own], lag) for x in (self.q, self.dq, self.ddq))
         target, pace = (turned * x[:, at] for x in (self.target, self.pace))
         read = replace(self, q=q, dq=dq, ddq=ddq, target=target, pace=pace, kept=self.kept[:, own])

@@ -20,8 +20,8 @@ from dynident.dynamics.base import BaseParameters, base_parameters, find_observe
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators.closed_loop import Simulation
 from dynident.recording.checks import PARTS
-from dynident.recording.mend import Mending, format_keys, tell_repair
 from dynident.recording.prepare import Samples
+from dynident.recording.repairs import LogRepair, format_keys, tell_repair
 from dynident.regression.generalised import generalise_samples, has_only_joint_torques
 from dynident.regression.problem import Problem
 from dynident.regression.standing import MountError, check_bearing
@@ -51,7 +51,7 @@ class Report:
     ----------
     findings : tuple of Finding
         Each of the log after those before it were repaired.
-    mending : Mending
+    repair : LogRepair
         All that repairs it, with what the study repairs already.
     units : dict of str to str or tuple of str
         Of its positions, and of its time, where these are to be changed.
@@ -60,7 +60,7 @@ class Report:
         and its rate where the study states one.
     gravity : tuple of float, or None
         Of the robot, where that is to be changed [m/s^2].
-    mendable : bool
+    repairable : bool
         Whether a study can undo something of it.
     warnings : tuple of str
         Of reading and preparing it.
@@ -69,11 +69,11 @@ class Report:
     log: str
     findings: tuple[Finding, ...]
     signs: tuple[Sign, ...]
-    mending: Mending
+    repair: LogRepair
     units: Mapping[str, str | tuple[str, ...]]
     keys: Mapping[str, Any]
     gravity: tuple[float, ...] | None
-    mendable: bool
+    repairable: bool
     warnings: tuple[str, ...] = ()
 
 
@@ -96,7 +96,7 @@ def report_log(
     log: Samples,
     findings: tuple[Finding, ...],
     beside: tuple[Sign, ...],
-    given: Mending,
+    given: LogRepair,
     rate: float | None,
     blind: bool,
 ) -> Report:
@@ -111,11 +111,11 @@ def report_log(
     blind : bool
         Whether some log has no torque.
     """
-    mending, gravity = given, None
+    repair, gravity = given, None
     units, keys = dict[str, str | tuple[str, ...]](), dict[str, Any]()
     for found in findings:
-        if found.mending is not None:
-            mending = mending.then(found.mending, robot.n)
+        if found.repair is not None:
+            repair = repair.then(found.repair, robot.n)
         units |= {} if found.unit is None else {"q": found.unit}
         keys |= dict(found.keys)
         gravity = found.gravity or gravity
@@ -125,11 +125,13 @@ def report_log(
             quicker = found.rate / log.rate
             unit = next((u for u, x in PARTS.items() if abs(quicker / x - 1.0) < 1e-6), None)
             units |= {} if unit is None else {"time": unit}
-    mendable = mending != given or any((units, keys, gravity))
+    repairable = repair != given or any((units, keys, gravity))
     told = {found.what for found in findings}
     shown = () if blind else find_signs(robot, log)
     beside = (*(sign for sign in shown if sign.what not in told), *beside)
-    return Report(log.name, findings, beside, mending, units, keys, gravity, mendable, log.warnings)
+    return Report(
+        log.name, findings, beside, repair, units, keys, gravity, repairable, log.warnings
+    )
 
 
 def look_at_encoders(idim: Idim, loop: Simulation, logs: Sequence[Samples]) -> Examined:
@@ -173,10 +175,10 @@ def examine_generalised_logs(problem: Problem) -> Examined:
         try:
             said = check_bearing(problem.idim, log)
         except InputError as error:
-            what, _, mend = str(error).removeprefix(f"{log.name}: ").partition("; ")
+            what, _, remedy = str(error).removeprefix(f"{log.name}: ").partition("; ")
             keys = error.keys if isinstance(error, MountError) else ()
-            mend = tell_repair(format_keys(keys)) if keys else mend
-            every[k] = (Finding(log.name, "gravity", what, mend, 0.0, 0.0, keys=keys), *every[k])
+            remedy = tell_repair(format_keys(keys)) if keys else remedy
+            every[k] = (Finding(log.name, "gravity", what, remedy, 0.0, 0.0, keys=keys), *every[k])
         # what follows from what was found is no sign of its own
         said = () if every[k] else said
         notes.append(tuple(Sign("gravity", note.removeprefix(f"{log.name}: ")) for note in said))

@@ -99,7 +99,7 @@ def serialise_finding(found: Finding) -> dict[str, Any]:
         "log": found.log,
         "what": found.what,
         "against": found.against,
-        "repair": found.mend,
+        "repair": found.remedy,
         "error_percent": found.before,
         "error_repaired_percent": found.after,
         "next_best": found.other,

@@ -230,7 +230,7 @@ def list_position_reasons(
 
     `fitted`, `held_out`: errors of free simulations of the problem's logs, and of `others`.
     """
-    every = [Reason(REFUTED, f"{each.log}: {each.found}", advice=each.mend) for each in findings]
+    every = [Reason(REFUTED, f"{each.log}: {each.found}", advice=each.remedy) for each in findings]
     if found.fitted is not None:
         own_logs = zip(problem.samples, found.fitted.hindered, strict=False)
         gone = {

@@ -351,7 +351,7 @@ def list_finding_reasons(findings: Sequence[Finding]) -> list[Reason]:
             REFUTED if f.before > FINE and not f.quiet else DOUBTFUL,
             f"{f.log}: {f.found}",
             1.0 + f.before / 100.0,
-            f.mend,
+            f.remedy,
         )
         for f in findings
     ]

@@ -241,13 +241,16 @@ class LeastSquares:
 
     def file_error(self) -> float:
         """Mean squared error of the robot file's inertials with the best drives beside them."""
-        idim = self.base.idim
+        rest = self.system.b - self.system.A @ self.fit_drives()
+        return float(np.sum(rest**2) + self.system.rest)
+
+    def fit_drives(self) -> Array:
+        """Base parameters of the robot file's inertials with the best drives beside them."""
+        idim, A = self.base.idim, self.system.A
         beta = self.base.matrix @ idim.nominal
-        system = self.system
-        rest = system.b - system.A @ beta
-        drives = system.A @ self.base.matrix[:, idim.inertial :]
-        found = np.linalg.lstsq(drives, rest, rcond=None)[0]
-        return float(np.sum((rest - drives @ found) ** 2) + system.rest)
+        drives = self.base.matrix[:, idim.inertial :]
+        found = np.linalg.lstsq(A @ drives, self.system.b - A @ beta, rcond=None)[0]
+        return np.asarray(beta + drives @ found)
 
     def consistent(self) -> Array:
         """Base parameters of the best physically consistent model.

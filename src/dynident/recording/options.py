@@ -5,7 +5,7 @@ from __future__ import annotations
 from dynident.filters.clock import Clocking
 from dynident.recording.commanded import DriveLaw
 from dynident.recording.floating import Floating
-from dynident.recording.mend import Mending
+from dynident.recording.repairs import LogRepair
 
 CLOCKING = Clocking
-LOG_OPTIONS = (CLOCKING, Mending, DriveLaw, Floating)
+LOG_OPTIONS = (CLOCKING, LogRepair, DriveLaw, Floating)

@@ -159,7 +159,7 @@ class Samples:
         As they were asked for.
     qref, dqref : ndarray, shape (samples, n), or None
         References, where the log has them.
-    mended : tuple of str
+    repairs : tuple of str
         What was repaired of the recording, as a study has it.
     warnings : tuple of str
     joints : tuple of str, or None
@@ -220,7 +220,7 @@ class Samples:
     derivatives: Literal["differences", "measured"] = "differences"
     qref: Array | None = None
     dqref: Array | None = None
-    mended: tuple[str, ...] = ()
+    repairs: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     joints: tuple[str, ...] | None = None
     averaging: Averaging | None = None
@@ -429,7 +429,7 @@ class Samples:
             if self.left_out is None or self.torque != "measured"
             else self.left_out.sum(0).tolist(),
             "derivatives": self.derivatives,
-            "repaired": list(self.mended),
+            "repaired": list(self.repairs),
             "rests": self.rests,
             "torque": self.torque,
             "averaging": None if self.averaging is None else self.averaging.settings(),
@@ -526,7 +526,7 @@ def _list_settings(recording: Recording, wanted: Preparation, cutoffs: Cutoffs) 
     """What samples tell of their recording and of how they were prepared."""
     return {
         "name": recording.name,
-        "mended": recording.mended,
+        "repairs": recording.repairs,
         "joints": recording.joints,
         "size": recording.size,
         "bandwidth": cutoffs.bandwidth,

@@ -76,7 +76,7 @@ class Recording:
         What was noticed and done on the way in.
     drives : Drives or None
         The robot's, where they are known: `prepare` drops rows in which a coupled one stands.
-    mended : tuple of str
+    repairs : tuple of str
         What was repaired on the way in, as a study has it: ``delay = 0.012``.
     joints : tuple of str, or None
         Names of the joints whose columns these are, where they are known: a `Problem` takes the
@@ -125,7 +125,7 @@ class Recording:
     segments: tuple[tuple[int, int], ...] = ()
     warnings: tuple[str, ...] = ()
     drives: Drives | None = None
-    mended: tuple[str, ...] = ()
+    repairs: tuple[str, ...] = ()
     joints: tuple[str, ...] | None = None
     temp: Array | None = None
     known: Array | None = None

@@ -93,7 +93,7 @@ def render_doctor_page(
 ) -> str:
     """What is wrong with logs, what repairs them, and what they hold of each joint."""
     every = [(report.log, found) for report in reports for found in report.findings]
-    statements = [VerdictSentence("bad", log, found.found, found.mend) for log, found in every]
+    statements = [VerdictSentence("bad", log, found.found, found.remedy) for log, found in every]
     statements += [VerdictSentence("note", r.log, sign.what) for r in reports for sign in r.signs]
     statements += [
         VerdictSentence("good", r.log, "no other reading explains it clearly better")

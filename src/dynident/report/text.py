@@ -423,7 +423,7 @@ def format_verdict(result: Result, full: bool) -> list[str]:
         words = f"{first.state}: {first.words}; {more} with {MORE}"
     told = [("finding", each.words) for each in result.findings] + [("verdict", words)]
     shown = result.verdict.reasons if full else result.verdict.reasons[:1]
-    known = {"", *(each.mend for each in result.findings)}
+    known = {"", *(each.remedy for each in result.findings)}
     advice = dict.fromkeys(reason.advice for reason in shown if reason.advice not in known)
     told += [("remark", each) for each in result.verdict.remarks if full]
     told += [("to do", each) for each in advice]

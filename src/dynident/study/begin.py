@@ -10,7 +10,7 @@ from dynident.fit.doctor import Report
 from dynident.recording.checks import UnitError
 from dynident.recording.recording import Recording
 from dynident.robot.model import Robot
-from dynident.study.doctor import render_mended_study
+from dynident.study.doctor import render_repaired_study
 from dynident.study.loop import ControllerSection
 from dynident.study.recognise import Words
 from dynident.study.study import (
@@ -143,14 +143,14 @@ def render_first_study(
         head += ["# fits the positions (docs/sim-to-real.md); ask dynident doctor what is wrong."]
     else:
         found = [
-            f"#   {report.log}: {each.found}; {each.mend}"
+            f"#   {report.log}: {each.found}; {each.remedy}"
             for report in reports
             for each in report.findings
         ]
         found += [f"#   {report.log}: {sign.what}" for report in reports for sign in report.signs]
         head += ["# The doctor's findings:", *found] if found else ["# The doctor found nothing."]
         parts = [*reports] if len(reports) == len(study.log) else [*reports, *reports]
-        text = render_mended_study(text, parts)
+        text = render_repaired_study(text, parts)
     if study.controller is None:
         more += LOOP
     return "\n".join([*head, "", text.strip(), "", more])

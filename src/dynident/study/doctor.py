@@ -20,7 +20,7 @@ from dynident.fit.doctor import (
     look_at_encoders,
     report_log,
 )
-from dynident.recording.mend import Mending
+from dynident.recording.repairs import LogRepair
 from dynident.regression.generalised import has_only_joint_torques
 from dynident.regression.problem import Problem
 from dynident.study.study import (
@@ -95,7 +95,7 @@ def doctor(source: Study | Problem, progress: Progress = ignore_progress) -> tup
     found = zip(study.log, logs, every, notes, strict=True)
     return tuple(
         report_log(
-            robot, log, findings, beside, read_options(Mending, section), section.rate, blind
+            robot, log, findings, beside, read_options(LogRepair, section), section.rate, blind
         )
         for section, log, findings, beside in found
     )
@@ -117,18 +117,18 @@ def examine_problem(problem: Problem) -> tuple[Report, ...]:
     else:
         every, notes = examine_generalised_logs(problem)
     return tuple(
-        report_log(problem.robot, log, findings, beside, Mending(), None, False)
+        report_log(problem.robot, log, findings, beside, LogRepair(), None, False)
         for log, findings, beside in zip(problem.samples, every, notes, strict=True)
     )
 
 
-def render_mended_study(text: str, reports: Sequence[Report]) -> str:
+def render_repaired_study(text: str, reports: Sequence[Report]) -> str:
     """The text of a study with its logs repaired; all else, comments too, stays as it is."""
     document: Any = tomlkit.parse(text)
     for table, report in zip(document["log"], reports, strict=True):
-        for undone in {option.name for option in list_options(Mending)} & {*table}:
+        for undone in {option.name for option in list_options(LogRepair)} & {*table}:
             del table[undone]
-        for key, value in report.mending.given.items():
+        for key, value in report.repair.given.items():
             table[key] = convert_to_toml(value)
         for signal, unit in report.units.items():
             units = table.setdefault("units", tomlkit.inline_table())

@@ -51,11 +51,11 @@ from dynident.readers.presets import PRESETS, PresetLayout, find_layout, find_st
 from dynident.readers.stores import is_remote
 from dynident.recording.commanded import DriveLaw, command_torque
 from dynident.recording.floating import Floating, find_logged_robot
-from dynident.recording.mend import Mending, mend
 from dynident.recording.options import CLOCKING, LOG_OPTIONS
 from dynident.recording.prepare import Count, Period, Preparation, Samples, prepare
 from dynident.recording.read import read_log
 from dynident.recording.recording import Recording
+from dynident.recording.repairs import LogRepair, repair_recording
 from dynident.recording.signals import SIDED
 from dynident.regression.elements import ElementSection, build_elements
 from dynident.regression.problem import Problem
@@ -153,7 +153,7 @@ Files = Annotated[tuple[File, ...], Field(min_length=1), BeforeValidator(list_on
 class LogFiles(Spec):
     """``[[log]]``: files of one recording and where its signals are.
 
-    Beside these it has the options of `Clocking`, `Mending`, `DriveLaw` and `Floating`.
+    Beside these it has the options of `Clocking`, `LogRepair`, `DriveLaw` and `Floating`.
     """
 
     files: Files
@@ -645,18 +645,18 @@ def read_whole_recording(
         pieces=pieces,
         **asdict(read_options(CLOCKING, section)),
     )
-    mending = read_options(Mending, section)
-    mended = mend(recording, mending)
+    repair = read_options(LogRepair, section)
+    repaired = repair_recording(recording, repair)
     if law.law_kp is None or (late and law.law_delay is None):
-        return mended
+        return repaired
     if law.law_delay is None:
         raise InputError(
             f"{recording.name}: law_kp needs law_delay, by which targets come late; dynident "
             "identify finds it, and its --write-study states it"
         )
-    if mending.sizes("delay", robot.n).any():
+    if repair.sizes("delay", robot.n).any():
         raise InputError(
             f"{recording.name}: law_kp makes the torque, and delay is of one that was logged; "
             "change law_delay"
         )
-    return command_torque(mended, law)
+    return command_torque(repaired, law)

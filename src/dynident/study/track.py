@@ -37,10 +37,10 @@ from dynident.online.recursive import Drift, Forgetting, Weights, convert_to_equ
 from dynident.online.tracker import Alarm, PriorKnowledge, Tracker, TrackerSettings
 from dynident.readers.table import Table
 from dynident.recording.floating import Floating
-from dynident.recording.mend import Mending
 from dynident.recording.prepare import BANDWIDTH, TORQUE_FACTOR, prepare
 from dynident.recording.read import ColumnLayout, find_column_layout
 from dynident.recording.recording import Recording
+from dynident.recording.repairs import LogRepair
 from dynident.regression.problem import Problem
 from dynident.regression.weighted import solve_wls
 from dynident.report.fit import Fit
@@ -457,7 +457,7 @@ def open_lines(
     opened: ExitStack,
 ) -> StreamLines:
     """Lines of a stream, or of a file that is opened."""
-    refuse_mending(setting.section)
+    refuse_repairs(setting.section)
     if stream is not None:
         return StreamLines(stream, STANDARD_INPUT, follow, stopped)
     files = () if setting.section is None else setting.section.files
@@ -528,12 +528,12 @@ def make_layout_finder(
     )
 
 
-def refuse_mending(section: LogSection | None) -> None:
+def refuse_repairs(section: LogSection | None) -> None:
     """Refuse to take a stream as a log that has to be repaired, or of which a part counts."""
     if section is None:
         return
     cuts = section.model_dump().get("bad_rows") == "cut"
-    if read_options(Mending, section) != Mending() or section.rows is not None or cuts:
+    if read_options(LogRepair, section) != LogRepair() or section.rows is not None or cuts:
         raise InputError(
             "[[log]]: a stream is taken as it comes; leave rows, bad_rows, order, sign, ... out"
         )

@@ -54,7 +54,7 @@ Lowpass = Annotated[tuple[float, ...], AfterValidator(check_slowness)]
 
 
 @dataclass(frozen=True)
-class Mending(Options):
+class LogRepair(Options):
     """What is done to a log before anything else, in this order, on the joints' side."""
 
     order: Annotated[
@@ -83,12 +83,12 @@ class Mending(Options):
         """What is not as it would be without."""
         return {
             option.name: value
-            for option in list_options(Mending)
+            for option in list_options(LogRepair)
             if (value := getattr(self, option.name)) != option.default
         }
 
-    def then(self, other: Mending, n: int) -> Mending:
-        """Another mending after this one, both as one, of a robot with n joints."""
+    def then(self, other: LogRepair, n: int) -> LogRepair:
+        """Another repair after this one, both as one, of a robot with n joints."""
         order: dict[Signal, tuple[int, ...]] = {}
         sign: dict[Signal, tuple[float, ...]] = {}
         for key in SIGNALS:
@@ -108,7 +108,7 @@ class Mending(Options):
             both = np.polymul(self.undoing(filtered), other.undoing(filtered))
             if len(both) > 1:
                 unfilter[filtered] = tuple(both[-2::-1].tolist())
-        return Mending(
+        return LogRepair(
             order or None,
             sign or None,
             collapse_equal_values(offset),
@@ -171,7 +171,7 @@ def collapse_equal_values(values: Array) -> float | tuple[float, ...]:
     return tuple(values.tolist())
 
 
-def mend(recording: Recording, mending: Mending) -> Recording:
+def repair_recording(recording: Recording, repair: LogRepair) -> Recording:
     """Read a recording's columns as they were meant.
 
     What is delayed by no whole number of samples is interpolated linearly; what was `sampled`
@@ -179,7 +179,7 @@ def mend(recording: Recording, mending: Mending) -> Recording:
     segments of which not all signals are in the log are left out, and those of a filter that is
     undone while it settled.
     """
-    if not mending.given:
+    if not repair.given:
         return recording
     n, name = recording.q.shape[1], recording.name
     signals = {
@@ -191,10 +191,10 @@ def mend(recording: Recording, mending: Mending) -> Recording:
     changed: dict[str, Array] = {}
     try:
         for key, labels in SIGNALS.items():
-            places, sign = mending.places(key, n), mending.signs(key, n)
+            places, sign = repair.places(key, n), repair.signs(key, n)
             if np.any(places != np.arange(n)) or np.any(sign != 1.0):
                 changed |= {k: sign * signals[k][:, places] for k in labels if k in signals}
-        offset, delay, lag = (mending.sizes(each, n) for each in ("offset", "delay", "lag"))
+        offset, delay, lag = (repair.sizes(each, n) for each in ("offset", "delay", "lag"))
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
     if np.any(offset != 0.0):
@@ -202,7 +202,7 @@ def mend(recording: Recording, mending: Mending) -> Recording:
         changed |= {label: signal + offset for label, signal in positions.items()}
     segments = recording.segments
     for filtered, late in zip(FILTERED, (lag, delay), strict=True):
-        undoing, shift = mending.undoing(filtered), late * recording.rate
+        undoing, shift = repair.undoing(filtered), late * recording.rate
         if len(undoing) == 1 and not np.any(shift):
             continue
         for label in SIGNALS[filtered]:
@@ -225,7 +225,7 @@ def mend(recording: Recording, mending: Mending) -> Recording:
     return replace(
         recording,
         segments=segments,
-        mended=mending.lines(),
+        repairs=repair.lines(),
         sampled=None,
         **changed,  # type: ignore[arg-type]
     )
