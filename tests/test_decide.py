@@ -722,11 +722,16 @@ def test_friction_and_the_weight_of_the_prior_are_decided_in_both_orders(monkeyp
         (worse, (), ["usual"]),
         ({"usual": 4.0, "heavy": 4.0}, (), ["usual"]),
         (better, ("heavy",), ["heavy"]),  # with springs the weight is to be chosen again
-        (better, ("usual", "heavy"), ["usual"]),
+        (better, ("usual", "heavy"), ["heavy"]),
     ):
         monkeypatch.setattr(f"{room}.choose_columns", found(errors, springs))
-        pair = choose_drives(problem, usual, np.ones(2), ["friction"], weighed=True)
+        pair = choose_drives(problem, usual, np.ones(2), ["friction"], lambda own, _: own)
         assert [each.what if each is weight else each.value for each in pair] == expected
+    # a weight that all rows do not confirm takes along the friction that was chosen under it
+    monkeypatch.setattr(f"{room}.choose_columns", found(better))
+    none = Decision("prior_weight", "1", 0.0, "")
+    pair = choose_drives(problem, usual, np.ones(2), ["friction"], lambda *given: none)
+    assert [each.value for each in pair] == ["1", "usual"]
 
 
 KAPPA = 1.7

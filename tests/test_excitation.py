@@ -918,7 +918,7 @@ def test_a_second_trajectory_complements_the_first():
 @pytest.mark.long
 def test_polishing_makes_no_worse_and_is_proved_likewise():
     rough = excite(ROBOT, criterion="e", **{**QUICK, "starts": 1})
-    polished = excite(ROBOT, criterion="e", polish=True, time=0.6, **{**QUICK, "starts": 1})
+    polished = excite(ROBOT, criterion="e", polish=True, time=3.0, **{**QUICK, "starts": 1})
     assert polished.design.value <= rough.design.value
     assert polished.design.certificate.ok
 
@@ -1175,8 +1175,8 @@ def test_a_limb_is_excited_by_the_whole_robot(panda):
 
 def test_the_command_writes_its_files_and_they_are_read_back(tmp_path, capfd, panda):
     from dynident.cli import run
+    from dynident.excitation.sections import trajectory
     from dynident.experiments.page import OUTPUTS
-    from dynident.study.excitation import trajectory
 
     (tmp_path / "study.toml").write_text(
         f"""
@@ -1269,7 +1269,7 @@ def test_the_command_refuses_in_one_line(tmp_path, capfd):
 def test_designed_trajectories_are_simulated_and_damaged_files_refused(tmp_path):
     found = plain()
     from dynident.core.errors import InputError
-    from dynident.study.excitation import trajectory
+    from dynident.excitation.sections import trajectory
 
     path = tmp_path / "trajectory.json"
     text = to_json(replace_nonfinite(serialise_trajectory(found)))

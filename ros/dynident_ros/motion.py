@@ -12,7 +12,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics.idim import build_idim
 from dynident.robot.model import Robot
-from dynident.study.excitation import read_trajectory
+from dynident.excitation.sections import read_trajectory
 
 from .limits import Limits
 

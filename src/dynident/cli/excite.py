@@ -21,7 +21,7 @@ from dynident.cli.output import print_answer, say, say_written
 from dynident.cli.studies import couple, override_study
 from dynident.core.errors import InputError, name_study_in_errors
 from dynident.core.side_by_side import Engine
-from dynident.study.excitation import EXCITING
+from dynident.study.excite import EXCITING
 
 if TYPE_CHECKING:
     from dynident.study.study import Study

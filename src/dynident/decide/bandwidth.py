@@ -9,8 +9,8 @@ import numpy as np
 
 from dynident.consistency.feasible_set import FeasibleSet
 from dynident.core.arrays import Array
-from dynident.decide.blocks import lack_rows
-from dynident.decide.decision import BANDWIDTH, BLOCKS, Decision, compute_gain_percent
+from dynident.decide.blocks import lack_rows, last_long_enough
+from dynident.decide.decision import BANDWIDTH, BLOCKS, WORTH, Decision, compute_gain_percent
 from dynident.decide.folds import Folds
 from dynident.recording.prepare import Samples
 from dynident.regression.blocks import factor_blocks
@@ -18,6 +18,9 @@ from dynident.regression.problem import Problem
 
 SHARES = (0.5, 0.25)
 """Of the bandwidth that is assumed where none is given, as which is tried."""
+WORTH_ALL = 0.5
+"""Share of the squared error that a bandwidth may leave at which a log is too short for all other
+decisions: friction leaves half and less of measured ones."""
 
 
 def choose_bandwidth(
@@ -48,13 +51,14 @@ def choose_bandwidth(
     value, gain = assumed, 0.0
     for share in SHARES:
         own = problem.on(prepare(share * assumed))
+        worth = WORTH if last_long_enough(own.samples) else WORTH_ALL
         pairs = zip(own.samples, neutral, strict=True)
         alike = own.on([replace(log, filters=filters) for log, filters in pairs])
         lower = Folds.of(factor_blocks(own, BLOCKS), admitted, sigma)
         fits = lower.fit(chosen)
         after = Folds.of(factor_blocks(alike, BLOCKS), admitted, sigma).leave(fits)
         below = lower.leave(fits)
-        if held.pays(after) or lower.leave(standing).pays(below):
+        if held.pays(after, worth=worth) or lower.leave(standing).pays(below, worth=worth):
             standing, held, value = fits, after, share * assumed
             both = (started, after), (lower.leave(first), below)
             gain = max(compute_gain_percent(a.squares, b.squares) for a, b in both)

@@ -11,6 +11,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.factors import Factors
 from dynident.core.text import format_one_line
+from dynident.decide.decision import BLOCKS
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.equations import PLAIN
 from dynident.recording.prepare import Samples, count_felt_samples
@@ -38,6 +39,12 @@ def split_into_blocks(logs: Sequence[Samples], count: int) -> list[list[Span]]:
                 spans.append((k, a + start - int(first), a + stop - int(first)))
         found.append(spans)
     return found
+
+
+def last_long_enough(logs: Sequence[Samples]) -> bool:
+    """Whether most rows of a block share no filter's window with the next block."""
+    windows = sum(2 * max(own.half for own in log.filters) + 1 for log in logs)
+    return 2 * BLOCKS * windows <= sum(len(log.q) for log in logs)
 
 
 def lack_rows(problem: Problem, parts: Iterable[Factors]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -56,7 +56,7 @@ def choose_drives(
     admitted: FeasibleSet,
     sigma: Array,
     what: Collection[str],
-    weighed: bool = False,
+    confirm: Callable[[Decision, Sequence[Decision]], Decision] | None = None,
 ) -> tuple[Decision, ...]:
     """The springs and the friction of each joint that predict rows which were left out best.
 
@@ -74,8 +74,10 @@ def choose_drives(
         Of the rows' errors.
     what : collection of str
         `ELEMENTS`, `FRICTION`, or both.
-    weighed : bool
-        Whether the weight of the prior is open.
+    confirm : callable, optional
+        Where the weight of the prior is open: a weight and what was decided with it to that weight,
+        or to the usual one where the fit to all rows does not confirm it. Friction that was chosen
+        under a weight makes up for what that weight does, and is not taken without it.
 
     Returns
     -------
@@ -92,15 +94,18 @@ def choose_drives(
         values = {ELEMENTS: NONE, FRICTION: DEFAULT_FRICTION}
         return tuple(Decision(each, values[each], 0.0, words) for each in what)
     found, error = choose_columns(wide, Folds.of(blocks, admitted, sigma, wide.first), what)
-    if not weighed or has_springs(found):
+    if confirm is None:
         return found
     weight = choose_weight(problem, admitted, sigma)
     if weight.gain_percent > 0.0:
         system = problem.factors.weighted(sigma)
         other = weigh_prior(problem, admitted, system, float(weight.value))
         then, left = choose_columns(wide, Folds.of(blocks, other, sigma, wide.first), what)
+        if left < error and has_springs(then):
+            return then
         if left < error:
-            found = then if has_springs(then) else (weight, *then)
+            confirmed = confirm(weight, then)
+            return (confirmed, *(then if confirmed == weight else found))
     return found
 
 

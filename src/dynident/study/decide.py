@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from dynident.consistency.bootstrap import Bootstrap
@@ -12,10 +13,9 @@ from dynident.core.errors import ComputationError
 from dynident.core.progress import Progress
 from dynident.core.text import format_one_line
 from dynident.decide.bandwidth import choose_bandwidth
-from dynident.decide.blocks import lack_rows
+from dynident.decide.blocks import lack_rows, last_long_enough
 from dynident.decide.decision import (
     BANDWIDTH,
-    BLOCKS,
     DERIVATIVES,
     ELEMENTS,
     FRICTION,
@@ -131,15 +131,12 @@ def decide_study(
         assert problem is not None
         if not tells_enough(problem):
             return Decided(study, tuple(decisions.values()))
-        earlier = decisions.get(name)
-        if earlier is not None and name != PRIOR_WEIGHT:
+        if name in decisions:
             continue
         try:
             if setting is None:
-                # what was left out is predicted without cones: they need not be argued about
-                known = Knowledge(gyration=0.0)
-                setting = build_constrained_setting(problem, known, Bootstrap(0), ErrorBars())
-            found = decide(name, study, problem, setting, recordings, asked, earlier)
+                setting = build_setting(problem)
+            found = decide(name, study, problem, setting, recordings, asked)
         except ComputationError as error:
             words = f"{name} and what comes after were not decided from the logs: "
             words += format_one_line(error)
@@ -166,12 +163,8 @@ def decide(
     setting: ConstrainedSetting,
     recordings: Sequence[Recording],
     asked: Sequence[str],
-    earlier: Decision | None = None,
 ) -> tuple[Decision, ...]:
-    """One decision, and what had to be decided with it; none where there is nothing to decide.
-
-    A weight of the prior that was decided `earlier`, with drives, has to be confirmed.
-    """
+    """One decision, and what had to be decided with it; none where there is nothing to decide."""
     scale = setting.admitted, setting.sigma
     if name in OF_MOTION:
 
@@ -189,7 +182,8 @@ def decide(
     if name in OF_DRIVES:
         stated = (ELEMENTS,) if study.element else ()
         what = [each for each in OF_DRIVES if each in asked and each not in stated]
-        return choose_drives(problem, *scale, what, weighed)
+        confirm = partial(confirm_by_all_rows, study, problem) if weighed else None
+        return choose_drives(problem, *scale, what, confirm)
     if name == STANDSTILL:
         return (choose_standstill(problem, *scale),)
     if name == OUTLIERS:
@@ -199,8 +193,28 @@ def decide(
         return (choose_outliers(problem, *scale, firsts),)
     if not weighed:
         return ()
-    weight = earlier or choose_weight(problem, *scale)
+    weight = choose_weight(problem, *scale)
     return (confirm_weight(weight, setting.admitted, problem.factors.weighted(setting.sigma)),)
+
+
+def confirm_by_all_rows(
+    study: Study, problem: Problem, weight: Decision, drives: Sequence[Decision]
+) -> Decision:
+    """A weight of the prior that was decided with drives, or the usual one: `confirm_weight`."""
+    for each in drives:
+        study = apply_decision(study, each)
+    own = with_drives_of(simplify_study(study), problem)
+    setting = build_setting(own)
+    return confirm_weight(weight, setting.admitted, own.factors.weighted(setting.sigma))
+
+
+def build_setting(problem: Problem) -> ConstrainedSetting:
+    """What the usual method weighs rows and the prior by.
+
+    What was left out is predicted without cones: they need not be argued about.
+    """
+    known = Knowledge(gyration=0.0)
+    return build_constrained_setting(problem, known, Bootstrap(0), ErrorBars())
 
 
 def apply_decision(study: Study, found: Decision) -> Study:
@@ -264,8 +278,13 @@ def build_problem(
     """The problem of a study, given one with the same rows and other drives where there is one."""
     if near is None:
         return build_study_problem(study, robot, prepare_logs(study, recordings))
-    elements = build_elements(study.element, robot)
-    return near.with_drives(study.robot.friction, study.robot.rotor, elements)
+    return with_drives_of(study, near)
+
+
+def with_drives_of(study: Study, problem: Problem) -> Problem:
+    """A problem of the same rows with the drives of a study."""
+    elements = build_elements(study.element, problem.robot)
+    return problem.with_drives(study.robot.friction, study.robot.rotor, elements)
 
 
 def simplify_study(study: Study) -> Study:
@@ -281,11 +300,10 @@ def simplify_study(study: Study) -> Study:
 def tells_enough(problem: Problem) -> bool:
     """Whether logs can decide anything: measured torques of equations that nothing combines.
 
-    They have to excite the usual model, so that all that differs is what is decided, and to be so
-    long that most rows of a block share no filter's window with the next.
+    They have to excite the usual model, so that all that differs is what is decided, and to be long
+    enough for blocks.
     """
-    windows = sum(2 * max(own.half for own in log.filters) + 1 for log in problem.samples)
-    if 2 * BLOCKS * windows > sum(len(log.q) for log in problem.samples):
+    if not last_long_enough(problem.samples):
         return False
     if any(lacks_torque(log) for log in problem.samples):
         return False

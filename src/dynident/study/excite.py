@@ -11,15 +11,17 @@ import numpy as np
 from dynident.control.reference import Reference
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
+from dynident.core.options import collect_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.side_by_side import Engine
 from dynident.excitation.excite import Excitation, excite
+from dynident.excitation.options import FAMILIES
+from dynident.excitation.sections import build_obstacles, read_trajectory
 from dynident.excitation.trajectories import Trajectory
 from dynident.regression.elements import build_elements
 from dynident.regression.problem import Problem
 from dynident.regression.weighted import solve_wls
 from dynident.robot.model import Robot
-from dynident.study.excitation import build_obstacles, read_trajectory
 from dynident.study.study import (
     LogSection,
     PrepareSection,
@@ -29,6 +31,9 @@ from dynident.study.study import (
     read_study_logs,
     read_study_samples,
 )
+
+EXCITING = collect_options(FAMILIES)
+"""Options that are keys of ``[excitation]``, and flags of `dynident excite`."""
 
 
 def excite_study(

@@ -27,12 +27,12 @@ from dynident.core.options import (
 from dynident.core.schema import File, Name, Number, Spec, make_choice_validator
 from dynident.core.text import suggest_nearest
 from dynident.estimators.closed_loop import Simulation
+from dynident.excitation.sections import trajectory
 from dynident.recording.prepare import Samples
 from dynident.robot.model import Robot
 from dynident.simulation.afloat import BaseSensors
 from dynident.simulation.contacts import Ground
 from dynident.simulation.sensors import ROWS, Sensors
-from dynident.study.excitation import trajectory
 
 if TYPE_CHECKING:
     from dynident.simulation.gains import ControllerGains

@@ -35,6 +35,7 @@ from dynident.decide.decision import Deciding
 from dynident.decide.selection import Selecting
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators.closed_loop import Simulation
+from dynident.excitation.sections import ExcitationSection, ObstacleSection
 from dynident.friction import DEFAULT_FRICTION
 from dynident.friction.models import FRICTIONS
 from dynident.friction.names import build_friction, split_friction_names
@@ -66,7 +67,6 @@ from dynident.robot.mjcf import list_model_files
 from dynident.robot.model import Robot
 from dynident.robot.sensing import add_sensors
 from dynident.robot.spec import DriveSpec, LoopSpec, RobotSpec, TransmissionSpec
-from dynident.study.excitation import ExcitationSection, ObstacleSection
 from dynident.study.loop import (
     ControllerSection,
     GroundSection,

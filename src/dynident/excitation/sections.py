@@ -31,10 +31,6 @@ class ObstacleKind(Spec):
     """Of a mesh, relative to the study."""
 
 
-EXCITING = collect_options(FAMILIES)
-"""Options that are keys of the section, and flags of `dynident excite`."""
-
-
 class ExcitationKind(Spec):
     """``[excitation]``: options of `dynident.excitation.options`, and those that name files."""
 
@@ -50,7 +46,9 @@ if TYPE_CHECKING:
     ExcitationSection = ExcitationKind
 else:
     ObstacleSection = build_maker_section("ObstacleSection", ObstacleKind, OBSTACLES)
-    ExcitationSection = build_option_section("ExcitationSection", ExcitationKind, EXCITING)
+    ExcitationSection = build_option_section(
+        "ExcitationSection", ExcitationKind, collect_options(FAMILIES)
+    )
 
 
 def build_obstacles(sections: tuple[ObstacleSection, ...]) -> tuple[Obstacle, ...]:
