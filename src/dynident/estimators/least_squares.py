@@ -151,7 +151,7 @@ LossName = Annotated[Name, make_choice_validator(LOSSES)]
 class Robustness(Options):
     """How outliers are met: an option of irls."""
 
-    loss: Annotated[LossName, "of outliers; `bisquare` starts from Huber's answer"] = "huber"
+    loss: Annotated[LossName, "robust loss; `bisquare` starts from the Huber estimate"] = "huber"
 
 
 def irls(

@@ -77,7 +77,7 @@ class Residuals:
 
 
 NO_RESIDUALS = Residuals((), (), (), ())
-"""Of an estimate whose rows are not at hand."""
+"""Of an estimate whose rows are not available."""
 
 
 def compute_residuals(problem: Regression, beta: Array) -> Residuals:

@@ -34,9 +34,11 @@ class Reweighting(Options):
     """How long weights are renewed."""
 
     sigma_tolerance: Annotated[
-        Tolerance, "relative change of the groups' sigmas, or of robust weights, at which they rest"
+        Tolerance,
+        "relative change of the groups' sigmas, or of the robust weights, at which the "
+        "iteration stops",
     ] = TOLERANCE
-    round_limit: Annotated[Rounds, "rounds of weights after which they are given up"] = 100
+    round_limit: Annotated[Rounds, "most reweighting rounds before the fit is given up"] = 100
 
 
 def solve_wls(
