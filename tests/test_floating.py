@@ -347,7 +347,7 @@ def test_the_doctor_finds_nothing_in_sound_logs_and_a_torque_of_the_other_sign(
     sign = np.where(np.arange(robot.n) == 4, -1.0, 1.0)
     wrong = problem.on(samples.driven(sign * samples.tau))
     ((first, *_),) = examine(wrong.base, wrong.samples, thorough=thorough)
-    assert first.what == f"the torque of {robot.joint_names[4]} has the other sign"
+    assert first.what == f"the torque of {robot.joint_names[4]} has the opposite sign"
     assert first.repair == LogRepair(sign={"tau": tuple(sign.tolist())})
 
 

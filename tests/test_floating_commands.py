@@ -380,13 +380,13 @@ def test_a_study_is_repaired(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     path, repaired = tmp_path / "study.toml", tmp_path / "repaired.toml"
     path.write_text(f"{head}[[log]]\n{flipped}\n[prepare]\nbandwidth = 5.0\n")
     assert run(["doctor", str(path), "--fix", str(repaired)]) == 0
-    assert "the torque of FR_hip_pitch has the other sign" in capsys.readouterr().out
+    assert "the torque of FR_hip_pitch has the opposite sign" in capsys.readouterr().out
     (report,) = doctor(read_study(repaired))
     assert not report.findings
     # identify says it, too, and does not trust what it found
     out = tell(capsys, ["identify", str(path), "--method", "wls", "--no-report"]).out
     assert "refuted" in out
-    assert "FR_hip_pitch has the other sign" in " ".join(out.split())
+    assert "FR_hip_pitch has the opposite sign" in " ".join(out.split())
 
 
 def test_logs_of_a_base_alone_are_looked_at(
