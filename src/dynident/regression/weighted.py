@@ -56,6 +56,7 @@ def solve_wls(
         beta = system.solve()
         new = estimate_group_sigma(factors, beta, sigma, system)
         settled = np.all(np.abs(new - sigma) <= reweighting.sigma_tolerance * new)
+        # in logarithms, so that mixtures stay positive and units do not matter
         past = remember_step(past, np.log(sigma), np.log(new / sigma))
         sigma = new
         if settled:
