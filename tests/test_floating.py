@@ -187,7 +187,7 @@ def test_a_plate_under_an_arm_is_held_where_its_bias_is_a_weight(tmp_path):
     held = {f"{part}0_{plate.name}" for part in ("fz", "mx", "my")}
     assert held <= set(problem.idim.structure.stated)
     fit = di.identify(problem, "wls", doctor=False)
-    assert any("so they are held at what [[contact]] states" in note for note in fit.warnings)
+    assert any("so they are held at the values in [[contact]]" in note for note in fit.warnings)
 
 
 @pytest.mark.long

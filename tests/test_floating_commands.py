@@ -285,14 +285,14 @@ FEET = ("the wrenches of FL and HR are in each other's columns", "wrench_FL as t
             pytest.param(*case, marks=pytest.mark.long)
             for case in (
                 (0, lambda log: wrenches(log, in_kgf), "kgf", "in N"),
-                (0, remounted, "inertial unit is turned", "imu_rpy = [0, 0, 1.5708]"),
+                (0, remounted, "inertial unit is oriented differently", "imu_rpy = [0, 0, 1.5708]"),
                 (0, lambda log: torques(log, lambda t: FLIP * t), "of FR_hip_pitch has the", ""),
                 (0, lambda log: torques(log, lambda t: -t), "torques of all joints have the", "-1"),
                 (0, lambda log: torques(log, lambda t: t[:, LEGS]), *LEGS_SWAPPED),
                 (1, lambda log: torques(log, lambda t: t[:, LEGS]), *LEGS_SWAPPED),
                 (0, lambda log: wrenches(log, lambda w: {"FL": -w["FL"]}), *FOOT_PULLS),
                 (0, lambda log: wrenches(log, lambda w: {"FL": w["HR"], "HR": w["FL"]}), *FEET),
-                (1, remounted, "inertial unit is turned", "imu_rpy = [0, 0, 1.5708]"),
+                (1, remounted, "inertial unit is oriented differently", "imu_rpy = [0, 0, 1.5708]"),
             )
         ),
     ],
