@@ -146,7 +146,7 @@ EXPLAINED = {
 
 OF_METHODS = ("seed",)
 """Options of which the guide says more as far as they are of methods."""
-HEAD = ("key", "what it says", "values", "default")
+HEAD = ("key", "meaning", "values", "default")
 WITH_FLAGS = (HEAD[0], "flag", *HEAD[1:])
 
 
@@ -233,7 +233,7 @@ def page() -> str:
         "it, and says which methods have it. `decide` is of studies and the command alone: in",
         "Python a `Problem` states everything.",
         "",
-        *rows(("key", "flag", "what it says", "values", "default", "methods"), of_methods_rows),
+        *rows(("key", "flag", "meaning", "values", "default", "methods"), of_methods_rows),
         "",
         "Where no default stands, the option is off, or its sentence says what is taken. A result",
         "tells under `settings` which options were in effect.",
@@ -329,7 +329,7 @@ def page() -> str:
         "",
         "Flags of [`dynident export`](exports.md), and names of `fit.export(path, name)`.",
         "",
-        *rows(("name", "flag", "what it says", "of the drives it holds"), of_exports()),
+        *rows(("name", "flag", "meaning", "of the drives it holds"), of_exports()),
         "",
         "## Kinds",
         "",

@@ -1,4 +1,4 @@
-"""The command line, and what it says."""
+"""The command line, and what it prints."""
 
 from __future__ import annotations
 

@@ -585,8 +585,8 @@ def test_no_number_is_too_large_to_be_refused(refused, place):
     [
         ("--bandwidth", "1e-3", "at 500 Hz are too short for a torque filter at 0.002 Hz"),
         ("--bandwidth", "1e-9", "at 500 Hz are too short for a torque filter at 2e-09 Hz"),
-        ("--lowpass", "1e-3", "a low-pass of 0.001 Hz leaves nothing of 4 s"),
-        ("--lowpass", "1e-300", "a low-pass of 1e-300 Hz leaves nothing of 4 s"),
+        ("--lowpass", "1e-3", "a low-pass of 0.001 Hz leaves no usable samples of 4 s"),
+        ("--lowpass", "1e-300", "a low-pass of 1e-300 Hz leaves no usable samples of 4 s"),
     ],
 )
 def test_cutoffs_that_leave_nothing_of_a_log_are_refused(refused, option, value, words):
@@ -1926,7 +1926,7 @@ def test_tables_and_their_options_are_refused(refused, place):
     assert "t.csv: is an input" in refused([*argv, "t.csv", "--urdf", "t.csv"])
     assert "'viscous'" in refused([*argv, "t.csv", "--friction", "viscos"])
     assert "'fc1'" in refused([*argv, "t.csv", "--friction", "viscous"])
-    assert "--friction is of --table" in refused(["repair", "arm.urdf", "--friction", "viscous"])
+    assert "--friction needs --table" in refused(["repair", "arm.urdf", "--friction", "viscous"])
     Path("t.csv").write_text("name;value\n")
     assert "'name,value'" in refused([*argv, "t.csv"])
     Path("t.csv").write_bytes(b"\xff\xfe\x00")
@@ -1952,7 +1952,7 @@ def test_export_repairs_what_cannot_be(place, capfd):
     assert run(["identify", *flip, "-o", "bad", "--no-report", "--no-doctor"]) == 0
     command = ["export", "bad/result.json", "--repair", "--urdf", "bad.urdf"]
     assert run(command) == 1
-    assert "so a model file of it takes anyway=True, on the command" in capfd.readouterr().err
+    assert "a model file requires anyway=True, on the command" in capfd.readouterr().err
     err = tell(capfd, [*command, "--anyway"]).err
     assert float(re.search(r"base parameters by (\S+) sigma at most", err)[1]) > 10.0
     assert smallest_of("bad.urdf") > 0.0
@@ -1961,7 +1961,7 @@ def test_export_repairs_what_cannot_be(place, capfd):
 
 def test_export_refuses_a_repair_that_is_none(refused, place):
     argv = ["export", "out-wls/result.json", "--urdf", "x.urdf"]
-    assert "--metric is of --repair" in refused([*argv, "--metric", "pullback"])
+    assert "--metric needs --repair" in refused([*argv, "--metric", "pullback"])
     assert "'pullback'" in refused([*argv, "--repair", "--metric", "pulback"])
     argv = ["export", "out-wls/result.json", "--repair", "--urdf", "arm.urdf"]
     assert "arm.urdf: is an input" in refused(argv)
@@ -1985,7 +1985,7 @@ def test_the_doctor_names_and_mends(place, capfd):
     assert run(["identify", "negated.toml"]) == 0
     capfd.readouterr()
     out, err = tell(capfd, ["doctor", "negated.toml", "--fix", "repaired.toml"])
-    assert "has the other sign (error " in out
+    assert "has the opposite sign (error " in out
     assert err == "written to repaired.toml\n"
     repaired = (place / "repaired.toml").read_text()
     assert repaired.startswith("# my study\n")
@@ -2003,7 +2003,7 @@ def test_the_doctor_names_and_mends(place, capfd):
     assert run([*given, "--fix", "negated.csv"]) == 2
     assert "is an input" in capfd.readouterr().err
     assert run(["doctor", "--robot", "arm.urdf", "--log", "a.csv", "--fix", "none.toml"]) == 2
-    assert "nothing was found that a study could repair" in capfd.readouterr().err
+    assert "nothing was found that a study can repair" in capfd.readouterr().err
     assert not (place / "none.toml").exists()
 
 
@@ -2052,7 +2052,7 @@ def test_no_study_is_written_over_another(refused, place, command):
 
 def test_the_doctor_repairs_nothing_where_nothing_is_wrong(place, capfd):
     out, err = tell(capfd, ["doctor", "s.toml", "--fix", "same.toml"], code=2)
-    assert out.count("nothing: no other reading explains it clearly better") >= 1
+    assert out.count("none: no alternative hypothesis explains the log clearly better") >= 1
     assert "nothing was found" in err
     assert not (place / "same.toml").exists()
 

@@ -334,7 +334,7 @@ def test_a_verdict_uses_the_law_that_it_is_told(sound):
     law = Simulation(controller.pd([kp] * N, [kd] * N, velocity_reference=False))
     fit = identify(problem, bootstrap=0, law=law)
     assert fit.verdict.state == REFUTED
-    assert "2 times what the controller asks for" in fit.verdict.reasons[0].words
+    assert "2 times what the controller commands" in fit.verdict.reasons[0].words
     assert "law" not in fit.settings
     assert identify(problem, bootstrap=0).verdict.state == TRUSTED  # no log shows it by itself
 
@@ -462,7 +462,7 @@ def test_what_is_wrong_with_a_log_is_said_where_no_model_comes_out(sound, monkey
 
     monkeypatch.setattr(api, "fit_model", fail)
     wrong = repair_recording(sound, LogRepair(sign={"tau": (1.0, -1.0, 1.0, 1.0)}))
-    for log, words in ((wrong, "the torque of joint_2 has the other sign"), (sound, "")):
+    for log, words in ((wrong, "the torque of joint_2 has the opposite sign"), (sound, "")):
         with pytest.raises(ComputationError, match=f"did not settle.*{words}"):
             identify(Problem(toy.arm(N), prepare(log, 10.0)), "wls")
 
@@ -1052,7 +1052,7 @@ def test_a_delay_of_all_logs_is_told_of_each_by_itself():
 def test_logs_with_the_same_fault_do_not_undo_its_repair():
     logs = take_pair(lambda q, tau: (q, tau * [1.0, -1.0]), 1.5)
     found = examine(base_parameters(build_idim(toy.arm(2, nominal=False))), logs, thorough=True)
-    what = "the torque of joint_2 has the other sign"
+    what = "the torque of joint_2 has the opposite sign"
     assert [[finding.found for finding in own] for own in found] == [[what], [what]]
 
 
@@ -1142,7 +1142,7 @@ def test_rows_that_were_lost_show_and_repeated_ones_do_not(sound):
     base = base_parameters(build_idim(toy.arm(N)))
     (found,) = findings(base, take(rows))
     assert found.diagnosis == "rows lost"  # and nothing that would be repaired
-    assert found.remedy.startswith("log each row with its time")
+    assert found.remedy.startswith("log each row with its own time")
     assert found.repair is None
     held = np.maximum.accumulate(np.where(kept, np.arange(len(kept)), 0))
     assert "rows lost" not in kinds(take(held))
@@ -1171,7 +1171,7 @@ def test_a_sound_result_is_trusted_and_says_nothing_against_itself(sound):
 def test_trust_in_one_log_alone_says_so(sound):
     found = verdict_of(sound)
     assert found.verdict.state == TRUSTED
-    assert "give a held-out log; torques of other motions like it may" in found.verdict.reserve
+    assert "give a held-out log; the expected torque error" in found.verdict.reserve
     assert "\n\nverdict     trusted on the evidence of one log, in which" in found.summary()
 
 

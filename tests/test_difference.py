@@ -284,7 +284,7 @@ def test_a_stored_result_is_compared_with_a_fresh_one(inside):
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["diff", *RESULTS, "--rate", "100"], "--bad-rows, --drop-below are of --log"),
+        (["diff", *RESULTS, "--rate", "100"], "--bad-rows and --drop-below go with --log"),
         (["diff", "A/result.json", "arm.urdf"], "arm.urdf: is not JSON"),
         (["diff", *RESULTS, "--log", "no.csv"], "no.csv"),
         (["diff", *27 * RESULTS[:1]], "at most 26"),

@@ -338,7 +338,7 @@ def test_unknown_formats_are_refused(result, tmp_path, capsys):
     assert run(["sample", str(result), "--format", "fbx", "-o", str(tmp_path / "x")]) == 2
     words = tell(capsys, ["sample", str(result), "--format", "npz"], code=2).err.splitlines()
     assert "error: --format 'fbx' is not known" in words[-2]
-    assert words[-1] == "error: --format is of -o"
+    assert words[-1] == "error: --format needs -o"
 
 
 @pytest.mark.long

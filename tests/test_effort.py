@@ -161,7 +161,7 @@ def test_a_log_at_a_low_rate_says_what_remains(sound):
     told = [[each for each in every if each.startswith("sampled at")] for every in said]
     assert len(told[0]) == 1
     assert told[1] == []
-    assert "sampled at 20 Hz: known to a quarter and better are" in told[0][0]
+    assert "sampled at 20 Hz: determined to 25 % or better" in told[0][0]
     assert "of masses and first moments" in told[0][0]
     assert "of drives" in told[0][0]
 

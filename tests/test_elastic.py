@@ -139,7 +139,9 @@ def test_the_verdict_tells_springs_from_stiff_joints():
     rigid = Problem(idim.robot, prepare(replace(log, wrenches=noisy), 6.0))
     fit = di.identify(rigid, doctor=False)
     assert not any(own.supported for own in fit.springs)
-    assert any("do not tell its spring from a stiff joint" in r.words for r in fit.verdict.reasons)
+    assert any(
+        "do not distinguish its spring from a stiff joint" in r.words for r in fit.verdict.reasons
+    )
 
 
 def test_a_cubic_stiffness_is_one_more_column():
@@ -204,7 +206,9 @@ def test_a_torque_sensor_does_not_tell_a_spring_that_nothing_shakes():
     log, _ = twin(idim, K=4e5)
     fit = di.identify(Problem(idim.robot, prepare(log, 5.0)), "wls", doctor=False)
     assert not any(own.supported for own in fit.springs)
-    assert any("do not tell its spring from a stiff joint" in r.words for r in fit.verdict.reasons)
+    assert any(
+        "do not distinguish its spring from a stiff joint" in r.words for r in fit.verdict.reasons
+    )
 
 
 @pytest.mark.long

@@ -77,7 +77,7 @@ def test_errors_are_held_against_the_motion_and_against_a_lag():
     ((state, words),) = states(worse)
     assert state == "refuted"
     assert words.startswith("b: ")
-    assert "3 times the error of a lag" in words
+    assert "3 times the error of a second-order lag" in words
     assert [state for state, _ in states(worse / 2.0)] == ["doubtful"]
     assert list_grown_reasons(log, names, 0.05 * size, 0.02 * size) == []
     (grown,) = list_grown_reasons(log, names, np.array([0.05, 0.02]) * size, 0.01 * size)
@@ -207,7 +207,7 @@ def set_push(q):
 @pytest.mark.parametrize(
     ("change", "diagnosis", "words"),
     [
-        (set_sign, "position sign", "the position of j2 has the other sign"),
+        (set_sign, "position sign", "the position of j2 has the opposite sign"),
         (set_zero, "encoder offset", "the position of j2 reads"),
         (set_order, "position order", "the positions of j1 and j2 are in each other's columns"),
         (set_still, "stuck", "the position of j2 stands still from 2.5 to 4 s"),
@@ -308,9 +308,9 @@ def test_the_command_repairs_a_study_of_encoders(tmp_path, sound, capsys):
         f'[controller]\nkind = "pd"\nkp = {list(KP)}\nkd = {list(KD)}\n'
     )
     assert run(["doctor", str(study), "--fix", str(tmp_path / "repaired.toml")]) == 0
-    assert "the position of j2 has the other sign" in capsys.readouterr().out
+    assert "the position of j2 has the opposite sign" in capsys.readouterr().out
     assert "sign = {q = [1.0, -1.0, 1.0]}" in (tmp_path / "repaired.toml").read_text()
     assert run(["doctor", str(tmp_path / "repaired.toml")]) == 0
-    assert "nothing: no other reading" in capsys.readouterr().out
+    assert "none: no alternative hypothesis" in capsys.readouterr().out
     study.write_text(study.read_text().replace('"pd"', '"pid"') + "ki = 1.0\n")
     assert "looked at by their targets" in tell(capsys, ["doctor", str(study)], code=2).err

@@ -195,13 +195,13 @@ def test_a_fit_is_saved_and_its_page_written_wherever_its_logs_are(place, tmp_pa
     assert read.provenance == fit.provenance
     assert read.provenance.log_bytes == {"a.csv": size}
     assert f"{size} bytes, SHA-256 {fit.provenance.logs['a.csv']}" in fit.render_page().decode()
-    assert "its logs cannot be read: " in read.to_urdf("again.urdf")[-1]
+    assert "because the logs cannot be read: " in read.to_urdf("again.urdf")[-1]
     assert Path("again.urdf").read_bytes() == Path("mine/model.urdf").read_bytes()
     with pytest.raises(di.InputError, match="made without a study, so its logs are not known"):
         _ = read.samples
     assert run(["report", "mine/result.json", "-o", "page.html"]) == 0
-    assert "Nothing is drawn of the logs: " in Path("page.html").read_text()
-    assert "Nothing is drawn" not in Path("mine/report.html").read_text()
+    assert "The logs cannot be plotted: " in Path("page.html").read_text()
+    assert "The logs cannot be plotted" not in Path("mine/report.html").read_text()
     assert run(["validate", "mine/result.json", str(place / "b.csv")]) == 0
 
 

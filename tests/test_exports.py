@@ -86,7 +86,7 @@ def test_what_holds_links_is_not_written_of_base_parameters(monkeypatch, tmp_pat
 @pytest.mark.parametrize("name", EXPORTS)
 def test_what_is_refuted_is_written_anyway_alone(name, tmp_path):
     fit = replace(fitted(), verdict=reach_verdict([Reason(REFUTED, "its log is upside down")], 1))
-    with pytest.raises(ComputationError, match=f"so {EXPORTS[name].what} of it takes anyway=True"):
+    with pytest.raises(ComputationError, match=f"{EXPORTS[name].what} requires anyway=True"):
         fit.export(tmp_path / "x", name)
     assert not (tmp_path / "x").exists()
     fit.export(tmp_path / "x", name, anyway=True)

@@ -187,7 +187,7 @@ def test_a_plate_under_an_arm_is_held_where_its_bias_is_a_weight(tmp_path):
     held = {f"{part}0_{plate.name}" for part in ("fz", "mx", "my")}
     assert held <= set(problem.idim.structure.stated)
     fit = di.identify(problem, "wls", doctor=False)
-    assert any("so they are held at what [[contact]] states" in note for note in fit.warnings)
+    assert any("so they are held at the values in [[contact]]" in note for note in fit.warnings)
 
 
 @pytest.mark.long
@@ -347,7 +347,7 @@ def test_the_doctor_finds_nothing_in_sound_logs_and_a_torque_of_the_other_sign(
     sign = np.where(np.arange(robot.n) == 4, -1.0, 1.0)
     wrong = problem.on(samples.driven(sign * samples.tau))
     ((first, *_),) = examine(wrong.base, wrong.samples, thorough=thorough)
-    assert first.what == f"the torque of {robot.joint_names[4]} has the other sign"
+    assert first.what == f"the torque of {robot.joint_names[4]} has the opposite sign"
     assert first.repair == LogRepair(sign={"tau": tuple(sign.tolist())})
 
 

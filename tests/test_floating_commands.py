@@ -285,14 +285,14 @@ FEET = ("the wrenches of FL and HR are in each other's columns", "wrench_FL as t
             pytest.param(*case, marks=pytest.mark.long)
             for case in (
                 (0, lambda log: wrenches(log, in_kgf), "kgf", "in N"),
-                (0, remounted, "inertial unit is turned", "imu_rpy = [0, 0, 1.5708]"),
+                (0, remounted, "inertial unit is oriented differently", "imu_rpy = [0, 0, 1.5708]"),
                 (0, lambda log: torques(log, lambda t: FLIP * t), "of FR_hip_pitch has the", ""),
                 (0, lambda log: torques(log, lambda t: -t), "torques of all joints have the", "-1"),
                 (0, lambda log: torques(log, lambda t: t[:, LEGS]), *LEGS_SWAPPED),
                 (1, lambda log: torques(log, lambda t: t[:, LEGS]), *LEGS_SWAPPED),
                 (0, lambda log: wrenches(log, lambda w: {"FL": -w["FL"]}), *FOOT_PULLS),
                 (0, lambda log: wrenches(log, lambda w: {"FL": w["HR"], "HR": w["FL"]}), *FEET),
-                (1, remounted, "inertial unit is turned", "imu_rpy = [0, 0, 1.5708]"),
+                (1, remounted, "inertial unit is oriented differently", "imu_rpy = [0, 0, 1.5708]"),
             )
         ),
     ],
@@ -380,13 +380,13 @@ def test_a_study_is_repaired(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     path, repaired = tmp_path / "study.toml", tmp_path / "repaired.toml"
     path.write_text(f"{head}[[log]]\n{flipped}\n[prepare]\nbandwidth = 5.0\n")
     assert run(["doctor", str(path), "--fix", str(repaired)]) == 0
-    assert "the torque of FR_hip_pitch has the other sign" in capsys.readouterr().out
+    assert "the torque of FR_hip_pitch has the opposite sign" in capsys.readouterr().out
     (report,) = doctor(read_study(repaired))
     assert not report.findings
     # identify says it, too, and does not trust what it found
     out = tell(capsys, ["identify", str(path), "--method", "wls", "--no-report"]).out
     assert "refuted" in out
-    assert "FR_hip_pitch has the other sign" in " ".join(out.split())
+    assert "FR_hip_pitch has the opposite sign" in " ".join(out.split())
 
 
 def test_logs_of_a_base_alone_are_looked_at(

@@ -180,9 +180,9 @@ def test_a_model_that_lacks_something_is_told_what(extra, named):
         logs.append(prepare(record(name, (q, dq, ddq), len(logs), extra=added)[0], 5.0))
     problem = Problem(ROBOT, logs[2])
     fit = identify(problem, validation=logs[:2], lowpass_hz=LOWPASS, bootstrap=0, doctor=False)
-    (words,) = [each for each in fit.warnings if "lacks something" in each]
+    (words,) = [each for each in fit.warnings if "is incomplete" in each]
     assert "joint_2, where" in words, words
-    assert words.endswith(f"go with {named}"), words
+    assert f"where {named} explains" in words
     assert "lacks" not in fit.verdict.words
 
 
@@ -190,7 +190,7 @@ def test_a_model_that_lacks_something_is_told_what(extra, named):
 def test_a_whole_model_lacks_nothing_and_is_read_back(tmp_path):
     logs = [prepare(record(f"log {k}", wave(), k)[0], 5.0) for k in range(2)]
     fit = identify(Problem(ROBOT, logs[0]), validation=logs[1:], lowpass_hz=LOWPASS, doctor=False)
-    assert not any("lacks something" in each for each in fit.warnings)
+    assert not any("is incomplete" in each for each in fit.warnings)
     assert [floor.log for floor in fit.floor] == ["log 0", "log 1"]
     assert "does not repeat" in " ".join(fit.summary().split())
     assert "% does not repeat" in fit.render_page().decode()

@@ -184,7 +184,7 @@ def test_a_spring_without_hysteresis_has_none_and_it_is_said():
     (own,) = fit.springs
     assert own.supported
     assert not own.hysteresis
-    assert any("do not tell hysteresis" in reason.words for reason in fit.verdict.reasons)
+    assert any("do not distinguish hysteresis" in reason.words for reason in fit.verdict.reasons)
     values = dict(zip(fit.idim.names, fit.theta, strict=True))
     assert 0.0 < values["Kha2"] < 0.02
     assert 0.0 < values["Khb2"] < 0.02
@@ -199,7 +199,7 @@ def test_bristles_that_are_alike_are_named():
     fit = di.identify(Problem(robot, prepare(log, 6.0)), doctor=False)
     assert {"Kha2", "Khb2"} <= {*fit.springs[0].alike}
     said = [reason.words for reason in fit.verdict.reasons]
-    assert any("do not tell Kha2 and Khb2 from each other" in words for words in said)
+    assert any("do not separate Kha2 and Khb2" in words for words in said)
 
 
 def test_bristles_that_a_log_never_bends_are_refused():

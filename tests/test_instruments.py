@@ -124,5 +124,5 @@ def test_a_rejection_says_what_it_amounts_to():
 def test_weak_instruments_make_a_result_doubtful():
     (reason,) = list_instrument_reasons(3.2, 10.0)
     assert reason.state == DOUBTFUL
-    assert "intervals cover less than they say" in reason.words
+    assert "confidence intervals are too narrow" in reason.words
     assert not list_instrument_reasons(np.inf, 10.0)

@@ -422,7 +422,8 @@ def test_factors_are_collected_with_a_sensor_in_the_chain(folder, capsys, monkey
     capsys.readouterr()
     assert run(["collect", "whole.toml", "--sensor", "fore", "-o", "x"]) == 2
     assert (
-        "states its robot; --floating, --contact, --beyond and --sensor" in capsys.readouterr().err
+        "already describes its robot; --floating, --contact, --beyond and --sensor"
+        in capsys.readouterr().err
     )
 
 

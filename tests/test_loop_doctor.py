@@ -50,12 +50,12 @@ DAMAGE = {
     "sound": (lambda own: own, None, ""),
     "torque sign": (
         lambda own: turn(own, "tau_crank"),
-        "the torque of crank has the other sign",
+        "the torque of crank has the opposite sign",
         "add sign = { tau = [1, 1, 1, -1, 1] } to [[log]]",
     ),
     "position sign": (
         lambda own: turn(own, "q_crank"),
-        "the position of crank has the other sign",
+        "the position of crank has the opposite sign",
         "add sign = { q = [1, 1, 1, -1, 1], qref = [1, 1, 1, -1, 1] } to [[log]]",
     ),
     "torque order": (

@@ -188,7 +188,7 @@ def test_commands_write_pages(tmp_path, capsys):
     saved, page = tmp_path / "result.json", tmp_path / "page.html"
     saved.write_text(to_json(serialise_result(identified(), tmp_path)), "utf-8")
     assert run(["diff", str(saved), "--page", str(page)]) == 0
-    assert "stored results beside each other" in page.read_text("utf-8")
+    assert "comparison of stored results" in page.read_text("utf-8")
     assert f"written to {page}" in capsys.readouterr().err
     assert run(["diff", str(saved), "--page", str(saved)]) == 2
     assert saved.read_text("utf-8").startswith("{")

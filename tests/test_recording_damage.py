@@ -272,7 +272,9 @@ def test_a_low_pass_whose_edges_meet_leaves_nothing():
     samples = prepare(gapped()[0], 10.0)
     fit = identify(Problem(toy.arm(2), samples), doctor=False)
     assert find_scored_samples(samples, 0.3) == ()
-    with pytest.raises(InputError, match=r"gapped: a low-pass of 0\.3 Hz leaves nothing of 4.5 s"):
+    with pytest.raises(
+        InputError, match=r"gapped: a low-pass of 0\.3 Hz leaves no usable samples of 4.5 s"
+    ):
         validate(fit, samples, lowpass_hz=0.3)
     for absurd in (1e-3, 1e-300):
         assert find_scored_samples(samples, absurd) == ()

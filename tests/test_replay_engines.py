@@ -318,7 +318,7 @@ def test_friction_that_engines_lack_is_stood_for_and_said(z1, tmp_path, capfd):
     assert "has no place for it: fcs1, fcc1" in far["notes"][1]
     assert near["cost_mrad"] < 0.5 * far["cost_mrad"]
     said = tell(capfd, ["export", str(result), "--mjcf", str(tmp_path / "z1.xml")]).err
-    assert "the cost of that is not known, because its logs cannot be read: " in said
+    assert "the resulting error is not known, because the logs cannot be read: " in said
     assert "changes the error of free" not in said
 
 

@@ -198,7 +198,9 @@ def test_values_of_drives_have_errors_or_say_with_what_they_are_regrouped(method
     cells = [cell.text_content().strip() for cell in section.xpath(".//td")]
     bare = [cell for cell in cells if not re.fullmatch(r"-?[\d.]+\(\d+\)(e[-+]\d\d)?", cell)]
     assert bare == (["-"] * 2 if method == "ols" else [])  # rotors, which a prior alone tells apart
-    assert "in a sum alone, and not by themselves: Ia1 in Izz1R; Ia2 in " in section.text_content()
+    assert (
+        "Identifiable only within a base parameter: Ia1 in Izz1R; Ia2 in " in section.text_content()
+    )
 
 
 def test_tables_for_the_command_line_fit_80_columns():
@@ -380,7 +382,7 @@ def test_verdict_names_what_is_wrong():
     )
     found = levels(broken)
     assert found["Not physically consistent"] == "bad"
-    assert found["Logs leave parameters open"] == "bad"
+    assert found["Some parameters are not excited"] == "bad"
     assert found["No held-out log"] == "note"
     assert found["Warning"] == "note"
     assert next(v for k, v in found.items() if k.startswith("Torque error")) == "bad"

@@ -685,7 +685,7 @@ def test_what_is_missing_is_said(desk, capsys):
     line = refusal(["track", "run.csv", "--robot", "arm.toml", "--start", "x.json"], capsys)
     assert "give one of" in line
     given = ["track", "run.csv", "--start", "x.json", "--friction", "viscous"]
-    assert "--friction is that of the result" in refusal(given, capsys)
+    assert "--start already sets the friction model" in refusal(given, capsys)
     line = refusal(["track", "study.toml", "--memory", "-1"], capsys)
     assert "memory" in line
     line = refusal(["track", "no.csv", "--study", "study.toml", "--sigma", "1", "--follow"], capsys)

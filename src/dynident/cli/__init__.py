@@ -66,7 +66,7 @@ COMMANDS = {
     ),
     "init": Command(
         "dynident.cli.init",
-        "Write a first study of a robot and its logs, repaired.",
+        "Write a first study for a robot and its logs, with repairs.",
         "dynident init arm.urdf run1.csv -o study.toml",
     ),
     "select": Command(
@@ -81,7 +81,7 @@ COMMANDS = {
     ),
     "resonance": Command(
         "dynident.cli.resonance",
-        "Tell a joint's spring by its resonance, from its motor.",
+        "Identify a joint's stiffness by resonance, from its motor.",
         "dynident resonance study.toml --joint 2 --band 2 50 --period 2",
     ),
     "protocol": Command(
@@ -91,12 +91,12 @@ COMMANDS = {
     ),
     "base": Command(
         "dynident.cli.base",
-        "Print what combinations of parameters can be identified.",
+        "Print the identifiable combinations of parameters.",
         "dynident base arm.urdf --friction viscous",
     ),
     "validate": Command(
         "dynident.cli.result",
-        "Measure a stored result on other logs.",
+        "Evaluate a stored result on other logs.",
         "dynident validate out/result.json run3.csv",
     ),
     "diff": Command(
@@ -106,7 +106,7 @@ COMMANDS = {
     ),
     "report": Command(
         "dynident.cli.result",
-        "Write the page of a stored result.",
+        "Write the HTML report of a stored result.",
         "dynident report out/result.json -o report.html",
     ),
     "export": Command(
@@ -116,7 +116,7 @@ COMMANDS = {
     ),
     "payload": Command(
         "dynident.cli.payload",
-        "Identify a load from a log with it and a stored result.",
+        "Identify a payload from a loaded log and a stored result.",
         "dynident payload out/result.json --log loaded.csv --frame tool0",
     ),
     "repair": Command(
@@ -126,17 +126,17 @@ COMMANDS = {
     ),
     "replay": Command(
         "dynident.cli.replay",
-        "Simulate a result, or a robot's file, under a log's law.",
+        "Simulate a result or a robot file under a log's control law.",
         "dynident replay out/result.json run3.csv --engine mujoco",
     ),
     "sample": Command(
         "dynident.cli.sample",
-        "Draw consistent models from what a result leaves open.",
+        "Draw consistent models within a result's uncertainty.",
         "dynident sample out/result.json -n 256 -o draws --log run3.csv",
     ),
     "simulate": Command(
         "dynident.cli.simulate",
-        "Simulate a study's robot and write the log it gives.",
+        "Simulate a study's robot and write the log.",
         "dynident simulate twin.toml -o run.csv",
     ),
     "zoo": Command(
@@ -243,7 +243,7 @@ def load_command(name: str, command: Command) -> object:
 
 
 def show_version(wanted: bool) -> None:
-    """Print the version and leave."""
+    """Print the version and exit."""
     if wanted:
         typer.echo(f"dynident {__version__}")
         raise typer.Exit
@@ -256,7 +256,7 @@ def accept_root_options(
             "--version",
             is_eager=True,
             callback=show_version,
-            help="Print the version and leave.",
+            help="Print the version and exit.",
         ),
     ] = False,
 ) -> None:

@@ -31,26 +31,29 @@ def base(
         typer.Option(
             "--rows",
             metavar="KIND[,KIND...]",
-            help="Which equations: full, joints, base, null-space; several side by side.",
+            help="Equations used: full, joints, base, null-space; or several of them.",
         ),
     ] = None,
     symmetries: Annotated[
         bool,
         typer.Option(
-            "--symmetries", help="Constraints on links that mirror each other by the file, instead."
+            "--symmetries", help="Print constraints on mirror-image links of the file instead."
         ),
     ] = False,
     symbols: Annotated[
-        bool, typer.Option("--symbols", help="Lengths of a DH table as symbols: d3^2 m3.")
+        bool, typer.Option("--symbols", help="Keep lengths of a DH table as symbols: d3^2 m3.")
     ] = False,
     by: Annotated[
         str | None,
         typer.Option(
-            "--by", metavar="ALGORITHM", help="Whose choice of combinations: svd, qr or rref."
+            "--by",
+            metavar="ALGORITHM",
+            help="Algorithm that chooses the combinations: svd, qr or rref.",
         ),
     ] = None,
     study: Annotated[
-        Path | None, typer.Option("--study", help="The same of the logs of a study of the robot.")
+        Path | None,
+        typer.Option("--study", help="Also analyse the logs of this study of the robot."),
     ] = None,
     json: JsonFlag = False,
 ) -> None:
@@ -79,7 +82,7 @@ def base(
         raise InputError(f"{asked[0]} does not go with {asked[1]}; leave one of them out")
     for flag in ("bandwidth", "preset") if not (study or logs) else ():
         if getattr(given, flag) is not None:
-            raise InputError(f"--{flag} is of --log")
+            raise InputError(f"--{flag} needs --log")
     if symmetries:
         print_symmetries(model, json)
         return
@@ -122,7 +125,7 @@ def print_told(file: Path, given: StudyFlags, rotor: bool | None, json: bool) ->
 
     chosen = given.read(LogFlags({}, {}))
     if Path(chosen.robot.file).resolve() != file.resolve():
-        raise InputError(f"{given.study}: is of {chosen.robot.file}, not of {file}")
+        raise InputError(f"{given.study}: describes {chosen.robot.file}, not {file}")
     if rotor is not None:
         chosen = update_section(chosen, "robot", rotor=rotor)
     with show_progress() as progress, name_study_in_errors(given.study):

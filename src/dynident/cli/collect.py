@@ -38,7 +38,7 @@ def collect(
     ] = False,
     withdraw: Annotated[
         list[str] | None,
-        typer.Option("--withdraw", metavar="NAME", help="A source that goes; repeatable."),
+        typer.Option("--withdraw", metavar="NAME", help="Remove this source; repeatable."),
     ] = None,
     json: JsonFlag = False,
     *,
@@ -54,8 +54,8 @@ def collect(
     study = collecting.read_model_study(model)
     if study.log and given.describes_robot:
         raise InputError(
-            f"{model}: states its robot; --floating, --contact, --beyond and --sensor stand beside "
-            "a robot"
+            f"{model}: already describes its robot; --floating, --contact, --beyond and --sensor "
+            "go with a robot file"
         )
     if study.log and not sources:
         told.refuse_beside(f"{model} has logs of its own")
@@ -78,5 +78,5 @@ def collect(
     say("warning", (own for each in found.entries if each.state == "read" for own in each.warnings))
     say("note", found.notes)
     if len(found.left_out) == len(found.entries) > 0:
-        raise InputError(f"{output}: no log can be used; why each is left out stands above")
+        raise InputError(f"{output}: no log can be used; the reasons are given above")
     say_written(output)

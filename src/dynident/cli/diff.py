@@ -32,10 +32,12 @@ def diff(
     logs: Annotated[
         list[str] | None,
         typer.Option(
-            "--log", help="Measure all on this log, too; repeat for several, a,b for side by side."
+            "--log", help="Evaluate all on this log, too; repeat for several, a,b for side by side."
         ),
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="All parameters, in their order.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="List all parameters, in their order.")
+    ] = False,
     page: PageOption = None,
     json: JsonFlag = False,
     *,
@@ -48,7 +50,7 @@ def diff(
 
     told.refuse_without(logs)
     if len(results) > len(ascii_uppercase):
-        raise InputError(f"{len(results)} results; at most {len(ascii_uppercase)} have letters")
+        raise InputError(f"{len(results)} results; at most {len(ascii_uppercase)} can be compared")
     one, *read = (read_result(path) for path in results)
     others: list[Fit | None] = [*read] or [None]
     files = [text.split(",") for text in logs or ()]

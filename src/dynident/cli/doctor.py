@@ -55,10 +55,10 @@ def doctor(
     repairable = any(report.repairable for report in reports)
     if fix is None:
         if study is None and repairable:
-            say("next", ["--fix study.toml writes a study in which that is repaired"])
+            say("next", ["--fix study.toml writes a study with these repairs"])
         return
     if not repairable:
-        raise InputError("nothing was found that a study could repair; none is written")
+        raise InputError("nothing was found that a study can repair; no study is written")
     text = render_study(chosen, fix.parent) if study is None else study.read_text("utf-8-sig")
     write_files({fix: render_repaired_study(text, reports).encode()})
     say_written(fix)
@@ -91,7 +91,9 @@ def format_reports(reports: Sequence[Report]) -> str:
         for sign in report.signs:
             lines += format_entry("sign", sign.what)
         if not report.findings and not report.signs:
-            lines += format_entry("finding", "nothing: no other reading explains it clearly better")
+            lines += format_entry(
+                "finding", "none: no alternative hypothesis explains the log clearly better"
+            )
     return "\n".join(lines)
 
 

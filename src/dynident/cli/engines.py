@@ -34,7 +34,7 @@ def read_engine_flags(
             "--memory",
             metavar="GB",
             callback=check_positive,
-            help="Memory limit of each process; what needs more is left out.",
+            help="Memory limit of each process; tasks that need more are skipped.",
         ),
     ] = None,
     engine: Annotated[
@@ -43,7 +43,9 @@ def read_engine_flags(
     scheduler: Annotated[
         str | None,
         typer.Option(
-            "--scheduler", metavar="ADDRESS", help="Of Dask: tcp://HOST:8786, or its JSON file."
+            "--scheduler",
+            metavar="ADDRESS",
+            help="Dask scheduler: tcp://HOST:8786, or its JSON file.",
         ),
     ] = None,
 ) -> Engine:

@@ -35,7 +35,7 @@ def excite(
         Path | None,
         typer.Option(
             "--study",
-            help="Study that gives the robot, [excitation], [[obstacle]] and logs already made.",
+            help="Study with the robot, [excitation], [[obstacle]] and logs already recorded.",
         ),
     ] = None,
     friction: FrictionOption = None,
@@ -48,8 +48,8 @@ def excite(
         Path | None,
         typer.Option(
             "--task",
-            help="Of the criterion torque: the motion whose torques are to be predicted, a log or "
-            "a trajectory.json.",
+            help="For the criterion torque: the motion whose torques are to be predicted, a log "
+            "or a trajectory.json.",
         ),
     ] = None,
     output: Annotated[

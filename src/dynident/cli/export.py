@@ -43,7 +43,9 @@ def export(
     files: dict[str, Path],
     repair: Annotated[
         bool,
-        typer.Option("--repair", help="The nearest consistent links, of a result without them."),
+        typer.Option(
+            "--repair", help="Export the nearest consistent links if the result has none."
+        ),
     ] = False,
     anyway: AnywayFlag = False,
     *,
@@ -57,13 +59,13 @@ def export(
 
     models = list_model_formats()
     if options and not repair:
-        raise InputError("--metric is of --repair")
+        raise InputError("--metric needs --repair")
     if not files:
         flags = " or ".join(f"--{name} FILE" for name in EXPORTS)
         raise InputError(f"nothing to write; give {flags}")
     if repair and not files.keys() & models.keys():
         flags = " and ".join(f"--{name}" for name in models)
-        raise InputError(f"--repair is of {flags}: torques need no links that can exist")
+        raise InputError(f"--repair applies to {flags} only: torques do not need consistent links")
 
     refuse_over_inputs(files.values(), [result])
     fit = read_result(result)

@@ -23,7 +23,7 @@ def fleet(
         list[Path],
         typer.Argument(
             metavar="ROBOT|FLEET",
-            help="A folder a robot: of factors, or with --study of logs; or a file of all of them.",
+            help="One folder per robot: factors, or logs with --study; or one file of all robots.",
         ),
     ],
     study: Annotated[
@@ -31,7 +31,7 @@ def fleet(
         typer.Option(
             "--study",
             metavar="STUDY|ROBOT",
-            help="Model and preparation of folders of logs, which are collected into -o DIR first.",
+            help="Model and preparation for folders of logs, collected into -o DIR first.",
         ),
     ] = None,
     robot: Annotated[
@@ -41,7 +41,7 @@ def fleet(
         ),
     ] = None,
     method: Annotated[
-        str | None, typer.Option("--method", help="Of factors; that of the study by default.")
+        str | None, typer.Option("--method", help="For factors; that of the study by default.")
     ] = None,
     output: Annotated[
         Path | None,

@@ -64,7 +64,7 @@ def identify(
     ] = None,
     write_study: Annotated[
         Path | None,
-        typer.Option("--write-study", help="Write the settings, flags included, as a study."),
+        typer.Option("--write-study", help="Write all settings, flags included, as a study."),
     ] = None,
     report: Annotated[
         bool,
@@ -72,7 +72,7 @@ def identify(
     ] = True,
     as_given: Annotated[
         bool,
-        typer.Option("--as-given", help="Decide nothing from the logs: --decide nothing."),
+        typer.Option("--as-given", help="Keep all defaults: the same as --decide nothing."),
     ] = False,
     full: Annotated[
         bool,
@@ -81,7 +81,7 @@ def identify(
     json: JsonFlag = False,
     strict: Annotated[
         bool,
-        typer.Option("--strict", help="Exit with 1 where the verdict is refuted."),
+        typer.Option("--strict", help="Exit with 1 if the verdict is refuted."),
     ] = False,
     anyway: AnywayFlag = False,
     help_methods: Annotated[
@@ -171,12 +171,12 @@ def choose_factors(
     assert folder is not None
     if replace(given, study=None) != StudyFlags() or told.given:
         raise InputError(
-            f"{folder}: factors state their robot, friction, logs and preparation: no flags of "
-            "these; collect again with others"
+            f"{folder}: factors fix the robot, friction, logs and preparation: drop those flags, "
+            "or collect again"
         )
     stated = {key: value for key, value in keys.items() if value is not None}
     if stated.pop("decide", "nothing") != "nothing":
-        raise InputError(f"{folder}: --decide takes rows, which factors do not have; leave it out")
+        raise InputError(f"{folder}: --decide needs rows, which factors do not keep; leave it out")
     section = validate_data(IdentifySection, stated, "command line")
     options = section.model_dump(exclude_unset=True, exclude_none=True)
     return lambda progress, engine: identify_factors(

@@ -35,7 +35,9 @@ RobotOption = Annotated[
     Path | None,
     typer.Option("--robot", metavar="FILE", help="URDF, MJCF or robot TOML, instead of a study."),
 ]
-AnywayFlag = Annotated[bool, typer.Option("--anyway", help="Even if the result is refuted.")]
+AnywayFlag = Annotated[
+    bool, typer.Option("--anyway", help="Proceed even if the result is refuted.")
+]
 RateOption = Annotated[
     float | None,
     typer.Option(
@@ -75,7 +77,7 @@ SensorOption = Annotated[
     typer.Option(
         "--sensor",
         metavar="LINK",
-        help="The link that a force/torque sensor in the chain holds: its wrench is fitted, too; "
+        help="Link that carries a force/torque sensor in the chain, whose wrench is fitted too; "
         "repeatable.",
     ),
 ]
@@ -168,7 +170,7 @@ class LogFlags:
         """Refuse flags of logs where there is none that they could be of."""
         if self.given and not logs:
             raise InputError(
-                f"--columns, --units, --rate, --rows, --bad-rows, --drop-below are of {what}"
+                f"--columns, --units, --rate, --rows, --bad-rows and --drop-below go with {what}"
             )
 
     def prepared(self, study: Study) -> Study:

@@ -33,7 +33,9 @@ from dynident.loads.identify import FAMILIES
 @add_log_flags
 def payload(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
-    log: Annotated[str, typer.Option("--log", help="With the load; a,b for side by side.")],
+    log: Annotated[
+        str, typer.Option("--log", help="Log recorded with the load; a,b for side by side.")
+    ],
     franka: Annotated[
         Path | None,
         typer.Option(
@@ -45,7 +47,7 @@ def payload(
     rests: Annotated[
         float | None,
         typer.Option(
-            "--rests", metavar="S", help="Take the log's poses that are held for S seconds or more."
+            "--rests", metavar="S", help="Use the poses that the log holds for S seconds or more."
         ),
     ] = None,
     anyway: AnywayFlag = False,

@@ -17,7 +17,7 @@ def repair(
     robot: Annotated[Path, ROBOT],
     urdf: Annotated[
         Path | None,
-        typer.Option("--urdf", help="The URDF to write; only a report without."),
+        typer.Option("--urdf", help="The URDF to write; without it only a report is printed."),
     ] = None,
     mass: Annotated[
         float | None,
@@ -45,7 +45,7 @@ def repair(
     )
 
     if friction is not None and table is None:
-        raise InputError("--friction is of --table")
+        raise InputError("--friction needs --table")
     model = load_robot(robot)
     if urdf is not None:
         refuse_outputs([urdf], (robot, table or robot))

@@ -17,7 +17,7 @@ def replay(
         Path,
         typer.Argument(
             metavar="RESULT.json|STUDY.toml",
-            help="The robot's file as it is, under the [controller] of a study.",
+            help="The robot file as it stands, under the [controller] of a study.",
         ),
     ],
     logs: Annotated[
@@ -34,7 +34,9 @@ def replay(
     ] = "dynident",
     robot: Annotated[
         str | None,
-        typer.Option("--robot", metavar="FILE", help="Another robot's file as it is, instead."),
+        typer.Option(
+            "--robot", metavar="FILE", help="Use this robot file unchanged instead of a result."
+        ),
     ] = None,
     page: PageOption = None,
     json: JsonFlag = False,

@@ -19,7 +19,7 @@ def reproduce(
         str, typer.Argument(metavar="NAME", help="brunot2019, ardiani2024, zhang2018, or routes.")
     ],
     study: Annotated[
-        Path | None, typer.Argument(metavar="STUDY.toml", help="Whose logs routes takes.")
+        Path | None, typer.Argument(metavar="STUDY.toml", help="Study whose logs routes uses.")
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="A shorter, coarser version, in seconds.")

@@ -34,11 +34,13 @@ if TYPE_CHECKING:
 def resonance(
     given: StudyFlags,
     joint: Annotated[
-        str, typer.Option("--joint", metavar="JOINT", help="Its name, or its number from 1.")
+        str, typer.Option("--joint", metavar="JOINT", help="Joint name, or its number from 1.")
     ],
     band: Annotated[
         tuple[float, float],
-        typer.Option("--band", metavar="LO HI", help="In which its motor is shaken [Hz]."),
+        typer.Option(
+            "--band", metavar="LO HI", help="Frequency band of the motor's excitation [Hz]."
+        ),
     ],
     period: Annotated[
         float | None,
@@ -46,7 +48,7 @@ def resonance(
             "--period",
             metavar="S",
             callback=check_positive,
-            help="Of the motion [s]; found in the logs if not given.",
+            help="Period of the motion [s]; found in the logs if not given.",
         ),
     ] = None,
     shake: Annotated[
@@ -54,8 +56,8 @@ def resonance(
         typer.Option(
             "--shake",
             metavar="DIR",
-            help="Design the motion, by [excitation] of the study, instead of reading logs; "
-            "directory of its files.",
+            help="Design the motion by [excitation] of the study instead of reading logs; output "
+            "directory.",
         ),
     ] = None,
     json: JsonFlag = False,

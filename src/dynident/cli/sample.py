@@ -36,15 +36,19 @@ from dynident.study.sample import DrawOptions
 def sample(
     result: Annotated[Path, typer.Argument(metavar="RESULT.json")],
     output: Annotated[
-        Path | None, declare_directory("Write them and draws.yaml, their ranges, there.")
+        Path | None, declare_directory("Directory for the draws and draws.yaml, their ranges.")
     ] = None,
     form: Annotated[
         str | None,
-        typer.Option("--format", help="One of export, npz or yaml; the robot's own if not given."),
+        typer.Option(
+            "--format", help="A format of export, npz or yaml; the robot file's own by default."
+        ),
     ] = None,
     logs: Annotated[
         list[str] | None,
-        typer.Option("--log", help="Share of this log inside the draws' 95 % band; repeatable."),
+        typer.Option(
+            "--log", help="Report the share of this log inside the draws' 95 % band; repeatable."
+        ),
     ] = None,
     anyway: AnywayFlag = False,
     page: PageOption = None,
@@ -73,7 +77,7 @@ def sample(
     if form is not None:
         refuse_unknown(form, known, f"--format {form!r} is not known")
     if form is not None and output is None:
-        raise InputError("--format is of -o")
+        raise InputError("--format needs -o")
     told.refuse_without(logs)
     wanted = DrawOptions(**options)
     if output is not None:

@@ -63,7 +63,7 @@ class StudyFlags:
     ] = None
     validate: Annotated[
         list[str] | None,
-        typer.Option("--validate", metavar="FILE", help="A log held out; repeatable."),
+        typer.Option("--validate", metavar="FILE", help="A held-out log; repeatable."),
     ] = None
     friction: FrictionOption = None
     bandwidth: BandwidthOption = None

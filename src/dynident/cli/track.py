@@ -60,21 +60,23 @@ def track(
     ] = False,
     state: Annotated[
         Path | None,
-        typer.Option("--state", help="Go on from this file, where it exists; written at the end."),
+        typer.Option(
+            "--state", help="Resume from this state file if it exists; written at the end."
+        ),
     ] = None,
     page: PageOption = None,
     json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV.")] = False,
     signals: Annotated[
         bool,
-        typer.Option("--signals", help="With --json, lines of all samples: torques, load, drift."),
+        typer.Option("--signals", help="With --json, one line per sample: torques, load, drift."),
     ] = False,
     mcap: Annotated[
         Path | None,
-        typer.Option("--mcap", help="An MCAP file of all of it, which grows while it runs."),
+        typer.Option("--mcap", help="MCAP file of all estimates, written while it runs."),
     ] = None,
     rrd: Annotated[
         Path | None,
-        typer.Option("--rrd", help="A recording of all of it for rerun, whole when it ends."),
+        typer.Option("--rrd", help="Recording of all estimates for rerun, complete when it ends."),
     ] = None,
     live: Annotated[
         int | None,
@@ -83,7 +85,7 @@ def track(
             metavar="[PORT]",
             min=0,
             max=65535,
-            help=f"A page on this machine alone; at port {PORT} unless given, 0 for any.",
+            help=f"Serve a page on localhost; port {PORT} by default, 0 for any.",
         ),
     ] = None,
     *,
@@ -104,7 +106,7 @@ def track(
         raise InputError("--signals are lines of JSON: give --json, too")
     own = source.endswith(".toml")
     if start is not None and friction is not None:
-        raise InputError("--friction is that of the result that --start names; leave it out")
+        raise InputError("--start already sets the friction model; leave --friction out")
     chosen, result, place = choose_settings(Path(source) if own else study, start, robot, own)
     if own:
         told.refuse_beside(f"{source} has logs of its own")

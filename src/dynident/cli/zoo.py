@@ -14,7 +14,7 @@ from dynident.core.errors import InputError
 
 def zoo(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", show_default=False, help="One, in full.")
+        str | None, typer.Argument(metavar="NAME", show_default=False, help="Robot to show.")
     ] = None,
     output: Annotated[
         Path | None,
@@ -35,7 +35,7 @@ def zoo(
 
     if name is None:
         if output is not None:
-            raise InputError("-o is of one robot: dynident zoo NAME -o DIR")
+            raise InputError("-o needs the name of one robot: dynident zoo NAME -o DIR")
         rows = tabulate_zoo()
         print_answer(
             json, lambda: [row._asdict() for row in rows], lambda: "\n".join(format_zoo(rows))

@@ -77,7 +77,7 @@ def svec(matrix: Array) -> Array:
 
 def smat(vector: Array) -> Array:
     """Symmetric matrix of an svec."""
-    d = int((np.sqrt(8 * len(vector) + 1) - 1) / 2)
+    d = int((np.sqrt(8 * len(vector) + 1) - 1) / 2)  # of d (d + 1) / 2 entries
     rows, columns = list_triangle_indices(d)
     matrix = np.zeros((d, d))
     matrix[rows, columns] = vector / np.where(rows == columns, 1.0, np.sqrt(2.0))

@@ -37,7 +37,7 @@ def refuse_few_replicates(count: int) -> int:
 
 
 Count = Annotated[int, Field(strict=True, ge=0, le=10**9)]
-Seed = Annotated[Count, "of the random numbers of the bootstrap and of searches"]
+Seed = Annotated[Count, "seed of the random numbers of the bootstrap and of searches"]
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class Bootstrap(Options):
 
     bootstrap: Annotated[
         Annotated[Count, AfterValidator(refuse_few_replicates)],
-        "replicates of the bootstrap of the error bars where constraints are active; 0 for "
-        "the covariance on their faces",
+        "bootstrap replicates for the error bars where constraints are active; 0 for the "
+        "first-order covariance on the active faces",
     ] = REPLICATES
     seed: Seed = 0
 

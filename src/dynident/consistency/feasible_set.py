@@ -69,6 +69,8 @@ class FeasibleSet:
         cost = self._criterion(data, system.b, x)
         for _ in range(NEWTON_STEPS):
             new = self._quadratic(system, x, point)
+            # half the squared Newton decrement: how far the quadratic model is above its minimum
+            # where no cone is active (Boyd and Vandenberghe 2004, section 9.5.1)
             decrement = float(np.sum((new.A @ (new.x - x)) ** 2))
             if decrement <= DECREMENT * max(1.0, cost):
                 return new

@@ -42,18 +42,18 @@ class Knowledge(Options):
     ] = None
     metric: Annotated[
         MetricName | None,
-        "by which links' distances from the centre are measured; `pullback` by default",
+        "metric of the links' distances from the centre; `pullback` by default",
     ] = None
     prior_weight: Annotated[
         Weight | None,
-        "of the squared distance from the centre: 1, by default, believes each link "
-        "within its own size; `held-out` lets blocks of the log choose",
+        "weight of the squared distance from the centre: 1, the default, trusts each link's "
+        "inertia to within its own size; `held-out` chooses it by cross-validation",
     ] = None
     consistency: Annotated[ConsistencyName, "what consistency means"] = "pseudo-inertia"
     gyration: Annotated[
         NotNegatives | Literal["file"],
-        "least radius of gyration of a link [m], one for all or one a link; `file` takes half of "
-        "what the robot's file shows, less where the log contradicts it; 0 asks for no more than "
+        "smallest radius of gyration of a link [m], one for all or one per link; `file` takes "
+        "half of the value of the robot file, less where the log contradicts it; 0 requires only "
         "a positive definite pseudo-inertia",
         Of("consistency", "pseudo-inertia"),
     ] = FROM_FILE

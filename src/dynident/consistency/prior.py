@@ -93,7 +93,8 @@ def compute_inverse_root(matrix: Array) -> Array:
 def pullback(centre: Array, inflated: Array, now: Array) -> tuple[Array, Array]:
     """``1/2 tr((J0^-1 (J - J0))^2)``: the Riemannian metric at J0 (Lee and Park 2018).
 
-    Depends neither on units nor on the frame.
+    Depends neither on units nor on the frame. Taken at the inflated body: at a thin one its inverse
+    would hold the small moments far tighter than any file knows them.
     """
     return build_metric_rows(compute_inverse_root(inflated), centre)
 
@@ -121,7 +122,8 @@ def weighted(centre: Array, inflated: Array, now: Array) -> tuple[Array, Array]:
 def entropic(centre: Array, inflated: Array, now: Array) -> tuple[Array, Array]:
     """Log-det Bregman divergence ``tr(J J0^-1) - log det(J J0^-1) - 4`` (Lee et al. 2020).
 
-    Its quadratic model at `now`, X: ``1/2 ||X^(-1/2) (J - 2 X + X J0^-1 X) X^(-1/2)||^2``.
+    Its quadratic model at `now`, X: ``1/2 ||X^(-1/2) (J - 2 X + X J0^-1 X) X^(-1/2)||^2``, by the
+    gradient ``J0^-1 - X^-1`` and the Hessian ``D -> X^-1 D X^-1`` of -log det.
     J0 is the inflated one, since the divergence is infinite from a body without extent.
     """
     return build_metric_rows(

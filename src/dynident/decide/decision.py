@@ -42,9 +42,9 @@ class Deciding(Options):
 
     decide: Annotated[
         Annotated[str, BeforeValidator(join_names), AfterValidator(check_decisions)],
-        "what the logs decide where it is not stated: `all`, `nothing`, or of `derivatives`, "
-        "`bandwidth`, `elements`, `friction`, `standstill`, `prior_weight` and `outliers` those "
-        "that are named",
+        "what is chosen by cross-validation unless it is stated: `all`, `nothing`, or names of "
+        "`derivatives`, `bandwidth`, `elements`, `friction`, `standstill`, `prior_weight` and "
+        "`outliers`",
     ] = ALL
 
     @property

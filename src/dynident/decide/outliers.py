@@ -42,9 +42,7 @@ def choose_outliers(
     The value is a list for each log of ranges, in samples of its files, of which the log begins at
     the one in `firsts`; or `KEPT`.
     """
-    usual = Decision(
-        OUTLIERS, KEPT, 0.0, "leaving out rows that the others contradict is not clearly better"
-    )
+    usual = Decision(OUTLIERS, KEPT, 0.0, "leaving out outliers is not clearly better")
     blocks = label_blocks(problem, BLOCKS)
     before = Folds.of(factor_parts(problem, blocks, BLOCKS), admitted, sigma)
     if any(not np.any(own) for block in before.rows for own in block):
@@ -73,7 +71,7 @@ def choose_outliers(
         for own, first in zip(kept, firsts, strict=True)
     ]
     share = 100.0 * (1.0 - np.mean(np.concatenate(kept)))
-    words = f"{share:.2g} % of the samples, which the others contradict, are left out"
+    words = f"outliers, {share:.2g} % of the samples, are left out"
     return Decision(OUTLIERS, json.dumps(ranges), gain, words)
 
 

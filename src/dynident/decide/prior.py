@@ -83,7 +83,7 @@ def confirm_weight(found: Decision, admitted: FeasibleSet, system: System) -> De
     between = np.sqrt(weight * WEIGHT)
     if (estimate_weight(admitted, system) > between) == (weight > WEIGHT):
         return found
-    words = f"rows that were left out ask for {weight:g}, and the fit to all rows does not"
+    words = f"cross-validation prefers {weight:g}, but the fit to all rows does not support it"
     return replace(found, value=f"{WEIGHT:g}", gain_percent=0.0, words=words)
 
 

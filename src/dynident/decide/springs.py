@@ -50,7 +50,7 @@ def describe_springs(names: Sequence[str], before: Array, after: Array) -> Decis
     """The decision to have springs on some joints."""
     value = json.dumps([{"joint": name, "kind": SPRING} for name in names])
     gain = compute_gain_percent(np.sum(before, axis=1), np.sum(after, axis=1))
-    words = f"a spring at {', '.join(names)}, of which the robot file knows nothing"
+    words = f"a spring at {', '.join(names)}, which the robot file does not have"
     return Decision(ELEMENTS, value, gain, words)
 
 

@@ -22,7 +22,7 @@ from dynident.diagnosis.suspicion import Case, Reading, Suspected, Suspicion, su
 from dynident.instants.squares import average_errors
 
 BY_FILE = ", if the robot file's inertials are right"
-NOTHING = "the torques hold nothing of the robot's"
+NOTHING = "the torques contain none of the robot's"
 ASKED = (
     "torque sign",
     "torque order",
@@ -324,10 +324,10 @@ class FileScale:
         if is_near_one(self.every) or self.every <= 0.0:
             if self.joint is None:
                 return None
-            return suspect_scaled_joint(s.robot, self.joint, self.own, "what the others ask for")
+            return suspect_scaled_joint(s.robot, self.joint, self.own, "what the others imply")
         return find_other_side(s) or Suspicion(
             "torque scale",
-            f"the torques are {self.every:.3g} times what bodies ask for",
+            f"the torques are {self.every:.3g} times what the rigid bodies require",
             replace(Reading.plain(s.n), torque=np.eye(s.n) / self.every),
             freedom=1,
             advice="check their unit, gains and the side of the reduction, and the unit of time",

@@ -48,7 +48,7 @@ def find_by_law(s: Scene, law: Controller) -> Suspected | None:
         return None
     scaled = Suspicion(
         "torque scale",
-        f"the torques are {scale:.3g} times what the controller asks for",
+        f"the torques are {scale:.3g} times what the controller commands",
         replace(Reading.plain(s.n), torque=np.eye(s.n) / scale),
         freedom=1,
         advice="check their unit, gains and the side of the reduction",

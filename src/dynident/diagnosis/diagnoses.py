@@ -150,7 +150,7 @@ def suspect_signs(
     """Signals of the other sign."""
     for which, sign in list_sign_flips(case):
         repair = LogRepair(sign=dict.fromkeys(signals, sign))
-        told = f"the {what}{which} the other sign"
+        told = f"the {what}{which} the opposite sign"
         yield make_repairable_suspicion(diagnosis, told, repair, case.n)
 
 
@@ -270,11 +270,11 @@ def suspect_missing_gravity(case: Case) -> Iterator[Suspicion]:
 
     told = Suspicion(
         "gravity", "gravity is not in the torques", Reading.plain(case.n, give_back),
-        advice="log the whole torque of the drives, or set gravity = [0, 0, 0] in [robot]",
+        advice="log the full torque of the drives, or set gravity = [0, 0, 0] in [robot]",
     )  # fmt: skip
     if robot.has_nominal:
         what = "the weight of the robot file's bodies is not in the torques"
-        yield replace(told, what=what, advice="log the whole torque of the drives")
+        yield replace(told, what=what, advice="log the full torque of the drives")
     if not s.beside:
         floating = replace(base, idim=base.idim.of(replace(robot, gravity=np.zeros(3))))
         reading = Reading.plain(case.n, lambda s: s.of(floating, s.motion.packing))
@@ -366,7 +366,7 @@ def suspect_missing_friction(case: Case) -> Iterator[Suspicion]:
     yield Suspicion(
         "friction", "friction is not in the torques",
         Reading.plain(case.n, lambda s: s.relieved(missing[0], *s.logged)), freedom=missing[1],
-        advice="log the whole torque of the drives, or set friction = 'none' in [robot]",
+        advice="log the full torque of the drives, or set friction = 'none' in [robot]",
     )  # fmt: skip
 
 

@@ -138,11 +138,11 @@ class Explained:
 
 
 RECORD = {
-    "rows lost": "log each row with its time: behind each gap time is another",
+    "rows lost": "log each row with its own time: after each gap the clock is off",
     "unsigned": "log the torques with their signs",
-    "external torque": "log the whole torque of the joints: this is what a model leaves of it, as "
-    "an estimate of external torques does, or a controller that adds its model's torque itself",
-    "gravity": "log the whole torque of the drives, or set gravity = [0, 0, 0] in [robot]",
+    "external torque": "log the full joint torque: this is what remains after subtracting a model, "
+    "as by an estimate of external torques or by a controller that adds its model's torque itself",
+    "gravity": "log the full torque of the drives, or set gravity = [0, 0, 0] in [robot]",
 }
 """How to log what no reading gives back."""
 USUAL = "coulomb-viscous"
@@ -407,7 +407,7 @@ def find_unexplained(scene: Scene, lost: Sign | None) -> tuple[Finding, ...]:
     """Torque of a log with which no reading goes: of another run, or far from the file's bodies."""
     error = average_errors(scene.problem.free_errors())
     if scene.plain and error > limit.UNRELATED:
-        what = f"no reading explains the torque (error {100.0 * error:.0f} % a joint)"
+        what = f"no hypothesis explains the torque (error {100.0 * error:.0f} % a joint)"
         return (state_finding(scene, "unrelated", what, "is it that of another run?"),)
     if lost is not None:
         return (state_loss(scene, lost),)
@@ -646,7 +646,7 @@ def find_unrelated_joint(scene: Scene, errors: Array) -> tuple[Finding, Reading]
     if average_errors(left[others]) > limit.RELIEVED * average_errors(errors[others]):
         return None
     name = scene.robot.joint_names[joint]
-    what = f"nothing explains the torque of {name}, and without it the others' is explained"
+    what = f"no hypothesis explains the torque of {name}; without it the others are explained"
     told = Suspicion("unrelated", what, reading, advice="is it that of another run?")
     before, after = average_errors(errors[others]), average_errors(left[others])
     quiet = has_only_quiet_gains(scene, errors, left)

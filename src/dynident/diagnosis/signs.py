@@ -133,8 +133,8 @@ def find_commanded_torques(robot: Robot, samples: Samples) -> Iterator[Sign]:
     if told and max(told) < limit.LITERAL:
         yield Sign(
             "commanded",
-            "the torques are what a controller asks for by its targets, to "
-            f"{100.0 * max(told):.1g} %: commanded ones, without what drives add or lag",
+            "the torques equal the controller's output for its targets to "
+            f"{100.0 * max(told):.1g} %: they are commanded, not measured",
             0.5 * limit.COARSE,
         )
 
@@ -148,7 +148,7 @@ def find_unsigned_log(samples: Samples) -> Iterator[Sign]:
     torques = (join_runs(samples.joint_torque, samples.runs, j) for j in range(n))
     visits = [count_visits_to_zero(own) for own in torques]
     if sum(visits) >= limit.VISITS * len(visits):
-        often = f"no torque is ever negative, and they come down to zero {sum(visits)} times"
+        often = f"no torque is ever negative, though they reach zero {sum(visits)} times"
         yield Sign("unsigned", often)
 
 
@@ -187,8 +187,8 @@ def find_lost_rows(samples: Samples) -> Iterator[Sign]:
         share = 100.0 * double / len(ratio)
         yield Sign(
             "rows lost",
-            f"all joints move on by twice as much as before and behind at {share:.2g} % of the "
-            "samples: were rows lost, and time restarted?",
+            f"at {share:.2g} % of the samples all joints move twice as far as at the neighbouring "
+            "ones: were rows lost, and time restarted?",
         )
 
 

@@ -114,7 +114,7 @@ class Suspicion:
     diagnosis: str
     """``torque sign``; near its name in `DIAGNOSES`."""
     what: str
-    """In words: ``torque of elbow has the other sign``."""
+    """In words: ``torque of elbow has the opposite sign``."""
     reading: Reading
     repair: LogRepair | None = None
     """The same as the reading for the log's table in a study."""
@@ -234,7 +234,7 @@ def suspect_gravities(robot: Robot, size: float) -> Iterator[tuple[Robot, Suspic
             replace(robot, gravity=gravity),
             Suspicion(
                 "mounting",
-                f"the robot is mounted otherwise: gravity is along [{along}]",
+                f"the robot is mounted differently: gravity is along [{along}]",
                 Reading.plain(robot.n),
                 gravity=tuple(gravity.tolist()),
                 advice=f"set gravity = [{along}] in [robot]",

@@ -103,7 +103,7 @@ def suspect_target_signs(case: TrackingCase) -> Iterator[Otherwise]:
         ways = (*TARGETS, BOTH) if j in case.bad else (BOTH,)
         for word, signals in ways:
             repair = LogRepair(sign=dict.fromkeys(signals, sign))
-            told = f"the {word} of {name} {'has' if len(signals) == 1 else 'have'} the other sign"
+            told = f"the {word} of {name} ha{'s' if len(signals) == 1 else 've'} the opposite sign"
             yield suspect_repaired(case, "position sign", told, repair)
 
 

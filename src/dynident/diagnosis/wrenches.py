@@ -33,7 +33,7 @@ def suspect_wrench_signs(case: Case) -> Iterator[Suspicion]:
         yield Suspicion(
             "wrench sign",
             f"the wrench{'es' * (len(names) > 1)} of {', '.join(names)} "
-            f"{'has' if len(names) == 1 else 'have'} the other sign",
+            f"{'has' if len(names) == 1 else 'have'} the opposite sign",
             Reading.plain(case.n, change),
             advice=f"set sign = {-stated[names[0]]:.0f} in [[contact]] {', '.join(names)}",
         )
@@ -124,7 +124,7 @@ def suspect_unit_mountings(case: Case) -> Iterator[Suspicion]:
         rpy = tuple(round(angle, 6) + 0.0 for angle in to_rpy(R @ turn))
         yield Suspicion(
             "unit mounting",
-            "the inertial unit is turned otherwise in the base",
+            "the inertial unit is oriented differently in the base",
             Reading.plain(case.n, change),
             keys=(("imu_rpy", rpy),),
         )

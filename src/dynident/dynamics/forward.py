@@ -23,6 +23,8 @@ from dynident.dynamics.tree import Tree
 
 @entry
 def _fill_accelerations(tree, phi, rotors, motion, w, M, bias, out):  # type: ignore[no-untyped-def]
+    # composite bodies and a factorisation, and not the articulated-body algorithm, which has no
+    # place for rotors of coupled drives: their inertia couples joints
     dof = len(rotors)
     for t in range(len(motion.q)):
         ddq = out[t]

@@ -146,7 +146,12 @@ def _place_body(b, kind, rotation, translation, axis, B):  # type: ignore[no-unt
 
 @wide
 def _move_body(b, kind, axis, P, B):  # type: ignore[no-untyped-def]
-    """Motion of a body from that of its parent (recursive Newton-Euler, outward)."""
+    """Motion of a body from that of its parent (Luh, Walker and Paul 1980, outward).
+
+    ``w' = R^T w + z dq``, ``al' = R^T al + (R^T w) x z dq + z ddq`` of an axis z, and
+    ``a' = R^T (a + al x p + w x (w x p))``; a prismatic joint adds ``z ddq + 2 (R^T w) x z dq``
+    to a' alone.
+    """
     if P.shape[1] != LANES or B.shape[1] != LANES:
         return
     x0, x1, x2 = axis[b, 0], axis[b, 1], axis[b, 2]
@@ -180,7 +185,12 @@ def _move_body(b, kind, axis, P, B):  # type: ignore[no-untyped-def]
 
 @wide
 def _load_body(phi, B):  # type: ignore[no-untyped-def]
-    """Force and moment about its origin that a body's motion takes."""
+    """Force and moment about its origin that a body's motion takes.
+
+    ``f = m a + al x h + w x (w x h)``, ``n = I al + w x (I w) + h x a`` with the first moment h and
+    I about the origin, not the centre of mass: only so are they linear in phi (Atkeson, An and
+    Hollerbach 1986).
+    """
     if B.shape[1] != LANES:
         return
     m, h0, h1, h2 = phi[0], phi[1], phi[2], phi[3]
@@ -203,7 +213,7 @@ def _load_body(phi, B):  # type: ignore[no-untyped-def]
 
 @wide
 def pass_load(B, P):  # type: ignore[no-untyped-def]
-    """Add a body's force and moment to its parent's."""
+    """Add a body's force and moment to its parent's: ``f += R f``, ``n += R n + p x R f``."""
     if P.shape[1] != LANES or B.shape[1] != LANES:
         return
     for k in range(LANES):

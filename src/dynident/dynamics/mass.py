@@ -91,21 +91,15 @@ def _pass_inertia(C, B, P):  # type: ignore[no-untyped-def]
         h1 = r10 * x + r11 * y + r12 * z
         h2 = r20 * x + r21 * y + r22 * z
         xx, xy, yy, xz, yz, zz = C[4, k], C[5, k], C[6, k], C[7, k], C[8, k], C[9, k]
-        a0, a1, a2 = (
-            r00 * xx + r01 * xy + r02 * xz,
-            r00 * xy + r01 * yy + r02 * yz,
-            r00 * xz + r01 * yz + r02 * zz,
-        )
-        b0, b1, b2 = (
-            r10 * xx + r11 * xy + r12 * xz,
-            r10 * xy + r11 * yy + r12 * yz,
-            r10 * xz + r11 * yz + r12 * zz,
-        )
-        c0, c1, c2 = (
-            r20 * xx + r21 * xy + r22 * xz,
-            r20 * xy + r21 * yy + r22 * yz,
-            r20 * xz + r21 * yz + r22 * zz,
-        )
+        a0 = r00 * xx + r01 * xy + r02 * xz
+        a1 = r00 * xy + r01 * yy + r02 * yz
+        a2 = r00 * xz + r01 * yz + r02 * zz
+        b0 = r10 * xx + r11 * xy + r12 * xz
+        b1 = r10 * xy + r11 * yy + r12 * yz
+        b2 = r10 * xz + r11 * yz + r12 * zz
+        c0 = r20 * xx + r21 * xy + r22 * xz
+        c1 = r20 * xy + r21 * yy + r22 * yz
+        c2 = r20 * xz + r21 * yz + r22 * zz
         p0, p1, p2 = B[9, k], B[10, k], B[11, k]
         # the parallel axes: h + m p, and I + (2 h.p + m p.p) 1 - h p^T - p h^T - m p p^T
         g0, g1, g2 = h0 + m * p0, h1 + m * p1, h2 + m * p2

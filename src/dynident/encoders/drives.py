@@ -133,26 +133,27 @@ class Fitting(Options):
 
     links: Annotated[
         Literal["free", "fixed", "prior"] | None,
-        "their inertials: `free`, in base parameters; `fixed` as the robot file has them, as for "
-        "logs without torque by default; or fitted about these under a `prior`",
+        "inertials of the links: `free`, as base parameters; `fixed` at the robot file's values, "
+        "the default for logs without torque; or fitted around these under a `prior`",
     ] = None
     loop: Annotated[
         Annotated[str, BeforeValidator(join_names), AfterValidator(check_loop_kinds)] | None,
-        "what is fitted of the loop where links are not free, with commas between: the `delay` of "
-        "its targets, each encoder's `bias`, each drive's `gain` and `limit`; of `servo` "
-        "controllers also `damping`, `integral`, `deadband`, `punch`, `speed_limit` and "
-        "`backlash`, or `servo`: those of them, but for the last, that predict blocks left out "
-        "better; by default the delay, of `servo` controllers `delay,gain,servo`",
+        "parameters of the loop that are fitted where links are not free, separated by commas: "
+        "the `delay` of its targets, each encoder's `bias`, each drive's `gain` and `limit`; for "
+        "`servo` controllers also `damping`, `integral`, `deadband`, `punch`, `speed_limit` and "
+        "`backlash`, or `servo`: those of them, except the last, that improve the prediction of "
+        "held-out blocks; by default the delay, for `servo` controllers `delay,gain,servo`",
     ] = None
     mount: Annotated[
         Annotated[str, BeforeValidator(join_names), AfterValidator(order_mount_axes)] | None,
-        "axes along which the base is mounted on springs and dampers, which are fitted too, links "
-        "being fixed: of `x`, `y`, `z`, `roll`, `pitch` and `yaw`, with commas between",
+        "axes along which the base is mounted on springs and dampers, which are fitted too while "
+        "links are fixed: any of `x`, `y`, `z`, `roll`, `pitch` and `yaw`, separated by commas",
     ] = None
     hindered: Annotated[
         Literal["left-out", "fitted"],
-        "stretches in which joints are stopped or pushed together, as no model of the free robot "
-        "moves: `left-out` of the fit, and counted apart in held-out logs; or `fitted`",
+        "stretches in which several joints are stopped or pushed together, which no model of the "
+        "free robot explains: `left-out` of the fit, and scored separately in held-out logs; or "
+        "`fitted`",
     ] = "left-out"
     constraints: Annotated[
         tuple[Constraint, ...],

@@ -232,10 +232,10 @@ class ErrorBars(Options):
 
     covariance: Annotated[
         CovarianceName | None,
-        "what the rows' errors are taken to be; by default `scatter` where all logs are "
-        "averaged over periods and the model leaves nothing but their noise, else `clustered` "
-        "where the residuals are not white but for what the filters do, `hac` of instruments, "
-        "`ml` and `sequential`; `blocks` of factors",
+        "what is assumed of the rows' errors; by default `scatter` if all logs are averaged over "
+        "periods and the residuals are no more than their noise; else, if the residuals are less "
+        "white than the filters make them, `clustered`, or `hac` with instruments, `ml` and "
+        "`sequential`; `blocks` with factors",
     ] = None
 
 

@@ -131,7 +131,10 @@ def run_levenberg_marquardt(
 
 
 def damp_system(system: System, x: Array, damping: float) -> System:
-    """A system with rows ``sqrt(damping) diag(A^T A)^(1/2) (new - x)`` added."""
+    """A system with rows ``sqrt(damping) diag(A^T A)^(1/2) (new - x)`` added.
+
+    Marquardt's (1963) scaling by the columns' norms: steps do not depend on parameters' units.
+    """
     norms = np.linalg.norm(system.A, axis=0)
     # a column next to zero is damped, too: nothing else bounds the step along it
     rows = np.sqrt(damping) * np.maximum(norms, 1e-9 * max(float(norms.max()), 1e-300))

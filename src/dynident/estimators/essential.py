@@ -111,17 +111,18 @@ class Elimination(Options):
     ] = None
     essential_ratio: Annotated[
         Annotated[Number, Field(ge=1.0)],
-        "of relative standard deviations: where `ratio` stops",
+        "ratio of the largest to the smallest relative standard deviation at which `ratio` stops",
         Of("essential", "ratio"),
     ] = 30.0  # "between 30 and 20"
     essential_p: Annotated[
         Annotated[Number, Field(gt=0.0, lt=1.0)],
-        "p-value of the F-test: where `f-test` stops",
+        "p-value of the F-test at which `f-test` stops",
         Of("essential", "f-test"),
     ] = SIGNIFICANCE
     essential_percent: Annotated[
         Annotated[Number, Field(gt=0.0)],
-        "rise of a joint's torque error, in per cent of its range: where `torque-range` stops",
+        "increase of a joint's torque error, in per cent of its torque range, at which "
+        "`torque-range` stops",
         Of("essential", "torque-range"),
     ] = 0.1
     only: Annotated[

@@ -83,8 +83,8 @@ class Curves(Options):
 
     curves: Annotated[
         Literal["measured", "simulated"],
-        "of idim-iv and 2sls: the motion along which friction that is not linear in the speed is "
-        "evaluated; of a noisy speed no instrument repairs its mean",
+        "for idim-iv and 2sls: the motion along which friction that is nonlinear in the speed is "
+        "evaluated; no instrument removes the bias of its mean under speed noise",
     ] = "measured"
 
 

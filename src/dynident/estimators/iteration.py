@@ -33,7 +33,9 @@ PLAIN = 0.25
 """Share of the log's torques up to which misses are as good as none, there."""
 
 Settles = Annotated[
-    Tolerance, "change at which simulations end, over the value or, if larger, its sigma"
+    Tolerance,
+    "change of a parameter at which the iteration stops, relative to its value or, if "
+    "larger, its sigma",
 ]
 """An option of methods that simulate."""
 
@@ -46,9 +48,11 @@ class Search(Options):
     """How iterations over simulations go on."""
 
     tolerance: Settles = CONVERGED
-    simulations: Annotated[Rounds, "after which the search is given up"] = ITERATIONS
+    simulations: Annotated[Rounds, "most simulations before the iteration is given up"] = ITERATIONS
     gain_update: Annotated[
-        Flag, "keep the bandwidth of the simulated loop while the estimated inertia moves"
+        Flag,
+        "scale the controller's gains so that the simulated loop keeps its bandwidth while "
+        "the estimated inertia changes",
     ] = False
 
 
@@ -58,7 +62,8 @@ class Weighting(Options):
 
     weights: Annotated[
         Literal["sigma", "none"],
-        "of the joints' rows: one over their sigma, or all alike as in the literature's formulas",
+        "weights of the joints' rows: one over their sigma, or all equal, as in the formulas of "
+        "the literature",
     ] = "sigma"
 
     def weigh(self, sigma: Array) -> Array:

@@ -151,7 +151,7 @@ LossName = Annotated[Name, make_choice_validator(LOSSES)]
 class Robustness(Options):
     """How outliers are met: an option of irls."""
 
-    loss: Annotated[LossName, "of outliers; `bisquare` starts from Huber's answer"] = "huber"
+    loss: Annotated[LossName, "robust loss; `bisquare` starts from the Huber estimate"] = "huber"
 
 
 def irls(
@@ -194,13 +194,15 @@ def irls(
     def psi(u: Array) -> Array:
         return u * weigh(u)
 
-    # the score's mean slope, group by group (Huber 1981, section 7.6)
+    # the score's mean slope, group by group (Huber 1981, section 7.6): half half^T below is
+    # (sum_g E psi'_g X_g^T X_g / sigma_g^2)^-1, the outer part of his sandwich
     slope, size = np.ones(len(sigma)), np.ones(len(sigma))
     errors = pool_errors(found.error, problem.factors.shared)
     for g, (error, scale) in enumerate(zip(errors, sigma, strict=True)):
         if len(error):
             slope[g] = np.mean(LOSSES[loss].slope(error / scale))
             size[g] = np.sqrt(np.mean(psi(error / scale) ** 2))
+    # bisquare's slope is negative beyond c / sqrt(5): of many outliers its mean may vanish
     half = problem.factors.weighted(sigma / np.sqrt(np.maximum(slope, 0.1))).inverse()
     scores = EstimateScores(problem, beta, sigma, sigma * size, found, psi)
     spread = estimate_covariance(scores, half @ half.T, bars, white="robust")

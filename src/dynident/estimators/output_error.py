@@ -70,9 +70,9 @@ class Slopes(Options):
 
     sensitivities: Annotated[
         Literal["exact", "differences"] | None,
-        "of the simulated output: `exact`, from one simulation, by default; or forward "
-        "`differences`, from one more for each parameter as in the literature, by default of "
-        "closed chains, whose motion is not differentiated",
+        "sensitivities of the simulated output: `exact`, from one simulation, by default; or "
+        "forward `differences`, from one more simulation per parameter as in the literature, the "
+        "default for closed chains, which have no exact ones",
     ] = None
 
     def are_differences(self, problem: Problem) -> bool:
@@ -86,7 +86,9 @@ class OutputDescent(Options):
     """Where steps towards a simulated output end."""
 
     tolerance: Settles = CONVERGED
-    step_limit: Annotated[Rounds, "damped steps after which the output error is given up"] = 60
+    step_limit: Annotated[
+        Rounds, ("most damped steps before the output error method is given up")
+    ] = 60
 
 
 def clie(

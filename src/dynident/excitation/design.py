@@ -222,7 +222,7 @@ def design_trajectory(
         After which no further step is begun; the best so far is the answer. What is being
         proved then has half as long again, or 5 s. In other processes each start has as long [s].
     iterations : int
-        Of the barrier method from each start, at most.
+        Most iterations of the barrier method from each start.
     polish : bool
         Search on by CMA-ES from the best, on the criterion with its kinks.
     engine : Engine

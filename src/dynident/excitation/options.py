@@ -57,9 +57,10 @@ class TrajectoryShape(Options):
     ] = "fourier"
     duration: Annotated[
         Positive | None,
-        "of a period, or of a motion that is made once; 10, of sweeps 30, of rests 40 [s]",
+        "duration of one period, or of a motion that is executed once; 10, for sweeps 30, for "
+        "rests 40 [s]",
     ] = None
-    harmonics: Annotated[Size | None, "multiples of the fundamental of a Fourier series; 5"] = None
+    harmonics: Annotated[Size | None, "number of harmonics of a Fourier series; 5"] = None
     avoid: Annotated[
         Annotated[tuple[tuple[Number, Number], ...], Usual] | None,
         "bands around resonances that no harmonic enters [Hz]",
@@ -69,16 +70,20 @@ class TrajectoryShape(Options):
         "quintic ramps from rest and to rest around the periods, instead of rest at the ends of "
         "each [s]",
     ] = None
-    intervals: Annotated[Size | None, "between the knots of a spline; 12"] = None
+    intervals: Annotated[Size | None, "number of intervals between the knots of a spline; 12"] = (
+        None
+    )
     knots: Annotated[
-        Annotated[tuple[Number, ...], Usual] | None, "of a spline, instead of equidistant ones [s]"
+        Annotated[tuple[Number, ...], Usual] | None,
+        "knots of a spline, instead of equidistant ones [s]",
     ] = None
     free_knots: Annotated[
         bool | None, "search the knots of a spline too: each start but the first draws its own"
     ] = None
     points: Annotated[
         Size | None,
-        "through which motions lead that are no fourier or spline; 8, of sweeps 13, of rests 11",
+        "number of points through which motions other than fourier and spline pass; 8, for "
+        "sweeps 13, for rests 11",
     ] = None
     smoothing: Annotated[Share | None, "share of bang-bang's ramps of acceleration; 0.5"] = None
 
@@ -132,10 +137,12 @@ class TrajectoryLimits(Options):
     upper: Annotated[PerJoint | None, "highest positions, instead of the file's [rad or m]"] = None
     margin: Annotated[
         Annotated[Number, Field(ge=0.0, lt=1.0)],
-        "share of the torques kept in reserve because the nominal model may be wrong by it",
+        "share of the torques kept in reserve for errors of the nominal model",
     ] = 0.2
-    share: Annotated[Share, "of the file's speeds and ranges that is used"] = 1.0
-    clearance: Annotated[NotNegative, "between links, and between them and obstacles [m]"] = 0.01
+    share: Annotated[Share, "share of the file's speeds and ranges that is used"] = 1.0
+    clearance: Annotated[
+        NotNegative, ("least distance between links, and between links and obstacles [m]")
+    ] = 0.01
     collision: Annotated[bool, "check distances of the robot's own links, drawn in its URDF"] = True
     floor: Annotated[
         Height,
@@ -156,7 +163,7 @@ class TrajectoryLimits(Options):
     ] = 0.0
     load_centre: Annotated[
         Annotated[tuple[Number, Number, Number], Usual],
-        "where it is, in the last link's joint frame [m]",
+        "its centre of mass, in the last link's joint frame [m]",
     ] = (0.0, 0.0, 0.0)
 
 
@@ -187,7 +194,7 @@ class Aim(Options):
         "[N, Nm]",
     ] = None
     rate: Annotated[Positive, "samples a second, of the trajectory and of the log [Hz]"] = 1000.0
-    periods: Annotated[Count, "how often a periodic trajectory is made"] = 1
+    periods: Annotated[Count, "number of periods that are executed"] = 1
     drop_below: Annotated[
         NotNegatives, "rows will not be fitted whose joint is slower [rad/s or m/s]"
     ] = 0.0
@@ -200,11 +207,11 @@ class Budget(Options):
     starts: Annotated[Count, "random motions from which the search begins"] = 4
     time: Annotated[
         Positive,
-        "after which no further step is started; a proof under way then has half as long again, "
-        "5 s at least [s]",
+        "time after which no further step is started; a proof under way may then take half as "
+        "long again, at least 5 s [s]",
     ] = 60.0
-    iterations: Annotated[Count, "from each start, at most"] = 300
-    seed: Annotated[Annotated[int, Field(strict=True, ge=0)], "of the starts"] = 0
+    iterations: Annotated[Count, "most iterations from each start"] = 300
+    seed: Annotated[Annotated[int, Field(strict=True, ge=0)], "seed of the random starts"] = 0
     polish: Annotated[
         bool, "polish by CMA-ES afterwards, for criteria with kinks (needs the package cma)"
     ] = False

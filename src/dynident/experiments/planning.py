@@ -26,8 +26,8 @@ class Planning(Options):
     ] = tuple(QUESTIONS)
     sigma: Annotated[
         Positives | None,
-        "standard deviation of the torques' noise per sample, which is taken as white; 1 % of the "
-        "largest torques unless given [Nm or N]",
+        "standard deviation of the torques' noise per sample, assumed white; 1 % of the largest "
+        "torques unless given [Nm or N]",
     ] = None
     rate: Annotated[Positive, "samples a second, of the motions and of the logs [Hz]"] = 1000.0
     mass: Annotated[
@@ -39,12 +39,12 @@ class Planning(Options):
         tuple[Length, Length],
         "two distances of the mass from the last joint's axis [m]",
     ] = (0.1, 0.3)
-    period: Annotated[Positive, "of the series for bodies [s]"] = 10.0
-    periods: Annotated[Count, "of each series"] = 3
+    period: Annotated[Positive, "period of the series for bodies [s]"] = 10.0
+    periods: Annotated[Count, "periods of each series"] = 3
     sweeping: Annotated[Positive, "time of a run of sweeps [s]"] = 30.0
     damping: Annotated[
         Positive,
-        "kd over kp of the controller, of what is expected of its gains [s]",
+        "ratio kd/kp of the controller, for the predicted errors of its gains [s]",
     ] = 0.05
 
 

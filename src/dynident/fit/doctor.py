@@ -34,12 +34,15 @@ class Doctor(Options):
     """Whether logs are looked at."""
 
     doctor: Annotated[
-        Flag, "look for another reading of each log that explains it better; nothing is repaired"
+        Flag,
+        "test each log for faults (signs, units, delays) that would explain it better; "
+        "nothing is repaired",
     ] = True
     law: Annotated[
         Simulation | None,
         InPython(),
-        "the closed loop whose law torques of logs with targets have to obey, for the doctor",
+        "closed loop whose control law the torques of logs with targets have to obey, for the "
+        "doctor",
     ] = None
 
 

@@ -53,8 +53,8 @@ class Scoring(Options):
     ] = None
     score: Annotated[
         Literal["all", "moving"],
-        "`moving`: beside the errors of all samples those of moving ones, because at rest friction "
-        "is no function of speed",
+        "`moving`: besides the errors of all samples those of moving ones, because at rest "
+        "friction is not a function of speed",
     ] = "all"
 
 
@@ -264,7 +264,8 @@ def check_lowpass(lowpass_hz: float, logs: Sequence[Samples]) -> tuple[str, ...]
         seconds = max(stop - start for start, stop in log.runs) / log.rate
         if not find_scored_samples(log, lowpass_hz):
             raise InputError(
-                f"{log.name}: a low-pass of {lowpass_hz:g} Hz leaves nothing of {seconds:.4g} s"
+                f"{log.name}: a low-pass of {lowpass_hz:g} Hz leaves no usable samples of "
+                f"{seconds:.4g} s"
             )
         if lowpass_hz > 0.5 * log.rate:
             notes.append(

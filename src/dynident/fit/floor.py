@@ -48,7 +48,7 @@ CLEAR = 0.5
 go with none, below 2 Hz and over 10 s, reach 0.46 in one of a hundred cases."""
 ALIKE = 0.9
 """Share of what the best signal explains from which a simpler one is named."""
-UNKNOWN = "nothing repeats in these logs, so how much could be explained at all is not known"
+UNKNOWN = "no motion repeats in these logs, so the smallest attainable error is not known"
 ONE_RECORD, ROUNDING = 0.9, 1e-9
 """Share of samples whose torques are the same, but for rounding (of the largest one), from which
 two logs are one record, whole or in part."""
@@ -361,16 +361,16 @@ def warn_of_lacking_model(
         return []
     _, repetition, floor = max(far, key=lambda each: each[0])
     words = (
-        f"the model lacks something: {floor.repeating_percent:.2g} % of the torque of {floor.log} "
-        f"repeats with the motion and is not explained, {floor.overall_percent:.2g} % does not "
-        "repeat"
+        f"the model is incomplete: {floor.repeating_percent:.2g} % of the torque of {floor.log} "
+        f"repeats with the motion and is not explained, while {floor.overall_percent:.2g} % does "
+        "not repeat"
     )
     joint = int(np.argmax(repetition.repeating))
     signal, share = find_likeliest_signal(idim, theta, repetition, joint, lowpass_hz)
     if share >= CLEAR:
         words += (
-            f"; most of it is of {floor.joints[joint].name}, where {100.0 * share:.0f} % of the "
-            f"squares go with {signal}"
+            f"; most of it is at {floor.joints[joint].name}, where {signal} explains "
+            f"{100.0 * share:.0f} % of the squared residual"
         )
     return [words]
 

@@ -139,10 +139,10 @@ def list_smoothing_reasons(problem: Problem, theta: Array) -> list[Reason]:
     if found is None or found.share + SMOOTHED_SURE * found.error > SMOOTHED:
         return []
     words = (
-        f"torques hold {100.0 * found.share:.0f} ± {100.0 * found.error:.0f} % of what bodies ask "
-        f"for from {found.low:.2g} to {2.0 * found.low:.2g} Hz: they were smoothed"
+        f"torques contain {100.0 * found.share:.0f} ± {100.0 * found.error:.0f} % of the "
+        f"rigid-body torque from {found.low:.2g} to {2.0 * found.low:.2g} Hz: they were smoothed"
     )
-    advice = "log torques as they are measured, or smooth positions as much"
+    advice = "log unfiltered torques, or filter positions in the same way"
     return [Reason(DOUBTFUL, words, advice=advice)]
 
 
@@ -259,7 +259,7 @@ def list_position_reasons(
             every.append(Reason(DOUBTFUL, words, size, ALIKE))
         every += () if rests_long(other) else list_grown_reasons(other, names, rms, known)
     if found.limits:  # which say what a log does not tell, and change no motion
-        advice = "move those joints otherwise, or state values that are known"
+        advice = "excite those joints differently, or state known values"
         every.append(Reason(DOUBTFUL, f"limited by {', '.join(found.limits)}", advice=advice))
     return every
 
@@ -282,7 +282,7 @@ def list_astray_reasons(
     for joints, bad, most, told in (
         (astray, share, LOST_SHARE, "{share:.0f} % of its motion"),
         (~astray & (times > NO_BETTER), times, MUCH_WORSE,
-         "{times:.3g} times the error of a lag of second order behind its target"),
+         "{times:.3g} times the error of a second-order lag behind its target"),
     ):  # fmt: skip
         if not np.any(joints):
             continue

@@ -68,7 +68,7 @@ def summarise_without_rows(
     groups: Sequence[RowGroup], factors: Factors, sigma: Array
 ) -> tuple[GroupResiduals, ...]:
     """What is known of residuals whose rows are gone: sizes, and nothing of their correlation."""
-    unknown = TestResult("the residual is white", np.nan, np.nan, "rows are not at hand")
+    unknown = TestResult("the residual is white", np.nan, np.nan, "rows are not available")
     return tuple(
         GroupResiduals(
             group.name,

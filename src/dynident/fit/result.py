@@ -361,8 +361,8 @@ class Result:
         if self.verdict.state == REFUTED and not anyway:
             first = self.verdict.reasons[0].words
             raise ComputationError(
-                f"the result is refuted ({first}), so {what} of it takes {ANYWAY}; better "
-                "repair its logs"
+                f"the result is refuted ({first}): {what} requires {ANYWAY}; better to repair its "
+                "logs"
             )
 
     def simulate_positions(self, points: int = 4000) -> tuple[PositionSeries, ...]:

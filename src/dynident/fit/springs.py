@@ -20,18 +20,24 @@ def weigh_springs(
     for own in springs:
         if not own.supported:
             low, high = (1e6 * end for end in own.interval)
-            words = f"{own.joint}: the logs do not tell its spring from a stiff joint (compliance "
+            words = (
+                f"{own.joint}: the logs do not distinguish its spring from a stiff joint "
+                "(compliance "
+            )
             words += f"{low:.2g} to {high:.2g} urad/Nm"
             words += end_with_worse([log.log for log in own.held_out if not log.better])
             reasons.append(Reason(DOUBTFUL, words, advice="leave its link out of [[robot.drive]]"))
         if own.width_interval and not own.hysteresis:
             low, high = (1e6 * end for end in own.width_interval)
-            words = f"{own.joint}: the logs do not tell hysteresis of its spring from none (width "
+            words = (
+                f"{own.joint}: the logs do not distinguish hysteresis of its spring from none "
+                "(width "
+            )
             words += f"{low:.2g} to {high:.2g} urad"
             words += end_with_worse([log.log for log in own.held_out if not log.told])
             reasons.append(Reason(DOUBTFUL, words, advice="leave hysteresis out of spring"))
         if own.alike:
-            words = f"{own.joint}: the logs do not tell {' and '.join(own.alike)} from each other"
+            words = f"{own.joint}: the logs do not separate {' and '.join(own.alike)}"
             reasons.append(Reason(DOUBTFUL, words, advice="give fewer lengths in slip"))
     return springs, reasons
 

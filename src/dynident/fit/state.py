@@ -9,7 +9,7 @@ from dynident.dynamics.plain import make_base, put_base
 from dynident.estimators import plain
 from dynident.fit.logs import Logs, LogsGone
 
-GONE = "the logs of this fit are not at hand; read it where they are"
+GONE = "the logs of this fit are not available; read it where they are"
 
 FORMS: Forms = {
     BaseParameters: PlainForm(put_base, make_base),

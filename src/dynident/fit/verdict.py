@@ -72,9 +72,9 @@ SEVERAL_LOGS = (
 """The same of several logs."""
 CHECK_LOG = "run dynident doctor: it tries other units, gains, signs and clocks of the log"
 CHECK_FRICTION = "compare friction models with dynident compare, and run dynident doctor on the log"
-ALIKE = "compare load, temperature and speeds of the logs, and fit them together if they are alike"
+ALIKE = "compare load, temperature and speeds of the logs, and fit them together if these agree"
 CHECK_LAW = "check that joint's gains, limits and targets, and whether anything touched it"
-EXCITE = "log a motion that dynident excite designs"
+EXCITE = "log a motion designed by dynident excite"
 """What there is to do."""
 
 
@@ -112,7 +112,7 @@ def reach_verdict(
     remarks = tuple(reason.words for reason in ordered[len(told) :])
     reserve = ONE_LOG if logs == 1 else SEVERAL_LOGS
     if logs == 1 and expected_percent is not None and np.isfinite(expected_percent):
-        reserve += f"; torques of other motions like it may err by {expected_percent:.2g} %"
+        reserve += f"; the expected torque error on similar motions is {expected_percent:.2g} %"
     return Verdict(state, told, reserve, remarks)
 
 
@@ -204,7 +204,7 @@ def list_negative_drive_reasons(
     ]
     if not found:
         return []
-    advice = "use a constrained method, as pc-idim-ls, or log a richer motion"
+    advice = "use a constrained method such as pc-idim-ls, or log a richer motion"
     return [Reason(DOUBTFUL, f"{', '.join(found)}: clearly negative", advice=advice)]
 
 
@@ -265,8 +265,8 @@ def list_instrument_reasons(first_stage_f: float, least: float) -> list[Reason]:
     if first_stage_f >= least:
         return []
     words = (
-        f"weak instruments (first-stage F {first_stage_f:.1f}, below {least:g}): the bias "
-        "that they should remove remains in part, and intervals cover less than they say"
+        f"weak instruments (first-stage F {first_stage_f:.1f}, below {least:g}): part of the bias "
+        "that they should remove remains, and confidence intervals are too narrow"
     )
     return [Reason(DOUBTFUL, words, advice="fit by pc-idim-ls, or log a richer reference")]
 

@@ -153,7 +153,7 @@ def warn_of_weak_excitation(
     if found.essential is None and weak:
         notes.append(
             f"the 95 % interval of {weak} of {len(low)} base parameters contains zero: small "
-            "values, or little excited"
+            "values, or poor excitation"
         )
     return notes
 
@@ -177,8 +177,8 @@ def warn_of_slow_sampling(problem: Problem, found: Estimate, rate: float) -> lis
             names = f" ({', '.join(left)})" if left and len(left) < len(some) else ""
             said.append(f"{len(left)} of {len(some)} of {kind}{names}")
     return [
-        f"sampled at {rate:.3g} Hz: known to a quarter and better are, each with what is regrouped "
-        f"with it, {', '.join(said)}; log at 100 Hz or more for the rest"
+        f"sampled at {rate:.3g} Hz: determined to 25 % or better, each with its regrouped "
+        f"parameters: {', '.join(said)}; log at 100 Hz or more for the rest"
     ]
 
 
@@ -207,7 +207,7 @@ def warn_of_sensor_errors(problem: Problem, theta: Array) -> list[str]:
     if idim.structure.stated:
         notes.append(
             f"{', '.join(idim.structure.stated)}: no motion of these logs can separate them from "
-            "other parameters, so they are held at what [[contact]] states; let the base turn"
+            "other parameters, so they are held at the values in [[contact]]; let the base turn"
         )
     angles: dict[str, Array] = {}
     for value, column in zip(idim.sensor_values(theta), idim.structure.sensor_columns, strict=True):
@@ -219,7 +219,7 @@ def warn_of_sensor_errors(problem: Problem, theta: Array) -> list[str]:
             rpy = to_rpy(convert_rpy(contact.rpy) @ convert_rotation_vector(turned))
             notes.append(
                 f"{name}: its sensor is turned by {np.degrees(np.linalg.norm(turned)):.2g} "
-                "degrees, beyond what small angles hold for; identify again with rpy = "
+                "degrees, beyond the small-angle approximation; identify again with rpy = "
                 f"[{', '.join(f'{angle:.5g}' for angle in rpy)}] in [[contact]]"
             )
     return notes

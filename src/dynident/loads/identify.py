@@ -25,13 +25,13 @@ class Placing(Options):
 
     link: Annotated[
         Name | None,
-        "what carries it: a moving link, or a frame of the URDF that is fixed to one; the last "
-        "moving link unless given",
+        "what carries the load: a moving link, or a frame of the URDF that is fixed to one; by "
+        "default the last moving link",
     ] = None
     frame: Annotated[
         Name | None,
-        "of the URDF, on the same link, in which the load is reported: the flange; `link` unless "
-        "given",
+        "frame of the URDF, on the same link, in which the load is reported: the flange; `link` "
+        "by default",
     ] = None
 
 

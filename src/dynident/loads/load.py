@@ -106,19 +106,19 @@ class Loading(Options):
 
     mass: Annotated[
         Annotated[Number, AfterValidator(refuse_nonpositive), Field(lt=HEAVIEST)] | None,
-        "of the load, where it is known: then the drives' gains are estimated [kg]",
+        "mass of the load, if known: then the drives' gains are estimated [kg]",
     ] = None
     gains: Annotated[
         Annotated[Name, make_choice_validator((IN_ALL, PER_JOINT))],
-        "of a known `mass`: one gain in all, or one a joint",
+        "for a known `mass`: one common gain, or one per joint",
     ] = IN_ALL
     gain_error: Annotated[
         Annotated[Number, AfterValidator(refuse_negative), Field(lt=1.0)] | None,
-        "standard deviation of the drives' gains, as a share of them, in the intervals; unless "
-        "given, as far as the robot file and the model without the load differ, of drives whose "
-        "gain is stated at least 0.1",
+        "relative standard deviation of the drives' gains that the intervals include; by default "
+        "the difference of the robot file and the model without the load, at least 0.1 for "
+        "drives with a stated gain",
     ] = None
-    seed: Annotated[Count, "of the draws that the intervals are of"] = 0
+    seed: Annotated[Count, "seed of the draws from which the intervals are computed"] = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()

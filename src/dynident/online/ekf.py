@@ -69,7 +69,8 @@ class ShapeBelief(Options):
     """What is believed of shapes before the log."""
 
     shape_std: Annotated[
-        Relative, "standard deviation of each shape parameter before the log, over its usual value"
+        Relative,
+        ("standard deviation of each shape parameter before the log, relative to its usual value"),
     ] = 1.0
 
 

@@ -63,8 +63,9 @@ class Weights(Options):
 
     sigma: Annotated[
         Positives | None,
-        "standard deviation of the torque errors of each group of rows, as a rule a joint; that of "
-        "wls on the same log unless given, in `track` that of a result it starts from [Nm or N]",
+        "standard deviation of the torque errors of each group of rows, usually a joint; by "
+        "default that of wls on the same log, in `track` that of the result it starts from [Nm "
+        "or N]",
     ] = None
 
 
@@ -74,17 +75,18 @@ class Forgetting(Options):
 
     memory: Annotated[
         Seconds | None,
-        "time after which a sample weighs 1/e; nothing is forgotten unless it is given [s]",
+        "time constant of forgetting, after which a sample has the weight 1/e; no forgetting by "
+        "default [s]",
     ] = None
     memory_friction: Annotated[
         Seconds | None,
-        "the same for the drives' friction alone, whose parameters then forget otherwise than the "
-        "bodies' and rotors' [s]",
+        "the same for the drives' friction alone, if it forgets at another rate than bodies and "
+        "rotors [s]",
     ] = None
     directional: Annotated[
         Truth,
-        "forget only along the directions in parameter space that new rows see; all of them "
-        "together are then forgotten about as many times more slowly as there are parameters",
+        "forget only along the directions of parameter space that new rows excite; overall "
+        "forgetting is then slower, about by a factor of the number of parameters",
     ] = False
 
     def rule(self, size: Array, rubs: np.ndarray, share: int) -> AgeingRule:
@@ -109,8 +111,8 @@ class Drift(Options):
 
     walk: Annotated[
         Walk,
-        "standard deviation of the bodies' and rotors' parameters after a second of a random walk, "
-        "over the value that moves the torques by 100 sigma",
+        "standard deviation of the random walk of the bodies' and rotors' parameters after one "
+        "second, relative to the change that moves the torques by 100 sigma",
     ] = 0.0
     walk_friction: Annotated[Walk, "the same of the drives' friction"] = 0.0
 

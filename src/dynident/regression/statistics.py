@@ -77,7 +77,7 @@ class Residuals:
 
 
 NO_RESIDUALS = Residuals((), (), (), ())
-"""Of an estimate whose rows are not at hand."""
+"""Of an estimate whose rows are not available."""
 
 
 def compute_residuals(problem: Regression, beta: Array) -> Residuals:
@@ -165,7 +165,8 @@ def estimate_long_run_ratio(errors: tuple[Array, ...]) -> float:
     """By how much autocorrelation inflates the variance of an average, at least 1.
 
     The mean over the groups of ``1 + 2 sum_k w_k rho_k`` with Bartlett weights: the rows
-    carry as much information as that many times fewer independent ones.
+    carry as much information as that many times fewer independent ones. Negative correlations
+    are not taken for more information than independent rows have.
     """
     lag = choose_bartlett_lag(errors)
     if lag == 0:
@@ -193,6 +194,7 @@ def fit_autoregression(error: Array) -> Array:
     for order in range(1, largest + 1):
         if variance <= 0.0:
             break
+        # at most 1 in size, so that the model is stable: c is positive semidefinite
         reflection = -(c[order] + a @ c[order - 1 : 0 : -1]) / variance
         a = np.concatenate([a + reflection * a[::-1], [reflection]])
         variance *= 1.0 - reflection**2

@@ -34,9 +34,11 @@ class Reweighting(Options):
     """How long weights are renewed."""
 
     sigma_tolerance: Annotated[
-        Tolerance, "relative change of the groups' sigmas, or of robust weights, at which they rest"
+        Tolerance,
+        "relative change of the groups' sigmas, or of the robust weights, at which the "
+        "iteration stops",
     ] = TOLERANCE
-    round_limit: Annotated[Rounds, "rounds of weights after which they are given up"] = 100
+    round_limit: Annotated[Rounds, "most reweighting rounds before the fit is given up"] = 100
 
 
 def solve_wls(
@@ -54,6 +56,7 @@ def solve_wls(
         beta = system.solve()
         new = estimate_group_sigma(factors, beta, sigma, system)
         settled = np.all(np.abs(new - sigma) <= reweighting.sigma_tolerance * new)
+        # in logarithms, so that mixtures stay positive and units do not matter
         past = remember_step(past, np.log(sigma), np.log(new / sigma))
         sigma = new
         if settled:

@@ -117,7 +117,7 @@ class Exportable(Result):
         except InputError as error:
             return (
                 *words,
-                f"the cost of that is not known, because its logs cannot be read: {error}",
+                f"the resulting error is not known, because the logs cannot be read: {error}",
             )
         costs = describe_export_cost(logs, fitted.loop, self.model, near, form, law)
         return (*words, *costs)

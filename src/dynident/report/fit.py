@@ -271,7 +271,7 @@ class Fit(Exportable):
             words = f"the links are not physically consistent, so there is no {model}"
             notes = (f"{words}; {repair}",)
         elif self.verdict.state == REFUTED and not anyway:
-            notes = (f"the result is refuted, so {model} takes {ANYWAY}",)
+            notes = (f"the result is refuted: {model} is written only with {ANYWAY}",)
         else:
             contents[folder / model], notes = self.render_file(own, folder)
         if report:

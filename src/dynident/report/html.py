@@ -255,7 +255,7 @@ def judge_free_errors(result: Result) -> Iterator[VerdictSentence]:
             text += f"; {ratio:.1f} times the error on the fitted logs"
             level = "good" if ratio <= GENERALISES else "note"
         if error.without:
-            text += "; without what hinders it"
+            text += "; without the stretches in which the robot was hindered"
         title = f"{'Held-out free' if held_out else 'Free'} simulation"
         yield VerdictSentence(level, f"{title} {format_number(error.overall_milli, 3)} mrad", text)
 
@@ -306,8 +306,8 @@ def judge_excitation(result: Result) -> VerdictSentence:
     """Whether the log determines the parameters."""
     text = describe_excitation(result)
     if result.rank < result.estimated_count:
-        return VerdictSentence("bad", "Logs leave parameters open", text)
-    return VerdictSentence("good", "Logs reach all that was estimated", text)
+        return VerdictSentence("bad", "Some parameters are not excited", text)
+    return VerdictSentence("good", "All estimated parameters are excited", text)
 
 
 def judge_residuals(result: Result) -> VerdictSentence:
@@ -315,7 +315,7 @@ def judge_residuals(result: Result) -> VerdictSentence:
     groups = result.residuals
     covariance = f"error bars: {result.estimate.covariance.name}"
     if result.of_factors:
-        return VerdictSentence("note", "Residuals are not at hand", covariance)
+        return VerdictSentence("note", "Residuals are not available", covariance)
     if not is_any_not_white(groups):
         return VerdictSentence("good", "White residuals", covariance)
     rejected = [group.name for group in groups if group.whiteness.rejected]
@@ -542,7 +542,7 @@ def build_drive_table(result: Result) -> PageTable | None:
 def describe_regrouped_drives(result: Result) -> str:
     """Which parameters torques determine in a sum alone; empty where none is."""
     found = "; ".join(list_regrouped_drives(result))
-    return f" Torques determine in a sum alone, and not by themselves: {found}." if found else ""
+    return f" Identifiable only within a base parameter: {found}." if found else ""
 
 
 def plot_ground_support(result: Result) -> list[tuple[str, dict[str, str]]]:

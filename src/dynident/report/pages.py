@@ -96,7 +96,7 @@ def render_doctor_page(
     statements = [VerdictSentence("bad", log, found.found, found.remedy) for log, found in every]
     statements += [VerdictSentence("note", r.log, sign.what) for r in reports for sign in r.signs]
     statements += [
-        VerdictSentence("good", r.log, "no other reading explains it clearly better")
+        VerdictSentence("good", r.log, "no alternative hypothesis explains the log clearly better")
         for r in reports
         if not r.findings and not r.signs
     ]
@@ -107,7 +107,7 @@ def render_doctor_page(
         np.array([getattr(found, which) for _, found in told]) for which in ("before", "after")
     )
     picture = (
-        render_caption("Mean error of the joints as the log stands and with each repair.")
+        render_caption("Mean error of the joints as recorded and with each repair.")
         + render_chart(
             chart_columns(names, {"as recorded": before, "repaired": after}, "error [%]"),
             "Errors of each log before and after its repair",
@@ -246,7 +246,7 @@ def render_draws_page(fit: Result, draws: Draws, logs: Sequence[Calibration]) ->
             PagePart("inside", "Logs inside the band", "".join(pictures)),
             PagePart(
                 "spread",
-                "How far the draws are apart",
+                "Spread of the draws",
                 render_caption(spread)
                 + render_chart(
                     Chart((build_spreads(ranges),)), "Spread of each parameter over the draws"
@@ -352,7 +352,7 @@ def render_difference_page(found: Sequence[Difference]) -> str:
         parts.append(PagePart(f"pair{k}", f"{one} and {other}", body))
     calm = VerdictSentence("good", "No difference", "beyond three standard deviations")
     robot = found[0].one.robot.name
-    return render_document(robot, "stored results beside each other", statements or [calm], parts)
+    return render_document(robot, "comparison of stored results", statements or [calm], parts)
 
 
 def render_track_page(

@@ -149,7 +149,7 @@ def describe_columns(
     cells = [cell for _, column in columns for cell in column]
     told += ["(12): standard deviation of the last digits"] * any("(" in cell for cell in cells)
     sums = any("-" in column for title, column in columns if title in find_drive_units(result))
-    told += ["a dash: known in a sum alone"] * sums
+    told += ["a dash: identifiable only in a sum"] * sums
     left = [title for title, _ in drives if title not in titles]
     left += ["centres of mass", "inertias"] * ("mass" in titles)
     lines = format_entry("  units", "; ".join(told)) if told else []

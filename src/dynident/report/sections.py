@@ -393,7 +393,7 @@ def render_result_page(
         f"dynamic model identified by {result.method} from {logs}",
         list_result_statements(result),
         [section.render(key, page) for key, section in SECTIONS.items()],
-        f"Nothing is drawn of the logs: {gone}" if gone else "",
+        f"The logs cannot be plotted: {gone}" if gone else "",
     )
 
 

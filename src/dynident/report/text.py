@@ -361,7 +361,7 @@ def describe_decisions(result: Result, full: bool = True) -> list[str]:
     found = []
     for each in (each for each in decided if each["gain_percent"] > 0.0):
         value = "" if "," in each["value"] else f" {each['value']}"
-        gain = f"the error of rows that were left out is {each['gain_percent']:.2g} % lower"
+        gain = f"the cross-validation error is {each['gain_percent']:.2g} % lower"
         found.append(f"{each['what']}{value}: {each['words']}; {gain}")
     usual = [each for each in decided if not each["gain_percent"]]
     if usual and full:

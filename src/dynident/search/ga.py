@@ -40,7 +40,7 @@ class Breeding(Options):
     """The population of ga."""
 
     population: Annotated[Population, "sets of parameters in each generation"] = 300
-    generations: Annotated[Generations, "of the genetic algorithm, at most"] = 1000
+    generations: Annotated[Generations, "most generations of the genetic algorithm"] = 1000
     seed: Seed = 0
 
 

@@ -32,10 +32,10 @@ class GradientDescent(Options):
 
     learning_rate: Annotated[
         Rate,
-        "of gradient, over the inverse of the criterion's largest curvature: from 2 on steps "
-        "would grow",
+        "step of gradient, relative to the inverse of the criterion's largest curvature; from 2 "
+        "on it diverges",
     ] = 1.0
-    iterations: Annotated[Iterations, "of gradient, at most"] = 100_000
+    iterations: Annotated[Iterations, "most iterations of gradient"] = 100_000
 
 
 @limit_to_one_thread

@@ -43,8 +43,8 @@ Steps = Annotated[int, Field(strict=True, ge=1, le=10**6)]
 class Swarm(Options):
     """The particles of pf."""
 
-    particles: Annotated[Particles, "of the particle filter"] = 500
-    steps: Annotated[Steps, "of weighing and resampling, at most"] = 1000
+    particles: Annotated[Particles, "number of particles of the particle filter"] = 500
+    steps: Annotated[Steps, "most steps of weighing and resampling"] = 1000
     seed: Seed = 0
 
 

@@ -71,17 +71,17 @@ class SearchRegion(Options):
 
     ranges: Annotated[
         Ranges | None,
-        "`[low, high]` of parameters by name; those of others come from the robot file's "
+        "`[low, high]` of parameters by name; other ranges follow from the robot file's "
         "inertials and from the torque",
     ] = None
     objective: Annotated[
         ObjectiveName,
-        "of a search: weighted least squares, or the joints' mean errors and their standard "
-        "deviations, added up",
+        "criterion of a search: weighted least squares, or the sum of the joints' mean errors "
+        "and their standard deviations",
     ] = LEAST_SQUARES
     spread_weight: Annotated[
         SpreadWeight,
-        "of the standard deviations in the objective `mean-and-spread`",
+        "weight of the standard deviations in the objective `mean-and-spread`",
         Of("objective", MEAN_AND_SPREAD),
     ] = 1.0
     begin: Annotated[

@@ -34,8 +34,8 @@ class Keeping(Options):
 
     search_state: Annotated[
         File | None,
-        "file of a search's state: it goes on from there where the file exists, and writes it "
-        "every 10 s, when it is stopped and at its end",
+        "file with the state of a search: the search resumes from it if it exists, and writes it "
+        "every 10 s, when interrupted and at its end",
     ] = None
 
 

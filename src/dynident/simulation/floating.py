@@ -182,20 +182,10 @@ def simulate_floating(
         When the motion diverges, no step is short enough, or a mass matrix is not positive
         definite.
     """
-    idim, robot = loop.idim, loop.idim.robot
-    control = loop.controller
-    if not robot.floating:
-        raise InputError(f"{robot.name}: a fixed base needs no ground; see rollout")
-    beyond = control.rate is not None or control.states or np.any(control.backlash)
-    if beyond or control.delay or loop.held or loop.lead:
-        raise InputError(
-            "feet need a continuous controller without states, backlash and delay, and targets "
-            "that are not held: p, pd or p-p"
-        )
-    if loop.noise is not None or loop.count is not None:
-        raise InputError("noise and counts of encoders are added to the motion afterwards")
+    refuse_other_loops(loop)
     if not 0.0 < tolerance < np.inf:
         raise InputError(f"tolerance has to be positive, got {tolerance:g}")
+    idim, robot = loop.idim, loop.idim.robot
     n, dof, samples = robot.n, robot.dof, loop.samples
     ground = ground or Ground()
     points = build_points(robot, feet)
@@ -237,6 +227,21 @@ def simulate_floating(
         robot, loop.rate, out.q, out.dq, out.ddq, out.tau,
         MappingProxyType(wrenches), MappingProxyType(touching),
     )  # fmt: skip
+
+
+def refuse_other_loops(loop: Loop) -> None:
+    """Refuse loops that are not simulated on feet."""
+    robot, control = loop.idim.robot, loop.controller
+    if not robot.floating:
+        raise InputError(f"{robot.name}: a fixed base needs no ground; see rollout")
+    beyond = control.rate is not None or control.states or np.any(control.backlash)
+    if beyond or control.delay or loop.held or loop.lead:
+        raise InputError(
+            "feet need a continuous controller without states, backlash and delay, and targets "
+            "that are not held: p, pd or p-p"
+        )
+    if loop.noise is not None or loop.count is not None:
+        raise InputError("noise and counts of encoders are added to the motion afterwards")
 
 
 def place_on_ground(

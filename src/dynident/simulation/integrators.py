@@ -36,7 +36,10 @@ class Integrator:
         return bool(self.a[0, 0] != 0.0)
 
     def propagator(self, Z: Array) -> Array:
-        """``R(Z)`` of the linear system ``y' = A y``, Z = h A, (n, n): what a step makes of y."""
+        """``R(Z)`` of the linear system ``y' = A y``, Z = h A, (n, n): what a step makes of y.
+
+        The matrix form of ``R(z) = 1 + z b^T (1 - z a)^-1 (1, ..., 1)`` (Hairer and Wanner, IV.3).
+        """
         n, stages = len(Z), len(self.b)
         ones = np.tile(np.eye(n), (stages, 1))
         inner = np.linalg.solve(np.eye(n * stages) - np.kron(self.a, Z), ones)

@@ -249,7 +249,8 @@ def advance_rollout(  # type: ignore[no-untyped-def]
                 follow_base(base, k, begin, q, dq, s.rise)
             if law.hold > 0:
                 run_sampled_controller(tree, law, inputs, state, s, k, sub, substeps, U)
-            # the friction's states are held over the step where they are in its middle
+            # the friction's states are staggered against the motion: a step holds those of its
+            # middle, so that the first one advances them by half a step
             part = 0.5 if k == 0 and sub == 0 else 1.0
             if len(plant.elements.gear):
                 step_element_states(
@@ -257,7 +258,6 @@ def advance_rollout(  # type: ignore[no-untyped-def]
                     memory, SQ, SV, SM,
                 )  # fmt: skip
             if stepping and implicit:
-                part = 0.5 if k == 0 and sub == 0 else 1.0
                 step_held_states(tree, law, inputs, state, s, a, k, begin, span, part * h, U)
             for i in range(stages):
                 part = (sub + c[i]) / substeps

@@ -69,8 +69,9 @@ class JointNoise(Options):
 
     position_std: Annotated[
         NotNegatives | None,
-        "standard deviation of the encoders' white noise; by default of ml by what the position "
-        "filter takes away, of smooth by what no smooth motion explains [rad or m]",
+        "standard deviation of the encoders' white noise; by default estimated, for ml from what "
+        "the position filter removes, for smooth from the residual of the smoothed motion [rad "
+        "or m]",
     ] = None
     torque_std: Annotated[
         Positives | None,
@@ -86,7 +87,7 @@ class Noise(JointNoise):
     wrench_std: Annotated[
         Pair | None,
         "standard deviations of the forces and of the moments of measured wrenches, as logged; "
-        "part of the equations' estimated noise by default [N, Nm]",
+        "by default part of the estimated noise of the equations [N, Nm]",
     ] = None
 
 

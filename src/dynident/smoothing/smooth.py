@@ -83,8 +83,8 @@ class Smoothing(Options):
 
     knots_hz: Annotated[
         Annotated[Number, Field(gt=0.0)] | None,
-        "knots of the motion's splines in a second; twice position_hz, at most one a sample and "
-        f"{MOST_KNOTS:g}, by default [Hz]",
+        "knots per second of the motion's splines; by default twice position_hz, at most "
+        f"{MOST_KNOTS:g} and one per sample [Hz]",
     ] = None
 
 
