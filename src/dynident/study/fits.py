@@ -67,7 +67,7 @@ class StudyLogs:
         found = read_study_logs(study, robot, use, self.torque)
         if not self.torque and study.controller is not None and found:
             loop = build_study_loop(study, robot, found)
-            found = [fill_missing_torque(log, loop) for log in found]
+            found = [fill_missing_torque(log, loop, robot.passive) for log in found]
         return Problem.of(self.base, found).samples if found else ()
 
 
@@ -258,7 +258,9 @@ def measure_log(
     samples = read_fit_log(fit, files, layout)
     loop = None if fit.estimate.fitted is None else rebuild_loop(fit, samples)
     if samples.torque != "measured" and fit.method in TORQUE_FREE:
-        samples = fill_missing_torque(samples, loop or rebuild_loop(fit, samples))
+        samples = fill_missing_torque(
+            samples, loop or rebuild_loop(fit, samples), fit.robot.passive
+        )
     problem = Problem.of(fit.base, samples)
     lowpass = lowpass_hz or fit.lowpass_hz
     borne = [note for log in problem.samples for note in check_bearing(problem.idim, log)]

@@ -200,7 +200,7 @@ def replay_samples(
     robot, model = player.robot, player.model
     refuse_springs(robot, "replay knows")
     simulation = player.find_loop(samples)
-    samples = fill_missing_torque(samples, simulation)
+    samples = fill_missing_torque(samples, simulation, robot.passive)
     exported, said = (model, ()) if engine == OURS else player.near()
     if engine != OURS:
         said += describe_found_law(simulation)
