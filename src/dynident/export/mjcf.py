@@ -26,6 +26,7 @@ from dynident.export.exported import (
     format_exact_number,
     format_exact_numbers,
     format_joint_attributes,
+    is_coupled_alone,
     name_base,
     select_drive_values,
     subtract_carried,
@@ -442,7 +443,7 @@ def render_fresh_mjcf(
     Joints that follow others do so by equalities; other loops are refused. Parameters and returns
     are those of `render_mjcf`.
     """
-    if not is_coupled_alone(robot):
+    if not is_coupled_alone(robot, CUBIC - 1):
         robot.refuse_loops("a fresh MJCF")
     for name, values in zip(robot.links, phi, strict=True):
         if values[0] == 0.0:
@@ -496,11 +497,6 @@ def render_fresh_mjcf(
     if robot.source is None or robot.source.suffix.lower() == ".toml":
         return text, ()
     return text, (f"shapes and meshes of {robot.source.name} are not in the MJCF",)
-
-
-def is_coupled_alone(robot: Robot) -> bool:
-    """Whether all loops are joints that follow another as an MJCF's equality can say it."""
-    return all(len(loop.polynomial) in range(1, CUBIC + 1) for loop in robot.loops)
 
 
 def render_coupling(robot: Robot, loop: KinematicLoop) -> etree._Element:
