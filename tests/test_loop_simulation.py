@@ -29,7 +29,7 @@ from dynident.estimators.closed_loop import Simulation, build_auxiliary_model, f
 from dynident.export.controller import ControllerModel
 from dynident.robot.closure import Closure
 from dynident.robot.spec import LoopSpec
-from dynident.simulation.record import record_rollout
+from dynident.simulation.record import record_rollout, warn_of_limits
 from dynident.simulation.rollout import sensitive_rollout
 from dynident.simulation.sensors import Sensors
 from dynident.simulation.stability import check_integration, check_loop
@@ -268,3 +268,17 @@ def test_a_law_asks_nothing_of_joints_without_a_drive(tmp_path):
     told = fill_missing_torque(untold, Simulation(law), robot.passive)
     assert not told.tau[:, 1].any()
     assert np.corrcoef(told.tau[:, 0], log.tau[:, 0])[0, 1] > 0.99
+
+
+def test_a_motion_beyond_the_limits_of_the_file_is_said(tmp_path):
+    """Simulations have no stops, and no limit of the torque but the law's."""
+    path = tmp_path / "gripper.urdf"
+    path.write_text(GRIPPER)
+    robot = di.load_robot(path)
+    rest = np.zeros((3, 2))
+    assert warn_of_limits(robot, rest, rest, rest) == ()
+    q, tau = np.array([[0.0, 0.0], [0.5, 1.25], [0.0, -1.0]]), np.tile([95.0, -20.0], (3, 1))
+    assert warn_of_limits(robot, q, rest, tau) == (
+        "the simulated one reaches 95 N (limit 90): limits of a robot's file stop no simulation",
+        "the simulated two reaches 1.25 m (limit 1): limits of a robot's file stop no simulation",
+    )
