@@ -133,7 +133,7 @@ def differences(case: Case) -> Score:
     """The same drives over the same rollouts, by scipy with forward differences."""
     robot, first, last = parts(case)
     simulation = Simulation(pd(case.kp, case.kd)).of_encoders()
-    problem = di.Problem(robot, fill_missing_torque(first, simulation))
+    problem = di.Problem(robot, fill_missing_torque(first, simulation, robot.passive))
     n, idim = robot.n, problem.idim
 
     def errors(x: Array, log: Samples) -> Array:

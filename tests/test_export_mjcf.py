@@ -545,3 +545,20 @@ def test_loops_that_no_fresh_mjcf_has_are_refused(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="MJCF takes trees alone"):
             call()
     assert any("the loop" in note for note in build_pinocchio_model(model).notes)
+
+
+def test_a_motor_over_branches_is_said_to_lose_what_couples_them() -> None:
+    """MuJoCo's mass matrix is as sparse as the tree: the motor's inertia is not all in it."""
+    robot = toy.arm(3, coupled=True)
+    branched = replace(robot, joints=(*robot.joints[:2], replace(robot.joints[2], parent=1)))
+    for each, said in ((robot, False), (branched, True)):
+        idim = build_idim(each)
+        theta = toy.true_parameters(idim, each.nominal)
+        _, notes = render_identified_mjcf(idim, theta)
+        assert any(n.startswith("Iam3: MuJoCo's mass matrix") for n in notes) == said
+        model = mujoco_model(WholeModel(idim, theta))
+        data = mujoco.MjData(model)
+        mujoco.mj_forward(model, data)
+        M = np.zeros((3, 3))
+        mujoco.mj_fullM(model, data, M)
+        assert np.allclose(M, WholeModel(idim, theta).mass_matrix(np.zeros(3))) != said

@@ -15,16 +15,23 @@ from linkage_logs import (
     state_truth,
 )
 from linkages import load_linkage
+from test_init import GRIPPER
 
 import dynident as di
 from dynident.control.controller import pd, pid
-from dynident.control.reference import Reference
+from dynident.control.reference import Reference, fourier
 from dynident.core.errors import InputError, RolloutError
+from dynident.diagnosis.by_law import find_by_law
+from dynident.diagnosis.scene import take_scene
+from dynident.dynamics.base import base_parameters
 from dynident.dynamics.whole import WholeModel
-from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
+from dynident.estimators.closed_loop import Simulation, build_auxiliary_model, fill_missing_torque
 from dynident.export.controller import ControllerModel
 from dynident.robot.closure import Closure
+from dynident.robot.spec import LoopSpec
+from dynident.simulation.record import record_rollout, warn_of_limits
 from dynident.simulation.rollout import sensitive_rollout
+from dynident.simulation.sensors import Sensors
 from dynident.simulation.stability import check_integration, check_loop
 
 RATE, STEPS = 200.0, 5
@@ -239,3 +246,39 @@ def test_derivatives_of_the_motion_are_refused(robot):
         di.identify(problem, "clie", simulation=simulation, sensitivities="exact")
     with pytest.raises(InputError, match="a fit of drives to positions takes trees alone"):
         di.identify(problem, "cloe", simulation=simulation, links="fixed")
+
+
+def test_a_law_asks_nothing_of_joints_without_a_drive(tmp_path):
+    """Neither where it tells the scale of torques, nor where it stands for them."""
+    path = tmp_path / "gripper.urdf"
+    path.write_text(GRIPPER)
+    coupling = LoopSpec(kind="joint", joints=("two", "one"), polynomial=(0.01, -2.0))
+    robot = di.load_robot(path, loops=[coupling])
+    law, base = pd([400.0] * 2, [60.0] * 2), base_parameters(di.build_idim(robot, "viscous"))
+    sine, cosine = [[0.2, -0.3], [0.0, 0.0]], [[0.1, 0.2], [0.0, 0.0]]
+    swing = fourier(500.0, 2.0, 0.5, [0.0, 0.0], sine, cosine)
+    theta = base.idim.join(robot.nominal, [5.0 * (p.symbol == "fv") for p in base.idim.drives])
+    none = Sensors(*np.zeros((4, 2)), np.ones(2), 0.0, 0)
+    log = record_rollout(di.Loop(base.idim, law, swing), theta, none).recording
+    samples = di.prepare(log, 20.0)
+    assert find_by_law(take_scene(base, samples), law) is None
+    found = find_by_law(take_scene(base, replace(samples, tau=2.0 * samples.tau)), law)
+    assert "2 times what the controller asks for" in found.suspicion.what
+    untold = replace(samples, tau=np.zeros_like(log.q), torque="none")
+    told = fill_missing_torque(untold, Simulation(law), robot.passive)
+    assert not told.tau[:, 1].any()
+    assert np.corrcoef(told.tau[:, 0], log.tau[:, 0])[0, 1] > 0.99
+
+
+def test_a_motion_beyond_the_limits_of_the_file_is_said(tmp_path):
+    """Simulations have no stops, and no limit of the torque but the law's."""
+    path = tmp_path / "gripper.urdf"
+    path.write_text(GRIPPER)
+    robot = di.load_robot(path)
+    rest = np.zeros((3, 2))
+    assert warn_of_limits(robot, rest, rest, rest) == ()
+    q, tau = np.array([[0.0, 0.0], [0.5, 1.25], [0.0, -1.0]]), np.tile([95.0, -20.0], (3, 1))
+    assert warn_of_limits(robot, q, rest, tau) == (
+        "the simulated one reaches 95 N (limit 90): limits of a robot's file stop no simulation",
+        "the simulated two reaches 1.25 m (limit 1): limits of a robot's file stop no simulation",
+    )

@@ -15,6 +15,7 @@ from commands import ask, tell
 from differences import assert_slope
 from tables import write_joints
 from test_encoder import BIAS, DELAY, DRIVES, KD, KP, RATE, Z1, twin
+from test_init import GRIPPER
 from thin import first
 
 import dynident as di
@@ -28,6 +29,7 @@ from dynident.dynamics.torques import evaluate_drive_torques
 from dynident.dynamics.whole import WholeModel
 from dynident.engines import ENGINES
 from dynident.engines.drive import EngineDrive, EngineMotion, build_drive
+from dynident.estimators.closed_loop import Simulation
 from dynident.excitation.prediction import join_nominal_parameters
 from dynident.export.resistance import make_resistance
 from dynident.friction.elements import spring
@@ -493,3 +495,52 @@ def test_a_study_without_a_law_is_refused(falling, capfd):
     (falling / "lawless.toml").write_text(text)
     assert run(["replay", str(falling / "lawless.toml")]) == 2
     assert "arm: has no [controller], whose law a replay takes" in capfd.readouterr().err
+
+
+SWAYING = """[robot]
+file = "gripper.urdf"
+friction = "coulomb-viscous"
+[[loop]]
+name = "fingers"
+kind = "joint"
+joints = ["two", "one"]
+polynomial = [0.01, -2.0]
+[controller]
+kind = "pd"
+kp = 400.0
+kd = 60.0
+[reference]
+kind = "bang-bang"
+rate = 500.0
+points = [[0.0, 0.01], [0.3, -0.59], [-0.2, 0.41], [0.0, 0.01]]
+velocity = 0.5
+acceleration = 2.0
+smoothing = 0.5
+pause = 0.1
+[simulation]
+targets = "held"
+width = 0.01
+[simulation.parameters]
+fv1 = 5.0
+fc1 = 1.0
+fv2 = 2.0
+"""
+
+
+def test_what_was_simulated_is_replayed_closed_chains_included(tmp_path):
+    """By its study, by its result, and by another file of the robot, which has no loop."""
+    (tmp_path / "gripper.urdf").write_text(GRIPPER)
+    (tmp_path / "sway.toml").write_text(SWAYING)
+    study = di.read_study(tmp_path / "sway.toml", use=None)
+    log = di.simulate_study(study).recording
+    own = di.replay(study, log)
+    assert np.max(own.ours) < 1e-7
+    assert "targets held between samples" in own.notes[-1]
+    assert "turning over 0.010 m/s" in own.notes[-1]
+    robot = di.load_robot(tmp_path / "gripper.urdf", loops=study.loop)
+    problem = di.Problem(robot, di.prepare(log, 20.0))
+    law = Simulation(pd([400.0] * 2, [60.0] * 2), targets="held", width=(0.01, 0.01))
+    fit = di.identify(problem, "idim-iv", doctor=False, simulation=law)
+    as_it_is, beside = (di.replay(fit, log, robot=each) for each in (str(robot.source), None))
+    assert np.max(beside.ours) < 0.2 * np.max(beside.nominal)
+    np.testing.assert_allclose(as_it_is.ours, beside.nominal, rtol=1e-6)

@@ -18,6 +18,7 @@ import pytest
 import toy
 from lxml import etree
 from test_encoder import BIAS, DELAY, KD, KP, twin
+from test_init import GRIPPER
 
 import dynident as di
 from dynident.control.controller import pd
@@ -27,11 +28,17 @@ from dynident.dynamics.whole import WholeModel
 from dynident.export.actuators import render_isaac_lab, render_mjlab
 from dynident.export.bam import render_bam
 from dynident.export.end_effector import render_end_effector
+from dynident.export.formats import find_format
 from dynident.export.sdf import render_sdf
 from dynident.export.servo import derive_servos
 from dynident.export.terms import sort_joint_terms
+from dynident.export.urdf import render_standard_urdf
 from dynident.export.usd import name_prims, render_usd
+from dynident.robot.load import load_robot
+from dynident.robot.loops import add_loops, assemble
+from dynident.robot.mimics import find_mimics
 from dynident.robot.model import Robot
+from dynident.robot.spec import LoopSpec
 
 LIMIT = 9.0
 
@@ -210,6 +217,9 @@ APPLIED = {  # UsdPhysics, and NewtonJointAPI of newton-usd-schemas
     "NewtonJointAPI": {
         f"newton:{name}": "float" for name in ("armature", "damping", "friction", "velocityLimit")
     },
+    "NewtonMimicAPI": {
+        "newton:mimicJoint": "rel", "newton:mimicCoef0": "float", "newton:mimicCoef1": "float",
+    },
     **{
         f"PhysicsDriveAPI:{axis}": {f"drive:{axis}:physics:{n}": kind for n, kind in DRIVE.items()}
         for axis in ("angular", "linear")
@@ -274,6 +284,49 @@ def take(prim, name):
 def turn(prim, name):
     w, x, y, z = take(prim, name)
     return pin.Quaternion(w, x, y, z).toRotationMatrix()
+
+
+def test_joints_that_follow_others_do_so_in_sdf_usd_and_urdf(tmp_path):
+    law = LoopSpec(kind="joint", joints=("joint_2", "joint_1"), polynomial=(0.2, -0.5))
+    idim, theta = model_of(assemble(add_loops(robot(), [law], "here"), "here"))
+    one, two, _ = idim.robot.joint_names
+    (mimic,) = etree.fromstring(render_sdf(idim, theta)[0]).iter("mimic")
+    assert mimic.get("joint") == one
+    assert mimic.getparent().getparent().get("name") == two
+    # mimic_angle = multiplier (other_joint_angle - reference) + offset
+    assert [float(child.text) for child in mimic] == [-0.5, 0.2, 0.0]
+    drakes = mimic.getparent().getparent().find("{http://drake.mit.edu}mimic")
+    assert dict(drakes.attrib) == {"joint": one, "multiplier": "-0.5", "offset": "0.2"}
+    prims = read_usda(render_usd(idim, theta, None, None, ())[0].decode())
+    follower = prims[f"/toy/joints/{two}"]
+    assert follower.values["newton:mimicJoint"] == f"</toy/joints/{one}>"
+    assert take(follower, "newton:mimicCoef0") == pytest.approx(np.rad2deg(0.2))
+    assert take(follower, "newton:mimicCoef1") == -0.5
+    assert not any(schema.startswith("PhysicsDriveAPI") for schema in follower.applied)
+    path = tmp_path / "model.urdf"
+    path.write_bytes(render_standard_urdf(idim, theta)[0])
+    assert find_mimics(load_robot(path)) == {two: (one, 0.2, -0.5)}
+    slides = law.model_copy(update={"joints": ("joint_3", "joint_1")})
+    idim, theta = model_of(assemble(add_loops(robot(), [slides], "here"), "here"))
+    with pytest.raises(InputError, match="joint_3: is prismatic and follows joint_1"):
+        render_usd(idim, theta, None, None, ())
+
+
+def test_a_urdf_has_the_law_that_was_identified(tmp_path):
+    """Also where its own mimic says another, or has it the other way round."""
+    path = tmp_path / "gripper.urdf"
+    path.write_text(GRIPPER)
+    for joints, law, expected in (
+        (("two", "one"), (0.02, -1.5), {"two": ("one", 0.02, -1.5)}),
+        (("one", "two"), (0.01, -0.5), {"one": ("two", 0.01, -0.5)}),
+    ):
+        loop = LoopSpec(kind="joint", joints=joints, polynomial=law)
+        idim = build_idim(load_robot(path, loops=[loop]), "viscous")
+        document, notes = find_format("urdf").render(idim, idim.nominal, None, None, ())
+        out = tmp_path / "out.urdf"
+        out.write_bytes(document)
+        assert find_mimics(load_robot(out)) == expected
+        assert not any("stays in the study" in note for note in notes)
 
 
 def servos_of(tmp_path):

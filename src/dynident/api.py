@@ -167,7 +167,9 @@ def identify(
     held_out = problem.on(validation).samples if validation else ()
     if any(lacks_torque(log) for log in (*problem.samples, *held_out)):
         problem, asked = see_without_torque(problem, asked)
-        held_out = tuple(fill_missing_torque(log, asked.loop) for log in held_out)
+        held_out = tuple(
+            fill_missing_torque(log, asked.loop, problem.robot.passive) for log in held_out
+        )
     logs = (*problem.samples, *held_out)
     unmeasured = [note for log in logs for note in check_bearing(problem.idim, log)]
     require_torque(problem)
@@ -405,7 +407,9 @@ def see_without_torque(
     """Logs without torque as methods that fit positions take them, and the loop likewise."""
     refuse_torque_methods(problem, asked.method)
     loop = asked.loop.of_encoders()
-    seen = problem.on([fill_missing_torque(log, loop) for log in problem.samples])
+    seen = problem.on(
+        [fill_missing_torque(log, loop, problem.robot.passive) for log in problem.samples]
+    )
     return seen, asked._replace(given={**asked.given, SIMULATION: loop}, blind=True)
 
 

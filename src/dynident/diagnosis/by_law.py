@@ -30,13 +30,13 @@ def find_by_law(s: Scene, law: Controller) -> Suspected | None:
     case = Case(s, np.zeros(s.base.count), np.zeros(s.n), frozenset())
     clocks = [*DIAGNOSES["rate"].suspect(case)]
     factors = [1.0, *((each.rate or log.rate) / log.rate for each in clocks)]
-    asked = ask_for_torques(s, own, factors)
     told = np.concatenate([np.arange(a, b) for a, b in log.segments])
-    tau = log.joint_torque[told]
+    driven = s.base.idim.robot.driven  # no law acts on the others
+    asked = ask_for_torques(s, own, factors)[:, told][..., driven]
+    tau = log.joint_torque[told][:, driven]
     size = np.sqrt(np.sum(tau**2, axis=0)) + TINY
-    square = np.sum(asked[:, told] ** 2, axis=1) + TINY
-    times = np.sum(asked[:, told] * tau, axis=1) / square
-    rest = np.linalg.norm(tau - times[:, None] * asked[:, told], axis=1) / size
+    times = np.sum(asked * tau, axis=1) / (np.sum(asked**2, axis=1) + TINY)
+    rest = np.linalg.norm(tau - times[:, None] * asked, axis=1) / size
     errors = np.array([average_errors(each) for each in rest])
     best = int(np.argmin(errors))
     if errors[best] > limit.LAWFUL:
@@ -53,7 +53,7 @@ def find_by_law(s: Scene, law: Controller) -> Suspected | None:
         freedom=1,
         advice="check their unit, gains and the side of the reduction",
     )
-    before = np.linalg.norm(tau - asked[0, told], axis=0) / size
+    before = np.linalg.norm(tau - asked[0], axis=0) / size
     return Suspected(scaled, average_errors(before), float(errors[0]))
 
 

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from dynident.control.controller import OF_SERVOS, Controller
 from dynident.control.reference import Reference, average_held_signals
-from dynident.core.arrays import Array
+from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import ComputationError, InputError, name_section_in_errors
 from dynident.core.options import InPython, Of, Options, Positives
 from dynident.core.schema import Name, Number, make_choice_validator
@@ -670,11 +670,11 @@ def lacks_torque(log: GeneralisedSamples) -> bool:
     return log.torque in ("none", "law") and log.observed.equations != "base"
 
 
-def fill_missing_torque(log: Log, simulation: Simulation) -> Log:
+def fill_missing_torque(log: Log, simulation: Simulation, passive: Booleans) -> Log:
     """A log without torque with that of the controllers' law along the measured motion.
 
     ``gain * sat(kp (qref - q) + kd (dqref - dq))``, or as the law is, its targets as late as told;
-    of servos without their integral.
+    of servos without their integral. Zero at `passive` joints, which have no drive.
     """
     if log.torque == "measured":
         return log
@@ -700,7 +700,7 @@ def fill_missing_torque(log: Log, simulation: Simulation) -> Log:
             own[start:stop] = average_held_signals(signal[start - lead : stop], late)
     w = np.stack([*targets, log.measured, log.dq], axis=2)
     output = np.clip(control.answer(w), -control.limit, control.limit)
-    return replace(log, tau=control.gain * output, torque="law")
+    return replace(log, tau=np.where(passive, 0.0, control.gain * output), torque="law")
 
 
 def extract_logged_reference(log: Samples, held: bool = False) -> Reference | None:

@@ -92,6 +92,24 @@ def select_drive_values(idim: Idim, theta: Array, symbol: str) -> Array:
     return values
 
 
+def is_coupled_alone(robot: Robot, degree: int) -> bool:
+    """Whether all loops are joints that follow another by polynomials of a degree at most."""
+    return all(len(loop.polynomial) in range(1, degree + 2) for loop in robot.loops)
+
+
+def list_followers(robot: Robot) -> dict[str, tuple[str, float, float]]:
+    """Joints that follow another by a straight law: which, from what offset on, and how much."""
+    found = {}
+    for loop in robot.loops:
+        if len(loop.polynomial) not in (1, 2):
+            continue
+        (offset, ratio), (own, other) = (*loop.polynomial, 0.0)[:2], loop.bodies
+        if robot.joint_names[other - 1] in loop.passive and ratio != 0.0:
+            offset, ratio, own, other = -offset / ratio, 1.0 / ratio, other, own
+        found[robot.joint_names[own - 1]] = robot.joint_names[other - 1], offset, ratio
+    return found
+
+
 def describe_omissions(omitted: Sequence[str], kind: str) -> tuple[str, ...]:
     """The note on what a format has no place for."""
     if not omitted:

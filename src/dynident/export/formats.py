@@ -17,14 +17,15 @@ from dynident.export.actuators import render_isaac_lab, render_mjlab
 from dynident.export.bam import render_bam
 from dynident.export.c_code import c_code
 from dynident.export.c_springs import render_elastic_function
-from dynident.export.mjcf import is_coupled_alone, render_identified_mjcf
+from dynident.export.exported import is_coupled_alone, list_followers
+from dynident.export.mjcf import render_identified_mjcf
 from dynident.export.sdf import render_sdf
 from dynident.export.servo import Servo
 from dynident.export.springs import list_joint_springs
 from dynident.export.urdf import render_standard_urdf
 from dynident.export.usd import render_usd
-from dynident.robot.mimics import find_mimics
 from dynident.robot.mjcf import is_mjcf
+from dynident.robot.mjcf_loops import CUBIC
 from dynident.robot.model import Robot
 
 Rendered = tuple[bytes, tuple[str, ...]]
@@ -65,8 +66,8 @@ class Format:
         Of the law of a fit to positions, what it has a place for: gain, bias, off, delay.
     springs : bool
         Whether it has springs in joints.
-    couplings : bool
-        Whether it has joints that follow others.
+    couplings : int
+        Degree of the laws by which its joints can follow others; 0 of none.
     """
 
     what: str
@@ -76,7 +77,7 @@ class Format:
     holds: tuple[str, ...] | None = None
     loop: tuple[str, ...] = ()
     springs: bool = False
-    couplings: bool = False
+    couplings: int = 0
 
     @property
     def name(self) -> str:
@@ -87,7 +88,7 @@ class Format:
 def render_urdf_file(idim: Idim, theta: Array, *_: object) -> Rendered:
     """A URDF, in which a link that a sensor holds has its own inertial."""
     document, notes = render_standard_urdf(idim, theta)
-    own = find_mimics(idim.robot)
+    own = list_followers(idim.robot)
     left = [loop.name for loop in idim.robot.loops if not own.keys() & {*loop.passive}]
     said = f"a URDF has trees alone: the loop {', '.join(left)} stays in the study"
     return document, (*notes, said) if left else notes
@@ -114,14 +115,15 @@ EXPORTS = {
         MOTORS,
         ("gain", "bias", "off", "limit", "damping", "delay", "backlash"),
         springs=True,
-        couplings=True,
+        couplings=CUBIC - 1,
     ),
     "sdf": Format(
-        "an SDF", "Bodies, joints and rotors for Drake and Gazebo.", "sdf", render_sdf, DRIVES
+        "an SDF", "Bodies, joints and rotors for Drake and Gazebo.", "sdf", render_sdf, DRIVES,
+        couplings=1,
     ),
     "usd": Format(
         "a USD", "Bodies, joints and drives for Newton, as text.", "usda", render_usd, DRIVES,
-        ("gain", "limit", "damping"),
+        ("gain", "limit", "damping"), couplings=1,
     ),
     "mjlab": Format(
         "an mjlab module", "Actuators for mjlab, a module of Python.", "py", render_mjlab, DRIVES,
@@ -146,7 +148,7 @@ def find_format(name: str, robot: Robot | None = None) -> Format:
     refuse_unknown(name, EXPORTS, f"format {name!r} is not known")
     found = EXPORTS[name]
     if robot is not None and not (
-        name in (choose_own_format(robot), "c") or (found.couplings and is_coupled_alone(robot))
+        name in (choose_own_format(robot), "c") or is_coupled_alone(robot, found.couplings)
     ):
         robot.refuse_loops(found.what)
     return found

@@ -26,6 +26,7 @@ from dynident.export.exported import (
     format_exact_number,
     format_exact_numbers,
     format_joint_attributes,
+    is_coupled_alone,
     name_base,
     select_drive_values,
     subtract_carried,
@@ -442,7 +443,7 @@ def render_fresh_mjcf(
     Joints that follow others do so by equalities; other loops are refused. Parameters and returns
     are those of `render_mjcf`.
     """
-    if not is_coupled_alone(robot):
+    if not is_coupled_alone(robot, CUBIC - 1):
         robot.refuse_loops("a fresh MJCF")
     for name, values in zip(robot.links, phi, strict=True):
         if values[0] == 0.0:
@@ -496,11 +497,6 @@ def render_fresh_mjcf(
     if robot.source is None or robot.source.suffix.lower() == ".toml":
         return text, ()
     return text, (f"shapes and meshes of {robot.source.name} are not in the MJCF",)
-
-
-def is_coupled_alone(robot: Robot) -> bool:
-    """Whether all loops are joints that follow another as an MJCF's equality can say it."""
-    return all(len(loop.polynomial) in range(1, CUBIC + 1) for loop in robot.loops)
 
 
 def render_coupling(robot: Robot, loop: KinematicLoop) -> etree._Element:
@@ -652,7 +648,7 @@ def render_identified_mjcf(
         )
         # its inertia is the tendon's
         armature[k] = 0.0 if np.isfinite(own[0, k]) else armature[k]
-    return render_mjcf(
+    document, notes = render_mjcf(
         robot,
         idim.split(theta)[0],
         armature=armature,
@@ -668,4 +664,31 @@ def render_identified_mjcf(
             if p.symbol not in kept + of_motor and not (servos and p.symbol == "off")
         ],
         folder=folder,
+    )
+    return document, (*notes, *describe_split_motors(idim, theta))
+
+
+def describe_split_motors(idim: Idim, theta: Array) -> tuple[str, ...]:
+    """The note on motors whose inertia couples joints of which none carries the other.
+
+    MuJoCo's mass matrix has the sparsity of the tree, and drops it.
+    """
+    robot, known = idim.robot, dict(zip(idim.names, theta, strict=True))
+    carriers = [robot.list_carriers(j) for j in range(robot.n)]
+    split = [
+        f"Iam{gear.number}"
+        for gear in idim.gears
+        if gear.coupled
+        and known.get(f"Iam{gear.number}", 0.0) != 0.0
+        and any(
+            i not in carriers[j] and j not in carriers[i]
+            for i in np.flatnonzero(gear.turns)
+            for j in np.flatnonzero(gear.turns)
+        )
+    ]
+    if not split:
+        return ()
+    return (
+        f"{', '.join(split)}: MuJoCo's mass matrix has no place for what couples joints on "
+        "several branches, and takes the rest",
     )

@@ -1,9 +1,9 @@
-"""Identified parameters as SDFormat 1.9, with the rotors that Drake reads from it.
+"""Identified parameters as SDFormat, with the rotors that Drake reads from it.
 
 Bodies and joints alone. ``<drake:rotor_inertia>`` and ``<drake:gear_ratio>`` of a joint are those
-of Drake's parser (`multibody/parsing/detail_sdf_parser.cc`); since Ia is what the joint feels, the
-ratio is 1. Poses are relative to the frames that they are in: a joint's to the link before it, a
-link's to its joint.
+of Drake's parser (`multibody/parsing/detail_sdf_parser.cc`); since Ia is what the joint feels,
+the ratio is 1, and ``<drake:mimic>`` what ``<mimic>`` of SDFormat 1.11 is. Poses are relative to
+the frames that they are in: a joint's to the link before it, a link's to its joint.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from dynident.export.exported import (
     describe_gravity,
     format_exact_number,
     format_exact_numbers,
+    list_followers,
     name_base,
 )
 from dynident.export.urdf import ENTRIES
@@ -43,7 +44,9 @@ def render_sdf(idim: Idim, theta: Array, *_: object) -> tuple[bytes, tuple[str, 
     idim, theta = idim.without_sensors(theta)
     robot = idim.robot
     phi = dict(zip(robot.links, check_bodies(robot, idim.split(theta)[0], "SDF"), strict=True))
-    root = etree.Element("sdf", {"version": "1.9"}, {"drake": DRAKE})
+    followers = list_followers(robot)
+    version = "1.11" if followers else "1.9"
+    root = etree.Element("sdf", {"version": version}, {"drake": DRAKE})
     model = etree.SubElement(root, "model", name=robot.name)
     names = name_links(robot)
     base = etree.SubElement(model, "link", name=names[0])
@@ -58,7 +61,10 @@ def render_sdf(idim: Idim, theta: Array, *_: object) -> tuple[bytes, tuple[str, 
         etree.SubElement(link, "pose", relative_to=drive.joint.name).text = "0 0 0 0 0 0"
         if np.any(phi[drive.joint.link]):
             link.append(build_inertial(phi[drive.joint.link]))
-        model.append(build_joint(drive, names[drive.joint.parent], name))
+        joint = build_joint(drive, names[drive.joint.parent], name)
+        if drive.joint.name in followers:
+            add_mimic(joint, *followers[drive.joint.name])
+        model.append(joint)
     etree.indent(root)
     left = describe_left_drives(idim, "SDF")
     notes = [SHAPELESS, *describe_gravity(robot), *left]
@@ -117,6 +123,16 @@ def build_joint(drive: JointDrive, parent: str, child: str) -> etree._Element:
         rotor = {"rotor_inertia": format_exact_number(drive.armature), "gear_ratio": "1"}
         add_texts(element, {f"{{{DRAKE}}}{name}": value for name, value in rotor.items()})
     return element
+
+
+def add_mimic(joint: etree._Element, leader: str, offset: float, ratio: float) -> None:
+    """Have a joint follow another, for Gazebo and for Drake."""
+    numbers = {"multiplier": format_exact_number(ratio), "offset": format_exact_number(offset)}
+    axis = joint.find("axis")
+    assert axis is not None
+    element = etree.SubElement(axis, "mimic", joint=leader)
+    add_texts(element, numbers | {"reference": "0"})
+    etree.SubElement(joint, f"{{{DRAKE}}}mimic", {"joint": leader} | numbers)
 
 
 def add_texts(parent: etree._Element, values: Mapping[str, str]) -> None:

@@ -21,6 +21,7 @@ from dynident.export.exported import (
     format_exact_number,
     format_exact_numbers,
     format_joint_attributes,
+    list_followers,
     select_drive_values,
     subtract_carried,
 )
@@ -85,6 +86,11 @@ def patch_urdf(
     """
     document = UrdfDocument(robot)
     notes = []
+    for name, law in list_followers(robot).items():
+        own = document.joint(law[0]).find("mimic")
+        if own is not None and own.get("joint") == name:  # the other way round in the file
+            document.remove(own)
+        document.set_children(document.joint(name), {"mimic": format_mimic(law)})
     bodies = dict(zip(robot.links, phi, strict=True))
     for part in robot.parts:  # what carries them has the rest
         notes += _patch_body(document, part.base_link, bodies[part.base_link])
@@ -215,7 +221,7 @@ def render_fresh_urdf(robot: Robot, phi: Array, attributes: Sequence[dict[str, s
 
     Parameters are those of `patch_urdf`.
     """
-    root = etree.Element("robot", name=robot.name)
+    root, followers = etree.Element("robot", name=robot.name), list_followers(robot)
     bodies = dict(zip(robot.links, phi, strict=True))
     for link in dict.fromkeys((robot.base_link, *robot.links)):
         element = etree.SubElement(root, "link", name=link)
@@ -227,6 +233,8 @@ def render_fresh_urdf(robot: Robot, phi: Array, attributes: Sequence[dict[str, s
         root.append(element)
         if dynamics:
             etree.SubElement(element, "dynamics", dynamics)
+        if joint.name in followers:
+            etree.SubElement(element, "mimic", format_mimic(followers[joint.name]))
     etree.indent(root)
     return etree.tostring(root, xml_declaration=True, encoding="UTF-8") + b"\n"
 
@@ -248,6 +256,13 @@ def _build_joint_element(joint: Joint, parent: str) -> etree._Element:
         limits |= {"lower": _format_limit(joint.lower), "upper": _format_limit(joint.upper)}
     etree.SubElement(element, "limit", limits)
     return element
+
+
+def format_mimic(law: tuple[str, float, float]) -> dict[str, str]:
+    """Attributes of a ``<mimic>`` by a law of `list_followers`."""
+    leader, offset, ratio = law
+    numbers = {"multiplier": format_exact_number(ratio), "offset": format_exact_number(offset)}
+    return {"joint": leader, **numbers}
 
 
 def _format_limit(value: float) -> str:

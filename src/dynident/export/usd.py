@@ -1,25 +1,31 @@
 """Identified parameters as a USD of an articulation, in text.
 
-Bodies, joints and drives are those of the schema UsdPhysics; armature, viscous and dry friction of
-joints are ``NewtonJointAPI`` of newton-usd-schemas, which Newton reads, and PhysX where these
-schemas are known. Angles are degrees there, stiffness and damping by degrees too; lengths are
-metres, masses kilograms. Numbers are single precision once read.
+Bodies, joints and drives are those of the schema UsdPhysics; armature, viscous and dry friction
+of joints are ``NewtonJointAPI`` of newton-usd-schemas, which Newton reads, and PhysX where these
+schemas are known; joints that follow others are its ``NewtonMimicAPI``. Angles are degrees there,
+stiffness and damping by degrees too; lengths are metres, masses kilograms. Numbers are single
+precision once read.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pinocchio as pin
 
 from dynident.core.arrays import Array
-from dynident.core.errors import ComputationError
+from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import to_com
 from dynident.dynamics.idim import Idim
 from dynident.export.drives import JointDrive, describe_left_drives, list_drives
-from dynident.export.exported import check_bodies, describe_gravity, format_exact_number
+from dynident.export.exported import (
+    check_bodies,
+    describe_gravity,
+    format_exact_number,
+    list_followers,
+)
 from dynident.export.sdf import SHAPELESS
 from dynident.export.servo import Servo
 from dynident.robot.model import Robot
@@ -41,6 +47,8 @@ def render_usd(
     ------
     ComputationError
         For a link without mass, to which an engine would give one.
+    InputError
+        For a joint that turns and follows one that slides, or the other way round.
     """
     idim, theta = idim.without_sensors(theta)
     robot = idim.robot
@@ -50,6 +58,7 @@ def render_usd(
     scope, *prims = name_prims((JOINTS, robot.base_link, *moved))
     joints = name_prims(robot.joint_names)
     (root,) = name_prims([robot.name])
+    named = zip(robot.joint_names, joints, strict=True)
     places = place_links(robot)
     never_moved = [HELD_MASS, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0]
     bodies = phi if robot.floating else np.vstack([never_moved, phi])
@@ -62,8 +71,15 @@ def render_usd(
     on_base = [f"rel physics:body1 = </{root}/{prims[0]}>"]
     fixed = render_prim("PhysicsFixedJoint", "fixed_to_world", (), on_base)
     held = [] if robot.floating else [fixed]
+    mimics = render_mimics(robot, {n: f"/{root}/{scope}/{p}" for n, p in named})
     turned = [
-        render_joint(drive, name, f"/{root}/{prims[drive.joint.parent]}", f"/{root}/{prims[k]}")
+        render_joint(
+            drive,
+            name,
+            f"/{root}/{prims[drive.joint.parent]}",
+            f"/{root}/{prims[k]}",
+            mimics.get(drive.joint.name, ()),
+        )
         for k, (drive, name) in enumerate(zip(drives, joints, strict=True), 1)
     ]
     inner = render_prim("Scope", scope, (), [*held, *turned])
@@ -138,8 +154,26 @@ def render_link(name: str, prim: str, phi: Array, place: tuple[Array, Array]) ->
     return render_prim("Xform", prim, ("PhysicsRigidBodyAPI", "PhysicsMassAPI"), lines)
 
 
-def render_joint(drive: JointDrive, name: str, parent: str, child: str) -> str:
-    """A joint about the z axis of its own frame, with its drive."""
+def render_mimics(robot: Robot, paths: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """What joints that follow another have of that, by name."""
+    kinds = {joint.name: joint.kind for joint in robot.joints}
+    found: dict[str, tuple[str, ...]] = {}
+    for name, (leader, offset, ratio) in list_followers(robot).items():
+        if kinds[name] != kinds[leader]:
+            raise InputError(f"{name}: is {kinds[name]} and follows {leader}, as no joint of a USD")
+        unit = 1.0 / DEGREE if kinds[name] == "revolute" else 1.0
+        found[name] = (
+            f"rel newton:mimicJoint = <{paths[leader]}>",
+            f"float newton:mimicCoef0 = {format_exact_number(offset * unit)}",
+            f"float newton:mimicCoef1 = {format_exact_number(ratio)}",
+        )
+    return found
+
+
+def render_joint(
+    drive: JointDrive, name: str, parent: str, child: str, mimic: Sequence[str] = ()
+) -> str:
+    """A joint about the z axis of its own frame, with its drive or what it follows."""
     joint = drive.joint
     turns = joint.kind == "revolute"
     unit = 1.0 / DEGREE if turns else 1.0
@@ -173,7 +207,10 @@ def render_joint(drive: JointDrive, name: str, parent: str, child: str) -> str:
         law = {"stiffness": drive.servo.kp / unit, "damping": drive.servo.kv / unit}
     if np.isfinite(drive.effort):
         law["maxForce"] = drive.effort
-    if law:
+    if mimic:  # no drive of its own moves it
+        applied.append("NewtonMimicAPI")
+        lines += mimic
+    elif law:
         applied.append(f"PhysicsDriveAPI:{axis}")
         lines.append(f'uniform token drive:{axis}:physics:type = "force"')
         lines += [

@@ -19,7 +19,7 @@ from dynident.core.text import suggest_nearest
 from dynident.robot.dh import BASE, UNIT, build_dh_joints, read_dh_inertials
 from dynident.robot.drives import Drives
 from dynident.robot.geometry import freeze_placement
-from dynident.robot.loops import add_loops, assemble, lock_loops
+from dynident.robot.loops import add_loops, assemble, lock_loops, take_loops
 from dynident.robot.mimics import list_mimic_warnings
 from dynident.robot.mjcf import load_mjcf
 from dynident.robot.model import HUGE, HYSTERESIS, Gauge, Joint, Robot
@@ -36,6 +36,7 @@ def load_robot(
     transmission: TransmissionSpec | None = None,
     locked: Mapping[str, float] | None = None,
     loops: Sequence[LoopSpec] = (),
+    closed_as: Robot | None = None,
 ) -> Robot:
     """Read a robot from a URDF (.urdf), an MJCF (.xml) or a robot file (.toml, see `RobotSpec`).
 
@@ -57,6 +58,8 @@ def load_robot(
         Joints that stay at a value, besides the file's [rad or m].
     loops : sequence of LoopSpec
         What closes chains of its tree, besides the file's.
+    closed_as : Robot, optional
+        Another one with the same joints, whose loops it has, too.
 
     Raises
     ------
@@ -92,7 +95,10 @@ def load_robot(
             raise InputError(f"{path}: gravity is {gravity!r} but has to be 3 finite numbers")
         robot = replace(robot, gravity=freeze_array(vector))
     robot = replace_drives(robot, drives, transmission, path)
-    robot = assemble(add_loops(robot, loops, path), path)
+    robot = add_loops(robot, loops, path)
+    if closed_as is not None:
+        robot = take_loops(robot, closed_as)
+    robot = assemble(robot, path)
     return replace(robot, warnings=(*list_mimic_warnings(robot), *robot.warnings))
 
 

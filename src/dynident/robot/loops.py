@@ -55,6 +55,20 @@ def add_loops(robot: Robot, specs: Sequence[LoopSpec], place: str | Path) -> Rob
     return replace(robot, loops=tuple(loops), assembled=assembled if loops else ())
 
 
+def take_loops(robot: Robot, other: Robot) -> Robot:
+    """The robot closed as another one with the same joints is; loops that it has stay its own.
+
+    Those of the same name have the other's passive joints.
+    """
+    if robot.joint_names != other.joint_names:
+        return robot
+    theirs = {loop.name: loop for loop in other.loops}
+    own = {loop.name: loop for loop in robot.loops}
+    same = {k: replace(own[k], passive=theirs[k].passive) for k in own.keys() & theirs.keys()}
+    loops = tuple((theirs | own | same).values())
+    return replace(robot, loops=loops, assembled=other.assembled or robot.assembled)
+
+
 def find_joint_number(robot: Robot, joint: str, key: str) -> int:
     """The 1-based number of a joint by its name."""
     refuse_unknown(joint, robot.joint_names, f"{key}: there is no joint {joint!r}")

@@ -11,6 +11,7 @@ from dynident.control.controller import MOST_LATE, Controller
 from dynident.control.reference import Reference
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, refuse_unknown
+from dynident.core.words import format_number
 from dynident.dynamics.idim import Idim
 from dynident.friction.model import Element
 from dynident.simulation.integrators import INTEGRATORS
@@ -236,6 +237,20 @@ class Loop:
                     "which is not a whole number; change substeps or the controller's clock"
                 )
         return round(hold), round(delay)
+
+    def describe(self) -> str:
+        """What of it the law leaves open."""
+        assert self.width is not None
+        kinds = [joint.kind for joint in self.idim.robot.joints]
+        pairs = zip(np.full(len(kinds), self.width).tolist(), kinds, strict=True)
+        told = dict.fromkeys(
+            f"{format_number(width, 2)} {'rad/s' if kind == 'revolute' else 'm/s'}"
+            for width, kind in pairs
+        )
+        return (
+            f"by {self.integrator}, targets {'held' if self.held else 'smooth'} between samples, "
+            f"the sign of friction turning over {', '.join(told)}"
+        )
 
     def scaled(self, factor: Array) -> Loop:
         """The same loop with all gains multiplied joint by joint."""

@@ -9,9 +9,13 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.progress import Progress, ignore_progress
 from dynident.recording.recording import Recording
+from dynident.robot.model import Robot
 from dynident.simulation.loop import Loop
 from dynident.simulation.rollout import SimulatedMotion, rollout
 from dynident.simulation.sensors import Sensors, logged, position_noise
+
+ROUNDING = 1e-9
+"""By which a limit may be passed, over one and its size."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,40 @@ def record_rollout(
     q, tau = logged(sensors, loop.rate, motion.measured, motion.tau, joints)
     if loop.idim.robot.loops:  # joints without a drive have no sensor of its torque
         tau = np.where(loop.idim.robot.passive, 0.0, tau)
-    reference, drives = loop.reference, loop.idim.robot.drives
-    qref, dqref = reference.q, reference.dq
-    recording = Recording(name, loop.rate, q=q, tau=tau, qref=qref, dqref=dqref, drives=drives)
+    reference, robot = loop.reference, loop.idim.robot
+    recording = Recording(
+        name,
+        loop.rate,
+        q=q,
+        tau=tau,
+        qref=reference.q,
+        dqref=reference.dq,
+        drives=robot.drives,
+        warnings=warn_of_limits(robot, joints, motion.dq[:, -robot.n :], motion.tau),
+    )
     return Recorded(recording, motion)
+
+
+def warn_of_limits(robot: Robot, q: Array, dq: Array, tau: Array) -> tuple[str, ...]:
+    """What of a simulated motion is beyond the limits of the robot's file, which stop nothing."""
+    found = []
+    for joint, at, speed, torque in zip(robot.joints, q.T, dq.T, tau.T, strict=True):
+        place, pace, push = (
+            ("rad", "rad/s", "Nm") if joint.kind == "revolute" else ("m", "m/s", "N")
+        )
+        limited = joint.lower < joint.upper  # files that know no limit often state 0
+        reached = (
+            (np.min(at), -1.0, joint.lower if limited else -np.inf, place),
+            (np.max(at), 1.0, joint.upper if limited else np.inf, place),
+            (np.max(np.abs(speed)), 1.0, joint.velocity or np.inf, pace),
+            (np.max(np.abs(torque)), 1.0, joint.effort or np.inf, push),
+        )
+        over = [
+            f"{value:.3g} {unit} (limit {limit:.3g})"
+            for value, side, limit, unit in reached
+            if side * value > side * limit + ROUNDING * (1.0 + abs(limit))
+        ]
+        if over:
+            words = f"the simulated {joint.name} reaches {', '.join(over)}"
+            found.append(f"{words}: limits of a robot's file stop no simulation")
+    return tuple(found)

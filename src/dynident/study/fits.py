@@ -67,7 +67,7 @@ class StudyLogs:
         found = read_study_logs(study, robot, use, self.torque)
         if not self.torque and study.controller is not None and found:
             loop = build_study_loop(study, robot, found)
-            found = [fill_missing_torque(log, loop) for log in found]
+            found = [fill_missing_torque(log, loop, robot.passive) for log in found]
         return Problem.of(self.base, found).samples if found else ()
 
 
@@ -144,8 +144,8 @@ def list_fit_inputs(fit: Fit) -> tuple[str | Path, ...]:
     return (*list_model_files(fit.robot), *(() if study is None else list_file_names(study)))
 
 
-def rebuild_loop(fit: Fit, samples: Samples) -> Simulation:
-    """The loop of a fit along another log, what was fitted of it as it was found."""
+def rebuild_loop(fit: Fit, samples: Samples, fitted: bool = True) -> Simulation:
+    """The loop of a fit along another log: what was `fitted` of it as found, or as it is told."""
     study, loop = find_study(fit), fit.simulation
     if study is not None and study.controller is not None:
         loop = build_study_loop(study, fit.robot, [samples])
@@ -154,7 +154,7 @@ def rebuild_loop(fit: Fit, samples: Samples) -> Simulation:
             f"{fit.robot.name}: was identified without a [controller], whose law it takes: "
             "identify it by a study that has one"
         )
-    found = fit.estimate.fitted
+    found = fit.estimate.fitted if fitted else None
     loop = loop.of_encoders(fit.robot.floating or bool(fit.robot.loops))
     return loop if found is None else loop.told(dict(zip(found.names, found.values.tolist())))
 
@@ -258,7 +258,9 @@ def measure_log(
     samples = read_fit_log(fit, files, layout)
     loop = None if fit.estimate.fitted is None else rebuild_loop(fit, samples)
     if samples.torque != "measured" and fit.method in TORQUE_FREE:
-        samples = fill_missing_torque(samples, loop or rebuild_loop(fit, samples))
+        samples = fill_missing_torque(
+            samples, loop or rebuild_loop(fit, samples), fit.robot.passive
+        )
     problem = Problem.of(fit.base, samples)
     lowpass = lowpass_hz or fit.lowpass_hz
     borne = [note for log in problem.samples for note in check_bearing(problem.idim, log)]

@@ -40,6 +40,7 @@ from dynident.study.fits import (
     read_other_log,
     rebuild_loop,
 )
+from dynident.study.simulate import choose_simulated_model
 from dynident.study.study import (
     Study,
     list_logs_of,
@@ -74,24 +75,27 @@ def play_file(robot: Robot, find_loop: Callable[[Samples], Simulation]) -> Playe
     if not robot.has_nominal:
         raise InputError(f"the file of {robot.name} has no inertials to replay")
     idim = build_idim(robot, "coulomb-viscous-symmetric")
-    model = WholeModel(idim, join_nominal_parameters(idim))
-    return Player(base_parameters(idim), model, lambda: (model, ()), find_loop)
+    return play(WholeModel(idim, join_nominal_parameters(idim)), find_loop)
 
 
-def play_study(study: Study, robot: Robot) -> Player:
-    """A robot's file under the law of a study."""
+def play(model: WholeModel, find_loop: Callable[[Samples], Simulation]) -> Player:
+    """A model under a law."""
+    return Player(base_parameters(model.idim), model, lambda: (model, ()), find_loop)
+
+
+def play_study(study: Study, file: str | None = None) -> Player:
+    """What a study simulates, or a robot's file as it is instead, under the study's law."""
+    own = study if file is None else update_section(study, "robot", file=file)
+    robot, settings = load_study_robot(own), study.simulation
     if study.controller is None:
         raise InputError(f"{robot.name}: has no [controller], whose law a replay takes")
-    return play_file(robot, lambda log: build_study_loop(study, robot, [log]))
 
+    def find_loop(log: Samples) -> Simulation:
+        return build_study_loop(study, robot, [log])
 
-def play_own_file(fit: Fit) -> Player:
-    """The file of a fit's robot, under the law as the study tells it."""
-    study, known = find_study(fit), fit.simulation
-    if study is not None and study.controller is not None:
-        return play_study(study, fit.robot)
-    assert known is not None  # rebuild_loop refuses fits without
-    return play_file(fit.robot, lambda log: known)
+    if file is not None or (settings.result is None and not settings.parameters):
+        return play_file(robot, find_loop)
+    return play(WholeModel(*choose_simulated_model(study, robot)), find_loop)
 
 
 def choose_player(
@@ -99,15 +103,14 @@ def choose_player(
 ) -> tuple[Player, Callable[[], Player] | None]:
     """What is replayed, of another file where there is one, and what makes that beside it."""
     if isinstance(source, Study):
-        own_file = source if file is None else update_section(source, "robot", file=file)
-        return play_study(source, load_study_robot(own_file)), None
+        return play_study(source, file), None
     check_type("replay", source, Fit, "dynident.identify and read_result give one")
     law, own = partial(rebuild_loop, source), source.robot
     if file is None:
         player = Player(source.base, source.model, lambda: source.simulable, law)
-        return player, partial(play_own_file, source)
+        return player, lambda: play_file(own, partial(law, fitted=False))
     robot = load_robot(
-        file, floating=own.floating, gravity=own.gravity, locked=dict(own.locked) or None
+        file, floating=own.floating, gravity=own.gravity, locked=own.locked or None, closed_as=own
     )
     if robot.joint_names != own.joint_names:
         raise InputError(
@@ -200,7 +203,7 @@ def replay_samples(
     robot, model = player.robot, player.model
     refuse_springs(robot, "replay knows")
     simulation = player.find_loop(samples)
-    samples = fill_missing_torque(samples, simulation)
+    samples = fill_missing_torque(samples, simulation, robot.passive)
     exported, said = (model, ()) if engine == OURS else player.near()
     if engine != OURS:
         said += describe_found_law(simulation)
@@ -241,6 +244,7 @@ def replay_samples(
                 f"{words} the error is {1e3 * combine_joint_rms(np.sqrt(own / count)):.3g}"
                 for words, own in aside.items()
             ),
+            loop.describe(),
         ),
         (*robot.warnings, *samples.warnings, *reason),
         thin_positions(samples, simulated, POINTS),

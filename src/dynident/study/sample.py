@@ -138,7 +138,7 @@ def measure_calibration(
         return measure_torque_calibration(fit, draws, samples)
     samples = read_fit_log(fit, text.split(","), layout, torque=False)
     simulation = rebuild_loop(fit, samples)
-    problem = Problem.of(fit.base, fill_missing_torque(samples, simulation))
+    problem = Problem.of(fit.base, fill_missing_torque(samples, simulation, fit.robot.passive))
     whole = [e.rms for log in fit.simulated for e in log.free[-1:]]
     sigma = np.sqrt(np.mean(np.square(whole), axis=0))
     return measure_position_calibration(draws, problem, simulation, sigma)

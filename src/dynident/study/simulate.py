@@ -126,7 +126,8 @@ def simulate_study(study: Study, progress: Progress = ignore_progress) -> Simula
         check_loop(loop, theta)
     with name_section_in_errors("[noise]"):
         found = record_rollout(loop, theta, sensors, progress=progress)
-    return SimulatedLog(found.recording, robot.joint_names, robot.warnings)
+    seen = found.recording
+    return SimulatedLog(seen, robot.joint_names, (*robot.warnings, *seen.warnings))
 
 
 def choose_log_reference(references: tuple[Reference, ...] | None, log: Samples) -> Reference:
