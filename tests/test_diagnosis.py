@@ -36,7 +36,7 @@ from dynident.diagnosis.screening import (
     keep_best_suspects,
 )
 from dynident.diagnosis.signs import Sign, estimate_smallest_step, find_signs
-from dynident.diagnosis.sized import measure_gain
+from dynident.diagnosis.sized import build_delay_family, measure_gain, suspect_size
 from dynident.diagnosis.spectra import measure_smoothing
 from dynident.diagnosis.springs import (
     build_spring_family,
@@ -593,6 +593,16 @@ def test_the_torque_of_one_joint_may_be_late_alone(base, sound):
     found = findings(base, replace(sound, tau=tau).rows(100, len(tau)))
     assert found[0].diagnosis == "delay"
     np.testing.assert_allclose(found[0].repair.delay, [0.0, 0.06, 0.0, 0.0], atol=5e-4)
+
+
+def test_a_size_at_the_end_of_what_is_looked_for_is_not_sure(base, sound):
+    """No error bar tells of a delay that a search has not been beyond."""
+    late = np.roll(sound.tau, 60, axis=0)
+    scene = take_scene(base, prepare(replace(sound, tau=late).rows(100, len(late)), 10.0))
+    family = build_delay_family(np.ones((N, 1)))
+    for most, sure in ((0.1, True), (0.05, False)):
+        (told,) = suspect_size(scene, replace(family, most=most), np.array([0.062]))
+        assert (told.measure(scene).sure > SURE) == sure
 
 
 @pytest.mark.long

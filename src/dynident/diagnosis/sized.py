@@ -30,6 +30,7 @@ from dynident.filters.blocks import low_pass_signals
 from dynident.filters.filters import interpolate_rows
 from dynident.filters.shift import shift_in_time
 from dynident.instants.motion import BASE, WRENCHES
+from dynident.instants.squares import project_onto_span, sum_correlations
 from dynident.recording.repairs import (
     LogRepair,
     collapse_equal_values,
@@ -61,6 +62,8 @@ class SizedReading:
     """They are at least so much."""
     starts: tuple[float, ...] = ()
     """Where a search may start, of one number that may be too large for a first step from 0."""
+    most: float = np.inf
+    """Of a size from there on no error bar is one: nothing was looked for beyond it."""
 
     def next(self, s: Scene, size: Array, turns: int) -> Array:
         """A size after some more steps of Gauss and Newton."""
@@ -206,6 +209,7 @@ def suspect_size(s: Scene, family: SizedReading, size: Array) -> Iterator[Suspic
         exact, noise, error = measure_size(s, family, family.next(s, size, limit.TURNS))
         told = family.tell(s, exact, error) if np.all(np.isfinite(error)) else None
         unsure = np.maximum(noise, error * limit.SURE_OF_ALL / limit.SURE)
+        unsure[np.abs(exact) >= family.most] = np.inf
         sure = float(np.min(np.abs(exact) / np.maximum(unsure, np.finfo(float).tiny)))
         return None if told is None else replace(told, sure=sure)
 
@@ -251,7 +255,7 @@ def measure_size(s: Scene, family: SizedReading, size: Array) -> tuple[Array, Ar
             instants.append(motion.when[j])
     rows, both = np.vstack(A), np.vstack(y)
     before = np.sum(both[:, 1:] ** 2, axis=0)
-    both = both - project_onto_span(rows, both)
+    both = both - project_onto_span(rows, both, limit.DEPENDENT)
     own = both[:, 1:]
     blind = own.T @ own
     if np.any(np.diag(blind) <= limit.UNSEEN * before):
@@ -266,7 +270,8 @@ def measure_size(s: Scene, family: SizedReading, size: Array) -> tuple[Array, Ar
         scores_then = np.zeros((count, now.groups, family.count))
         np.add.at(scores_then, (when[own], group[own]), influence[own])
         at_once = np.sum(scores_then, axis=1)
-        noise += np.sum(at_once**2, axis=0) * [sum_correlations(each) for each in at_once.T]
+        alike = [sum_correlations(each, limit.FARTHEST) for each in at_once.T]
+        noise += np.sum(at_once**2, axis=0) * alike
         starts = np.arange(EIGHTHS) * count // EIGHTHS
         eighths = np.concatenate([eighths, np.add.reduceat(scores_then, starts)])
     in_time = np.maximum(noise, np.sum(np.sum(eighths, axis=1) ** 2, axis=0))
@@ -276,26 +281,6 @@ def measure_size(s: Scene, family: SizedReading, size: Array) -> tuple[Array, Ar
     variance = np.max([in_time, of_joints, both_ways], axis=0)
     size = np.maximum(size + np.clip(step, -family.longest, family.longest), family.least)
     return size, np.sqrt(noise), np.sqrt(variance)
-
-
-def project_onto_span(rows: Array, columns: Array) -> Array:
-    """Columns as the span of a matrix has them."""
-    lengths = np.sqrt(np.sum(rows**2, axis=0))
-    Q, R = np.linalg.qr(rows / np.where(lengths > 0.0, lengths, 1.0))
-    U, values, _ = np.linalg.svd(R)
-    span = Q @ U[:, values > limit.DEPENDENT * values[0]]
-    return np.asarray(span @ (span.T @ columns))
-
-
-def sum_correlations(scores: Array) -> float:
-    """Sum of the correlations of a sequence, with weights that fall to zero; at least 1."""
-    length = max(1, int(limit.FARTHEST * len(scores)))
-    square = float(np.sum(scores**2))
-    if square == 0.0:
-        return 1.0
-    sums = [float(np.sum(scores[k:] * scores[:-k])) for k in range(1, length)]
-    weights = 1.0 - np.arange(1, length) / length
-    return max(1.0, 1.0 + 2.0 * float(weights @ np.array(sums)) / square)
 
 
 # ---- torque and motion at other times
@@ -354,7 +339,8 @@ def build_delay_family(groups: Array) -> SizedReading:
         repair = LogRepair(delay=collapse_equal_values(np.round(delay, 6)))
         return make_repairable_suspicion("delay", what, repair, n, count, most)
 
-    return SizedReading(read, tell, SOON, limit.DELAY_STEP * (1.0 if count == 1 else 2.0), count)
+    longest = limit.DELAY_STEP * (1.0 if count == 1 else 2.0)
+    return SizedReading(read, tell, SOON, longest, count, most=limit.LATEST)
 
 
 def evaluate_delay_errors(s: Scene, times: Array) -> tuple[Array, Array]:
@@ -457,7 +443,8 @@ def build_lag_family(n: int, joint: int) -> SizedReading:
         repair = LogRepair(lag=collapse_equal_values(np.round(lag(size), 6)))
         return make_repairable_suspicion("position delay", what, repair, n, 1, float(error[0]))
 
-    return SizedReading(lambda s, size: s.lagged(lag(size)), tell, SOON, 2.0 * limit.DELAY_STEP)
+    longest, most = 2.0 * limit.DELAY_STEP, limit.LATEST
+    return SizedReading(lambda s, size: s.lagged(lag(size)), tell, SOON, longest, most=most)
 
 
 # ---- filters of the logger

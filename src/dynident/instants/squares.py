@@ -314,3 +314,26 @@ def average_errors(errors: Array) -> float:
     """
     told = errors[errors > 0.0]
     return float(np.exp(np.mean(np.log(np.maximum(told, NO_ERROR))))) if len(told) else 0.0
+
+
+def project_onto_span(rows: Array, columns: Array, least: float) -> Array:
+    """Columns as the span of a matrix has them, of singular values above a share of the largest."""
+    lengths = np.sqrt(np.sum(rows**2, axis=0))
+    Q, R = np.linalg.qr(rows / np.where(lengths > 0.0, lengths, 1.0))
+    U, values, _ = np.linalg.svd(R)
+    span = Q @ U[:, values > least * values[0]]
+    return np.asarray(span @ (span.T @ columns))
+
+
+def sum_correlations(scores: Array, farthest: float) -> float:
+    """Sum of the correlations of a sequence, at least 1.
+
+    Their weights fall to zero at a share of its length, `farthest`.
+    """
+    length = max(1, int(farthest * len(scores)))
+    square = float(np.sum(scores**2))
+    if square == 0.0:
+        return 1.0
+    sums = [float(np.sum(scores[k:] * scores[:-k])) for k in range(1, length)]
+    weights = 1.0 - np.arange(1, length) / length
+    return max(1.0, 1.0 + 2.0 * float(weights @ np.array(sums)) / square)
