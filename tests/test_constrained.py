@@ -14,10 +14,12 @@ from scipy import signal, stats
 from thin import first
 
 from dynident.api import identify
+from dynident.conic.cones import svec
 from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.constraints import Bounds, Fixed, LinkMass, Payload, TotalMass
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.prior import METRICS
+from dynident.consistency.reach import Reach, Released
 from dynident.consistency.weight import WEIGHTS, factor_blocks
 from dynident.core.errors import ComputationError, InfeasibleError, InputError
 from dynident.core.factors import InstrumentSystem
@@ -321,16 +323,18 @@ def test_contradictions_are_named(loop, method):
 
 @pytest.mark.parametrize("knowledge", [NONE, BASE], ids=["pseudo-inertia", "base"])
 @pytest.mark.parametrize("bootstrap", [0, 20])
-def test_the_interval_at_a_bound_ends_where_the_squares_have_risen(knowledge, bootstrap):
-    """By 3.84: of a joint without viscous friction, whose log would have a negative one."""
-    problem = exact_problem(truth_of(fv1=0.0), noise=0.5, seed=1)
+@pytest.mark.parametrize("truth", [0.0, -0.03])
+def test_the_interval_at_a_bound_is_as_long_as_without_it(knowledge, bootstrap, truth):
+    """However far beyond the log would have a joint without viscous friction."""
+    problem = exact_problem(truth_of(fv1=truth), noise=0.5, seed=1)
     bars = ErrorBars("sandwich")
     found = ESTIMATORS["pc-idim-ls"](problem, knowledge, Bootstrap(bootstrap), bars)
     (own,) = found.bounded
     k = problem.base.names.index("fv1")
-    free = ESTIMATORS["wls"](problem)
+    free = ESTIMATORS["wls"](problem, bars=bars)
     assert free.beta[k] < 0.0
     assert (own.name, own.bound) == ("fv1", 0.0)
+    assert own.end == pytest.approx(1.96 * free.covariance.std[k], rel=1e-3)
     system = problem.factors.weighted(found.sigma)
 
     def squares(value):
@@ -338,13 +342,48 @@ def test_the_interval_at_a_bound_ends_where_the_squares_have_risen(knowledge, bo
         point = build_constrained_setting(problem, held, Bootstrap(0), bars).admitted.solve(system)
         return float(np.sum((system.A @ point.beta - system.b) ** 2))
 
-    # from the floor on that keeps friction positive
-    assert squares(own.end) - squares(0.0) == pytest.approx(stats.chi2.isf(0.05, 1), rel=1e-2)
+    # what the squares rise by beside the multiplier's share
+    rise = 0.5 * (squares(3.0 * own.end) - 2.0 * squares(2.0 * own.end) + squares(own.end))
+    assert rise == pytest.approx(stats.chi2.isf(0.05, 1), rel=1e-2)
     std, low, high = compute_intervals(found, problem.base.names)
     assert found.covariance.std[k] < 0.5 * std[k]
     assert (low[k], high[k], 1.96 * std[k]) == pytest.approx((0.0, own.end, own.end), rel=1e-4)
-    others = np.arange(len(std)) != k
-    assert np.array_equal(std[others], found.covariance.std[others])
+
+
+def test_intervals_beside_a_bound_are_longer_on_the_side_on_which_it_gives_way():
+    """There as long as without it; on the other as long as if it were known to hold."""
+    problem = exact_problem(truth_of(fv1=-0.03), noise=0.5, seed=1)
+    bars, names = ErrorBars("sandwich"), problem.base.names
+    found = ESTIMATORS["pc-idim-ls"](problem, NONE, Bootstrap(20), bars)
+    free = ESTIMATORS["wls"](problem, bars=bars)
+    held = ESTIMATORS["pc-idim-ls"](problem, NONE, Bootstrap(0), bars)
+    std, low, high = compute_intervals(found, names)
+    k = names.index("fv1")
+    assert len(found.uneven) == len(names) - 1
+    up, down = (high - found.beta) / 1.96, (found.beta - low) / 1.96
+    # viscous friction that was larger would leave less to the other parameters, or more
+    falls = free.covariance.matrix[k] < 0.0
+    for j in set(range(len(names))) - {k}:
+        long, short = (down, up) if falls[j] else (up, down)
+        assert long[j] == pytest.approx(free.covariance.std[j], rel=1e-3)
+        assert short[j] == pytest.approx(held.covariance.std[j], rel=1e-3)
+        assert std[j] == pytest.approx(0.5 * (up[j] + down[j]), rel=1e-3)
+    assert down[names.index("fc1")] > 1.3 * up[names.index("fc1")]
+
+
+def test_constraints_give_way_within_their_cones():
+    """Two bounds whose slacks go against each other, and a matrix of rank zero."""
+    bounds = Released((1, 1), np.eye(2), np.eye(2))
+    reach = Reach(np.zeros((2, 2)), bounds, np.array([[4.0, -1.0], [-1.0, 1.0]]))
+    down, up = reach.measure_sides(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))
+    # one alone rises where the other would have to fall: by its deviation if that is held
+    assert up**2 == pytest.approx([3.0, 0.75, 3.0], rel=1e-4)
+    assert down**2 == pytest.approx(np.zeros(3), abs=1e-4)
+    matrix = Released((2,), np.eye(3), np.eye(3))
+    rows = np.array([svec(np.diag(each)) for each in ([1.0, 1.0], [1.0, -1.0], [0.0, 2.0])])
+    down, up = Reach(np.zeros((3, 3)), matrix, np.eye(3)).measure_sides(rows)
+    assert up**2 == pytest.approx([2.0, 1.0, 4.0], rel=1e-4)
+    assert down**2 == pytest.approx([0.0, 1.0, 0.0], abs=1e-4)
 
 
 def test_an_interval_at_an_upper_bound_lies_below_it():
@@ -355,8 +394,7 @@ def test_an_interval_at_an_upper_bound_lies_below_it():
     knowledge = replace(NONE, constraints=(Bounds(("fc2",), upper=value),))
     (own,) = ESTIMATORS["pc-idim-ls"](problem, knowledge, Bootstrap(0)).bounded
     assert own.bound == pytest.approx(value, rel=1e-12)
-    # one standard deviation beyond the bound: (1 + c)^2 = 1 + 1.96^2 there
-    far = (np.sqrt(1.0 + 1.96**2) - 1.0) * free.covariance.std[k]
+    far = 1.96 * free.covariance.std[k]
     assert own.interval == pytest.approx((value - far, value), rel=1e-3)
 
 

@@ -493,7 +493,7 @@ def test_what_is_at_a_bound_is_told_by_where_its_interval_ends():
     assert not any("<" in cell for cell in drives["fv"])
     text = summarise_result(fit, full=True)
     assert widest(text) <= 80
-    assert re.search(r"^fc1 .* 0 +0\.027", text, re.M)
+    assert re.search(r"^fc1 .* 0 +0\.0299", text, re.M)
     assert "  <         at its bound" in text
     page_text = lxml.html.document_fromstring(render_result_page(fit, ())).text_content()
     assert drives["fc"][0] in page_text

@@ -185,13 +185,13 @@ class Face:
         return np.asarray(solve_triangular(self.R, left.T, check_finite=False))
 
     def release(self) -> tuple[Array, Array]:
-        """V with ``dx = V dc`` where constraints give way by dc, and what that costs.
+        """V with ``dx = V c`` where constraints give way by c, and what that costs.
 
-        By ``c_k`` of one alone half the criterion rises by ``curvature_k c_k^2 / 2``, beside what
-        its multiplier tells: all else is at its best on the other constraints.
+        Half the criterion rises by ``c^T K c / 2``, beside what the multipliers tell: all else is
+        at its best.
         """
         moved = solve_triangular(self.R, self.HC @ self.inverse, check_finite=False)
-        return np.asarray(moved), np.diag(self.inverse)
+        return np.asarray(moved), self.inverse
 
 
 def divide_by_triangular(M: Array, R: Array) -> Array:

@@ -1,8 +1,4 @@
-"""Parameters at bounds of their own: how far beside the bound the rows let them be.
-
-An estimate at its bound hardly moves with the data, so its spread says next to nothing of where
-the true value may be. What does is how much the criterion rises as the parameter leaves the bound.
-"""
+"""Intervals of parameters where constraints are active, which need not be even about them."""
 
 from __future__ import annotations
 
@@ -11,12 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.conic.cones import Definite, Positive
-from dynident.consistency.active import build_face
+from dynident.conic.cones import Positive
 from dynident.consistency.constraints.consistency import FLOOR
 from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet
+from dynident.consistency.reach import Reach
 from dynident.consistency.standard_errors import find_seen_directions
-from dynident.core.arrays import Array
 from dynident.regression.statistics import NORMAL
 
 ALONG = 1.0 - 1e-9
@@ -45,35 +40,28 @@ class OneSided:
 
 
 @dataclass(frozen=True)
-class Released:
-    """Parameters at bounds, each as the rows would have it without its own."""
+class Uneven:
+    """A parameter beside active constraints, and its interval of 95 % [SI units]."""
 
-    names: tuple[str, ...]
-    bounds: Array
-    """[SI units], shape (k,)."""
-    unit: Array
-    """What a parameter changes by per slack of its bound, negative of upper ones, shape (k,)."""
-    beyond: Array
-    """How far beyond its bound each would be, all else at its best on the other active
-    constraints, in slack, shape (k,)."""
-    gain: Array
-    """How that follows ``A^T b``, shape (k, unknowns)."""
+    name: str
+    low: float
+    high: float
 
-    def measure_intervals(self, variance: Array) -> tuple[OneSided, ...]:
-        """The intervals, by the variance of `beyond`, shape (k,).
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Both ends."""
+        return self.low, self.high
 
-        Squares ``((slack + beyond) / std)^2`` are 3.84 larger at the other end than at the bound,
-        where they are least: the interval of a likelihood ratio.
-        """
-        slack = np.sqrt(self.beyond**2 + NORMAL**2 * variance) - self.beyond
-        rows = zip(self.names, self.bounds, self.bounds + self.unit * slack, strict=True)
-        return tuple(OneSided(name, float(bound), float(end)) for name, bound, end in rows)
+    @property
+    def std(self) -> float:
+        """Of the normal distribution whose interval is as long."""
+        return (self.high - self.low) / (2.0 * NORMAL)
 
 
-def release_bounds(
-    admitted: FeasibleSet, point: FeasiblePoint, faces: Sequence[np.ndarray]
-) -> Released | None:
-    """The parameters that are at bounds of their own; None where there are none.
+def measure_one_sided(
+    admitted: FeasibleSet, point: FeasiblePoint, faces: Sequence[np.ndarray], reach: Reach
+) -> tuple[OneSided, ...]:
+    """The parameters that are at bounds of their own.
 
     Without those of which neither rows nor prior say anything.
     """
@@ -82,29 +70,33 @@ def release_bounds(
     if space.standard:
         names, rows = (*space.idim.names, *names), np.vstack([np.diag(space.unit), rows])
     size, seen = np.linalg.norm(rows, axis=1), find_seen_directions(admitted)
-    found: list[tuple[str, float, float, float, int]] = []
-    place = 0  # among the active constraints
-    for cone, on, force in zip(admitted.cones, faces, point.solution.multipliers, strict=True):
-        if isinstance(cone, Definite):
-            place += on.shape[1] * (on.shape[1] + 1) // 2
+    found: list[OneSided] = []
+    for cone, on in zip(admitted.cones, faces, strict=True):
+        if not isinstance(cone, Positive):
             continue
         for i in np.flatnonzero(on):
             length = float(np.linalg.norm(cone.G[i]))
             share = rows @ cone.G[i] / (size * length)
             k = int(np.argmax(np.abs(share)))
-            if isinstance(cone, Positive) and abs(share[k]) > ALONG and np.all(seen[rows[k] != 0]):
-                unit = float(np.copysign(size[k] / length, share[k]))
+            if abs(share[k]) <= ALONG or not np.all(seen[rows[k] != 0]):
+                continue
+            sign = float(np.sign(share[k]))
+            far = float(reach.measure_release(sign * rows[k : k + 1])[0])
+            if far > 0.0:
                 # a floor that keeps values positive is no bound that anybody stated
-                bound = 0.0 if abs(cone.h[i]) <= FLOOR * length else unit * float(cone.h[i])
-                found.append((names[k], bound, unit, 0.5 * float(force[i]), place))
-            place += 1
-    moved, curvature = build_face(admitted, point, faces).release()
-    # without curvature nothing tells how far a parameter may be
-    found = [bound for bound in found if curvature[bound[-1]] > 0.0]
-    if not found:
-        return None
-    told, bounds, units, forces, places = zip(*found, strict=True)
-    own, each = list(places), curvature[list(places)]
-    return Released(
-        told, np.array(bounds), np.array(units), np.array(forces) / each, (moved[:, own] / each).T
-    )
+                stated = abs(cone.h[i]) > FLOOR * length
+                bound = sign * size[k] / length * float(cone.h[i]) if stated else 0.0
+                found.append(OneSided(names[k], bound, bound + sign * NORMAL * far))
+    return tuple(found)
+
+
+def measure_uneven(
+    admitted: FeasibleSet, point: FeasiblePoint, reach: Reach, known: Sequence[OneSided]
+) -> tuple[Uneven, ...]:
+    """The base parameters beside active constraints, without those that are at bounds."""
+    if reach.released is None:
+        return ()
+    space, at = admitted.space, {own.name for own in known}
+    down, up = reach.measure_sides(space.matrix)
+    ends = zip(space.base.names, point.beta - NORMAL * down, point.beta + NORMAL * up, strict=True)
+    return tuple(Uneven(name, float(a), float(b)) for name, a, b in ends if name not in at)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dynident.consistency.feasible_set import EQUIVALENT, FeasiblePoint, FeasibleSet
+from dynident.consistency.reach import Reach
 from dynident.core.arrays import Array
 from dynident.core.inertia import differentiate_body
 
@@ -31,9 +32,9 @@ class StandardErrors:
 
 
 def derive_standard_errors(
-    admitted: FeasibleSet, point: FeasiblePoint, covariance: Array
+    admitted: FeasibleSet, point: FeasiblePoint, reach: Reach
 ) -> StandardErrors | None:
-    """Error bars of links and drives, by the covariance of the scaled unknowns.
+    """Error bars of links and drives, by how far the scaled unknowns may be.
 
     None where base parameters are the unknowns.
     """
@@ -43,15 +44,16 @@ def derive_standard_errors(
     idim = space.idim
     unit = space.unit
     seen = find_seen_directions(admitted)
-    variance = np.where(seen, np.diag(covariance), np.nan)
-    drives = unit[idim.inertial :] * np.sqrt(variance[idim.inertial :])
+    drives = reach.measure_std(np.diag(unit)[idim.inertial :])
+    drives[~seen[idim.inertial :]] = np.nan
     bodies = np.full((idim.bodies, 10), np.nan)
     for k in range(idim.bodies):
         own = slice(10 * k, 10 * k + 10)
         derivative = differentiate_body(point.theta[own]) * unit[own]
         known = ~np.any(derivative[:, ~seen[own]], axis=1)
-        spread = np.einsum("ij,jk,ik->i", derivative, covariance[own, own], derivative)
-        bodies[k, known] = np.sqrt(np.maximum(spread[known], 0.0))
+        rows = np.zeros((10, len(unit)))
+        rows[:, own] = derivative
+        bodies[k, known] = reach.measure_std(rows[known])
     return StandardErrors(bodies, drives)
 
 

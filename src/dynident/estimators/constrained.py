@@ -27,7 +27,8 @@ from dynident.consistency.feasible_set import (
 from dynident.consistency.gyration import Gyration
 from dynident.consistency.inner import Constrained
 from dynident.consistency.knowledge import FROM_FILE, HELD_OUT, Knowledge
-from dynident.consistency.one_sided import OneSided, release_bounds
+from dynident.consistency.one_sided import measure_one_sided, measure_uneven
+from dynident.consistency.reach import Reach, release_constraints
 from dynident.consistency.standard_errors import derive_standard_errors
 from dynident.consistency.weight import choose_prior_weight
 from dynident.core.arrays import Array
@@ -468,24 +469,25 @@ def finish_constrained_estimate(
     weights = found.sigma if found.weights is None else found.weights
     scores = EstimateScores(found.rows, point.beta, weights, found.sigma, errors)
     kind = "constrained" if admitted.prior.empty else "posterior"
-    if active and given.bootstrap.bootstrap:
-        kind += (
-            f", bootstrap of the cone problem, {given.bootstrap.bootstrap} replicates "
-            f"({len(active)} active constraints)"
-        )
-        spread = bootstrap_spread(given, point, found, scores)
-    else:
-        if active:
+    moved = differentiate_estimate(admitted, point, faces)
+    spread = compute_covariance_on_faces(given, point, scores, found.Pi, moved)
+    reach = Reach(spread.matrix)
+    if active:
+        released = release_constraints(admitted, point, faces)
+        if released is not None:
+            own = compute_covariance_on_faces(given, point, scores, found.Pi, released.gain)
+            reach = Reach(spread.matrix, released, own.matrix)
+        if given.bootstrap.bootstrap:
+            kind += (
+                f", bootstrap of the cone problem, {given.bootstrap.bootstrap} replicates "
+                f"({len(active)} active constraints)"
+            )
+            spread = bootstrap_spread(given, point, found, scores)
+        else:
             kind += f" on the faces of {len(active)} active constraints"
-        moved = differentiate_estimate(admitted, point, faces)
-        spread = compute_covariance_on_faces(given, point, scores, found.Pi, moved)
-    unknowns = spread.matrix
-    spread = replace(spread, matrix=admitted.space.matrix @ unknowns @ admitted.space.matrix.T)
-    bounded: tuple[OneSided, ...] = ()
-    released = release_bounds(admitted, point, faces) if active else None
-    if released is not None:
-        own = compute_covariance_on_faces(given, point, scores, found.Pi, released.gain).matrix
-        bounded = released.measure_intervals(np.diag(own))
+    matrix = admitted.space.matrix @ spread.matrix @ admitted.space.matrix.T
+    spread = replace(spread, matrix=matrix)
+    bounded = measure_one_sided(admitted, point, faces, reach)
     warnings = []
     condition, rank, _ = system.condition()
     if condition > UNEXCITED:
@@ -516,6 +518,7 @@ def finish_constrained_estimate(
         disbelieved=find_disbelieved_bodies(admitted, point),
         knowledge=given.knowledge.state_gyrations(given.gyrations),
         gyrations=given.gyrations,
-        standard_errors=derive_standard_errors(admitted, point, unknowns),
+        standard_errors=derive_standard_errors(admitted, point, reach),
         bounded=bounded,
+        uneven=measure_uneven(admitted, point, reach, bounded),
     )

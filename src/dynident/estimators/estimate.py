@@ -14,7 +14,7 @@ from dynident.consistency.constraints.consistency import GYRATION
 from dynident.consistency.disbelief import Disbelief
 from dynident.consistency.gyration import Gyration, describe_gyrations
 from dynident.consistency.knowledge import WEIGHT, Knowledge
-from dynident.consistency.one_sided import OneSided
+from dynident.consistency.one_sided import OneSided, Uneven
 from dynident.consistency.standard_errors import StandardErrors
 from dynident.core.arrays import Array
 from dynident.core.plain import ADDED
@@ -158,6 +158,8 @@ class Estimate:
     bounded : tuple of OneSided
         Parameters at bounds of their own, of constrained methods: their covariance says how little
         the bound lets them move, and not where they may be.
+    uneven : tuple of Uneven
+        Base parameters beside active constraints, likewise.
     shape : ShapeEstimate or None
         Parameters that the torque is not linear in, where the method estimates any.
     track : Track or None
@@ -192,6 +194,7 @@ class Estimate:
     gyrations: tuple[Gyration, ...] = ()
     standard_errors: StandardErrors | None = None
     bounded: tuple[OneSided, ...] = field(default=(), metadata=ADDED)
+    uneven: tuple[Uneven, ...] = field(default=(), metadata=ADDED)
     shape: ShapeEstimate | None = None
     track: Track | None = None
     fitted: DrivesEstimate | None = None
@@ -201,6 +204,11 @@ class Estimate:
     def __repr__(self) -> str:
         """One line, for a prompt."""
         return f"<Estimate of {len(self.beta)} base parameters: {self.message}>"
+
+    @property
+    def intervals(self) -> tuple[OneSided | Uneven, ...]:
+        """Those that active constraints make other than normal."""
+        return (*self.bounded, *self.uneven)
 
     @property
     def prior_weight(self) -> float | None:
@@ -226,11 +234,11 @@ class Estimate:
 def compute_intervals(found: Estimate, names: Sequence[str]) -> tuple[Array, Array, Array]:
     """Standard deviations and both ends of the 95 % intervals of the base parameters of such names.
 
-    Symmetric and normal, but of those at bounds.
+    Symmetric and normal, but where constraints are active.
     """
     std = found.covariance.std
     low, high = compute_confidence_interval(found.beta, std)
-    for own in found.bounded:
+    for own in found.intervals:
         if own.name in names:
             k = names.index(own.name)
             std[k], (low[k], high[k]) = own.std, own.interval

@@ -294,7 +294,7 @@ def pair_base_parameters(
         turn = common.matrix[:, each.base.kept]
         values.append(turn @ each.estimate.beta)
         covariance = turn @ each.estimate.covariance.matrix @ turn.T
-        for own in each.estimate.bounded:
+        for own in each.estimate.intervals:
             if own.name in common.names:
                 k = common.names.index(own.name)
                 covariance[k, k] = max(covariance[k, k], own.std**2)
