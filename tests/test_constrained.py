@@ -19,7 +19,7 @@ from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.constraints import Bounds, Fixed, LinkMass, Payload, TotalMass
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.prior import METRICS
-from dynident.consistency.reach import Reach, Released
+from dynident.consistency.reach import SLIGHT, Reach, Released
 from dynident.consistency.weight import WEIGHTS, factor_blocks
 from dynident.core.errors import ComputationError, InfeasibleError, InputError
 from dynident.core.factors import InstrumentSystem
@@ -366,7 +366,10 @@ def test_intervals_beside_a_bound_are_longer_on_the_side_on_which_it_gives_way()
     for j in set(range(len(names))) - {k}:
         long, short = (down, up) if falls[j] else (up, down)
         assert long[j] == pytest.approx(free.covariance.std[j], rel=1e-3)
-        assert short[j] == pytest.approx(held.covariance.std[j], rel=1e-3)
+        # what hardly gives way is bounded from above
+        beside = held.covariance.std[j] * np.hypot(1.0, SLIGHT)
+        slight = free.covariance.std[j] <= beside
+        assert short[j] == pytest.approx((free if slight else held).covariance.std[j], rel=1e-3)
         assert std[j] == pytest.approx(0.5 * (up[j] + down[j]), rel=1e-3)
     assert down[names.index("fc1")] > 1.3 * up[names.index("fc1")]
 
