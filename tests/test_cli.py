@@ -550,6 +550,40 @@ def test_flags_say_themselves_what_other_columns_are_called(refused, place, comm
 
 
 @pytest.mark.parametrize("command", ["identify", "doctor"])
+@pytest.mark.parametrize("command", TAKES_LOGS)
+def test_whatever_takes_a_log_knows_columns_by_what_they_are_called(place, capfd, command):
+    write_looped_result()
+    head = "stamp,pos_0 [deg],pos_1 [deg],effort_0,effort_1"
+    Path("l.csv").write_text(edited(lambda lines: [head, *lines[1:700], "1.4,nan,0,0,0"]))
+    assert run(TAKES_LOGS[command]) == 2
+    assert "column 2 (pos_0 [deg]): nan is not a finite number" in capfd.readouterr().err
+
+
+def test_a_result_is_held_against_logs_of_other_columns(place, capfd):
+    """Of its own, of the usual ones, and of neither, in units that the file states."""
+    head, *rows = Path("b.csv").read_text().splitlines()
+    named = head.replace("q_", "x_").replace("tau_", "effort_")
+    other = "stamp,pos_0 [deg],pos_1 [deg],effort_0,effort_1"
+    for name, titles, lines in (("x.csv", named, rows), ("deg.csv", other, turned(rows))):
+        Path(name).write_text("\n".join([titles, *lines]))
+    columns = {"q": "x_*", "tau": "effort_*"}
+    (own,) = ask(capfd, ["validate", RESULT, "b.csv"])["validation"]
+    document = json.loads(Path(RESULT).read_text())
+    section = document["settings"]["study"]["log"][0] | {"columns": columns}
+    document["settings"]["study"]["log"] = [section]
+    Path("named.json").write_text(json.dumps(document))
+    for result in (RESULT, "named.json"):
+        for log in ("b.csv", "deg.csv", *(["x.csv"] if result == "named.json" else [])):
+            (found,) = ask(capfd, ["validate", result, log])["validation"]
+            for one, two in zip(own["entries"], found["entries"], strict=True):
+                expected = pytest.approx(one["overall_relative_error_percent"], rel=1e-5)
+                assert two["overall_relative_error_percent"] == expected
+    section["units"] = {"q": "deg"}
+    Path("named.json").write_text(json.dumps(document))
+    assert run(["validate", "named.json", "b.csv"]) == 2
+    assert "a.csv, whose units may not be theirs; state --columns" in capfd.readouterr().err
+
+
 def test_studies_are_told_by_keys_what_other_columns_are_called(refused, place, command):
     Path("l.csv").write_text(edited(lambda lines: [lines[0].replace("q_", "x_"), *lines[1:]]))
     Path("keys.toml").write_text('[robot]\nfile = "arm.urdf"\n[[log]]\nfiles = "l.csv"\n')
