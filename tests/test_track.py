@@ -518,6 +518,13 @@ def test_a_stream_has_the_units_of_its_header(desk, piped):
     np.testing.assert_allclose(one, two, rtol=1e-6)
 
 
+def test_the_last_line_of_a_stream_needs_no_end(desk, piped):
+    flags = ("--study", "study.toml", "--sigma", "0.2", "--every", "0.05")
+    whole, other = piped(HEADER + GOOD, *flags), piped((HEADER + GOOD).rstrip("\n"), *flags)
+    assert whole[0] == 0
+    assert other == whole
+
+
 def test_a_stream_has_columns_by_what_they_are_called(desk, piped):
     flags = ("--study", "study.toml", "--sigma", "0.2", "--every", "0.05")
     head = HEADER.replace("q_", "position ").replace("tau_", "effort ")
