@@ -526,6 +526,7 @@ TAKES_LOGS = {
 OF_LOGS = {
     "--columns": ("q=nope_*", "nope_"),
     "--units": ("q=furlong", "furlong"),
+    "--side": ("mtor", "'mtor'; did you mean 'motor'?"),
     "--rate": ("7", "7"),
     "--rows": ("0,999999", "999999"),
     "--bad-rows": ("keep", "'keep'"),

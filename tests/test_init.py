@@ -271,6 +271,23 @@ GRIPPER = """<robot name="gripper"><link name="base"/>
  <mimic joint="one" multiplier="-2" offset="0.01"/></joint></robot>"""
 
 
+GEARED = "[transmission]\nreduction = [[100.0, 0.0], [0.0, {}]]\n"
+
+
+def test_sides_of_the_gears_are_flags(desk, capsys):
+    Path("geared.toml").write_text(toy.ARM + GEARED.format(50.0))
+    rows = np.loadtxt("run.csv", delimiter=",", skiprows=1)[:90] * [1.0, 100.0, 50.0, 1.0, 1.0]
+    head = "time,q_one,q_two,current_one,current_two"
+    np.savetxt("motor.csv", rows, delimiter=",", header=head, comments="")
+    tell(capsys, ["init", "geared.toml", "motor.csv", "--side", "q=motor", "--side", "tau=joint"])
+    (log,) = read_study(Path("study.toml")).log
+    assert log.side == {"q": "motor", "tau": "joint"}
+    Path("study.toml").unlink()
+    tell(capsys, ["init", "geared.toml", "motor.csv", "--side", "motor,joint"])
+    (log,) = read_study(Path("study.toml")).log
+    assert log.side == ("motor", "joint")
+
+
 def test_a_joint_that_mimics_one_of_the_logs_follows_it(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("gripper.urdf").write_text(GRIPPER)
