@@ -559,6 +559,10 @@ def test_still_joints_and_dead_sensors(tmp_path):
     still, dead = read_log(path, ROBOT).warnings
     assert "b never moves (q = 0.25)" in still
     assert "tau of a is -3 in every sample" in dead
+    path = write(tmp_path / "log.csv", time=TIME, q=Q, tau=0.0 * TAU)
+    (dead,) = read_log(path, ROBOT).warnings
+    assert "tau of a, b is 0 in every sample" in dead
+    assert dead.endswith("nothing fitted to these joints can be trusted; check their columns")
 
 
 @pytest.mark.parametrize(
