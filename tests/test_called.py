@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dynident.readers import Table
-from dynident.readers.called import describe, find_columns
+from dynident.readers.called import describe, find_columns, has_columns
 from dynident.readers.units import find_units
 
 ARM = ["lwr_0_joint", "lwr_1_joint"]
@@ -125,6 +125,20 @@ def test_what_is_no_measured_position_or_torque_is_left_alone(name, signal):
     own[signal] = name
     moved = [] if signal == "q" else ARM
     assert find_columns(["t", *many(*own.values())], ARM) == (moved, known if moved else {})
+
+
+@pytest.mark.parametrize(
+    ("wanted", "there"),
+    [
+        ({"q": "pos_*", "tau": ("tau_a", "tau_b"), "time": 1}, True),
+        ({"q": "log.csv:pos_*", "tau": "log.csv:*", "time": "1"}, True),
+        ({"q": "pos_a", "tau": "tau"}, False),
+        ({"q": "*_angle"}, False),
+    ],
+)
+def test_columns_that_are_named_are_there_or_not(wanted, there):
+    assert has_columns(["t", "pos_a", "pos_b", "tau_a", "tau_b"], wanted) == there
+    assert has_columns([], wanted)  # of a file without a header
 
 
 def test_numbers_are_joints_of_chains_alone():

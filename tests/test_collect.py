@@ -174,7 +174,7 @@ def test_what_cannot_be_used_is_named_and_the_rest_is_done(logs, tmp_path):
     (tmp_path / "copy.npz").write_bytes(whole)
     with np.load(tmp_path / "run1.npz") as signals:
         np.savez_compressed(tmp_path / "packed.npz", **signals)
-        names = {"q_shoulder": "q_1", "q_elbow": "q_2"}
+        names = {"q_shoulder": "x_1", "q_elbow": "x_2"}
         np.savez(tmp_path / "foreign.npz", **{names.get(k, k): v for k, v in signals.items()})
     write_log(tmp_path / "short.npz", 5, samples=30)
     (tmp_path / "damaged.csv").write_text("time,q_shoulder,q_elbow,tau_shoulder,tau_elbow\n0,0,x\n")

@@ -54,10 +54,11 @@ from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import attach
 from dynident.estimators.closed_loop import Simulation
+from dynident.fit.copies import is_marked, mark_log
 from dynident.fit.reasons import expect_percent, list_smoothing_reasons
 from dynident.fit.verdict import DOUBTFUL, REFUTED, TRUSTED, list_sign_reasons
 from dynident.fit.warnings import find_repeated_logs
-from dynident.recording.prepare import prepare
+from dynident.recording.prepare import Samples, prepare
 from dynident.recording.recording import Recording
 from dynident.recording.repairs import LogRepair, repair_recording
 from dynident.regression.problem import Problem
@@ -1271,6 +1272,26 @@ def test_a_stretch_of_the_log_that_was_fitted_tests_nothing(sound, digits):
     assert [(a.name, b.name) for a, b in find_repeated_logs([one, *others])] == [("part", one.name)]
     found = verdict_of(sound, [part])
     assert "part is held out, but has the samples of toy log: it tests nothing" in found.warnings
+
+
+@pytest.mark.parametrize("digits", [None, 4])
+def test_a_stretch_of_a_fitted_log_is_known_by_its_marks(sound, digits):
+    """By a few samples that a result keeps: not another log, nor a motion that was made again."""
+
+    def read(log: Recording) -> Samples:
+        return prepare(log, 10.0)
+
+    count, rng = len(sound.q), np.random.default_rng(0)
+    marks = mark_log(read(sound))
+    for part in (sound, sound.rows(count // 3, count // 2)):
+        q, tau = part.q, part.tau
+        if digits is not None:
+            q, tau = np.radians(np.degrees(q).round(digits)), tau.round(digits)
+        assert is_marked(read(replace(part, q=q, tau=tau)), marks)
+        again = tau + 0.01 * np.std(tau, axis=0) * rng.normal(size=tau.shape)
+        assert not is_marked(read(replace(part, q=q, tau=again)), marks)
+        assert not is_marked(read(replace(part, tau=tau[::-1])), marks)
+    assert not is_marked(read(sound), mark_log(read(sound.rows(0, count // 2))))
 
 
 def test_a_joint_without_torque_counts_in_no_reading():

@@ -347,6 +347,13 @@ def test_equations_that_a_log_does_not_state_are_no_missing_rows(
 # what is refused, and what is noted
 
 
+def test_torques_that_are_all_zero_were_not_measured(tmp_path, made, whole, capsys):
+    zero = {name: 0.0 * each if name.startswith("tau_") else each for name, each in whole.items()}
+    written(tmp_path, zero)
+    words = refused(tmp_path, capsys, study(tmp_path, 'files = "log.csv"'), 1)
+    assert "log.csv: the torques of all joints are zero throughout" in words
+
+
 def refused(folder: Path, capsys: pytest.CaptureFixture[str], path: Path, code: int = 2) -> str:
     """The one line that a study is refused with."""
     capsys.readouterr()

@@ -271,6 +271,39 @@ GRIPPER = """<robot name="gripper"><link name="base"/>
  <mimic joint="one" multiplier="-2" offset="0.01"/></joint></robot>"""
 
 
+GEARED = "[transmission]\nreduction = [[100.0, 0.0], [0.0, {}]]\n"
+
+
+@pytest.mark.parametrize("gear", [100.0, 50.0])
+def test_columns_of_motors_are_put_in_order_where_gears_are_equal_alone(desk, gear):
+    """Elsewhere another order is none of the joints' signals, and none is advised."""
+    Path("geared.toml").write_text(toy.ARM + GEARED.format(gear))
+    robot, gears = di.load_robot("geared.toml"), np.array([100.0, gear])
+    log = di.read_log("run.csv", robot)
+    q, tau = log.q * gears, (log.tau * [1.0, -1.0] / gears)[:, ::-1]
+    motors = di.read_arrays(q, tau, rate=RATE, side="motor", robot=robot)
+    (report,) = di.doctor(di.Problem(robot, di.prepare(motors, 10.0)))
+    assert motors.of_motors
+    assert not log.of_motors
+    assert "in each other's columns" in report.findings[0].found
+    assert (report.repair.order is not None) == (gear == 100.0)
+    assert ("name them in the joints' order" in report.findings[-1].remedy) == (gear == 50.0)
+
+
+def test_sides_of_the_gears_are_flags(desk, capsys):
+    Path("geared.toml").write_text(toy.ARM + GEARED.format(50.0))
+    rows = np.loadtxt("run.csv", delimiter=",", skiprows=1)[:90] * [1.0, 100.0, 50.0, 1.0, 1.0]
+    head = "time,q_one,q_two,current_one,current_two"
+    np.savetxt("motor.csv", rows, delimiter=",", header=head, comments="")
+    tell(capsys, ["init", "geared.toml", "motor.csv", "--side", "q=motor", "--side", "tau=joint"])
+    (log,) = read_study(Path("study.toml")).log
+    assert log.side == {"q": "motor", "tau": "joint"}
+    Path("study.toml").unlink()
+    tell(capsys, ["init", "geared.toml", "motor.csv", "--side", "motor,joint"])
+    (log,) = read_study(Path("study.toml")).log
+    assert log.side == ("motor", "joint")
+
+
 def test_a_joint_that_mimics_one_of_the_logs_follows_it(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("gripper.urdf").write_text(GRIPPER)

@@ -400,8 +400,11 @@ def test_frames_that_are_no_logs_are_refused_in_the_words_of_files():
     assert "frame: no column 'q_a' for q" in refused(WHOLE.drop(columns="q_a"))
     assert "'q_a' cannot be q: it holds no numbers" in refused(WHOLE.assign(q_a="x"))
     assert "frame: holds no samples" in refused(WHOLE.iloc[:0])
-    assert "no column 'q_a' for q; it has 'q_*', 'tau_*', one a joint" in refused(
-        xr.Dataset({"q": (["time", "axis"], Q), "tau": (["time", "axis"], TAU)}, {"time": TIME})
+    axes = ["time", "axis"]
+    numbered = xr.Dataset({"q": (axes, Q), "tau": (axes, TAU)}, {"time": TIME})
+    np.testing.assert_array_equal(di.read_log(numbered, ROBOT).q, Q)  # as q_0 ... of files
+    assert "no column 'q_a' for q; it has 'x_*', 'tau_*', one a joint" in refused(
+        numbered.rename(q="x")
     )
     assert "not ndarray: dynident.read_arrays(q, tau, rate=...) takes arrays" in refused(Q)
     assert "has column 'time' twice" in refused(pd.concat([WHOLE, WHOLE["time"]], axis=1))

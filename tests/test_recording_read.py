@@ -455,6 +455,24 @@ def test_columns_of_other_names_are_recognised(tmp_path, names, wanted):
     np.testing.assert_allclose(log.q, Q, atol=1e-12)
 
 
+def test_columns_that_are_clear_are_read_without_being_named(tmp_path):
+    path, head = tmp_path / "log.csv", "stamp,angle_a [deg],angle_b [deg],effort_a,effort_b"
+    rows = np.column_stack([TIME, np.degrees(Q), TAU])
+    np.savetxt(path, rows, delimiter=",", header=head, comments="")
+    log = read_log(path, ROBOT)
+    np.testing.assert_allclose(log.q, Q, atol=1e-12)
+    np.testing.assert_allclose(log.tau, TAU, atol=1e-12)
+    said = "columns: q = angle_* [deg], tau = effort_*, time = stamp, by what they are called"
+    assert log.warnings == (f"log.csv: {said}", "log.csv: q in deg, as its columns say")
+    # what is stated stays; efforts beside usual positions are none where torques are not asked for
+    assert "no column 'tau_a'" in refusal(path, ROBOT, columns={"q": "angle_*", "time": "stamp"})
+    path.write_text(
+        path.read_text().replace("angle_a [deg]", "q_a").replace("angle_b [deg]", "q_b")
+    )
+    assert read_log(path, ROBOT, torque=False).torque == "none"
+    assert read_log(path, ROBOT).torque == "measured"
+
+
 def test_missing_columns_name_the_nearest(tmp_path):
     path = write(tmp_path / "log.csv", time=TIME, q_a=TIME, q_bb=TIME, tau=TAU)
     message = refusal(path, ROBOT)
@@ -541,6 +559,10 @@ def test_still_joints_and_dead_sensors(tmp_path):
     still, dead = read_log(path, ROBOT).warnings
     assert "b never moves (q = 0.25)" in still
     assert "tau of a is -3 in every sample" in dead
+    path = write(tmp_path / "log.csv", time=TIME, q=Q, tau=0.0 * TAU)
+    (dead,) = read_log(path, ROBOT).warnings
+    assert "tau of a, b is 0 in every sample" in dead
+    assert dead.endswith("nothing fitted to these joints can be trusted; check their columns")
 
 
 @pytest.mark.parametrize(

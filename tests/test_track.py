@@ -518,6 +518,22 @@ def test_a_stream_has_the_units_of_its_header(desk, piped):
     np.testing.assert_allclose(one, two, rtol=1e-6)
 
 
+def test_the_last_line_of_a_stream_needs_no_end(desk, piped):
+    flags = ("--study", "study.toml", "--sigma", "0.2", "--every", "0.05")
+    whole, other = piped(HEADER + GOOD, *flags), piped((HEADER + GOOD).rstrip("\n"), *flags)
+    assert whole[0] == 0
+    assert other == whole
+
+
+def test_a_stream_has_columns_by_what_they_are_called(desk, piped):
+    flags = ("--study", "study.toml", "--sigma", "0.2", "--every", "0.05")
+    head = HEADER.replace("q_", "position ").replace("tau_", "effort ")
+    code, out, err = piped(head + GOOD, *flags)
+    assert code == 0
+    assert "standard input: columns: q = position *, tau = effort *" in " ".join(err.split())
+    assert out == piped(HEADER + GOOD, *flags)[1]
+
+
 def test_a_file_has_the_stamps_of_a_pipe(desk, piped, capsys):
     """From an epoch on, and with a gap: estimates at the same times, told to a microsecond."""
     head, *lines = (desk / "run.csv").read_text().splitlines(keepends=True)

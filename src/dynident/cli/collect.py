@@ -59,9 +59,9 @@ def collect(
         )
     if study.log and not sources:
         told.refuse_beside(f"{model} has logs of its own")
-    study, layout, said = given.override(study, told), told.keys, tuple[Words, ...]()
+    study, said = given.override(study, told), tuple[Words, ...]()
     if sources and not study.log:
-        study, layout, said = collecting.recognise_sources(study, sources, layout)
+        study, said = collecting.recognise_sources(study, sources, told.keys)
     say("note", map(": ".join, said))
     with show_progress() as progress, name_study_in_errors(model if study.log else None):
         found = collecting.collect(
@@ -71,7 +71,7 @@ def collect(
             engine=engine,
             strict=strict,
             withdraw=withdraw or (),
-            layout=layout,
+            layout=told.keys,
             progress=progress,
         )
     print_answer(json, found.to_dict, found.summary)

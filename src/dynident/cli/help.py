@@ -18,8 +18,8 @@ WIDTH = 78
 FLAGS = {
     LOGS: (
         "--robot", "--study", "--log", "--validate", "--preset", "--locked", "--floating",
-        "--contact", "--sensor", "--beyond", "--columns", "--units", "--rate", "--rows",
-        "--bad-rows",
+        "--contact", "--sensor", "--beyond", "--columns", "--units", "--side", "--rate",
+        "--rows", "--bad-rows",
     ),
     PREPARATION: ("--bandwidth", "--drop-below"),
     METHOD: ("--friction", "--method", "--as-given"),

@@ -63,6 +63,15 @@ UnitsOption = Annotated[
         help="Units of the logs: q=deg; repeatable.",
     ),
 ]
+SideOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--side",
+        metavar="[SIGNAL=]SIDE[,SIDE...]",
+        help="Side of the gears on which the logs were taken, joint (default) or motor, or one a "
+        "joint; q=joint and tau=motor apart, repeatable.",
+    ),
+]
 FloatingOption = Annotated[bool, typer.Option("--floating", help="Free-flying base.")]
 BeyondOption = Annotated[
     str | None,
@@ -170,7 +179,8 @@ class LogFlags:
         """Refuse flags of logs where there is none that they could be of."""
         if self.given and not logs:
             raise InputError(
-                f"--columns, --units, --rate, --rows, --bad-rows and --drop-below go with {what}"
+                "--columns, --units, --side, --rate, --rows, --bad-rows and --drop-below go with "
+                f"{what}"
             )
 
     def prepared(self, study: Study) -> Study:
@@ -265,6 +275,7 @@ def read_log_flags(
     *,
     columns: ColumnsOption = None,
     units: UnitsOption = None,
+    side: SideOption = None,
     rate: RateOption = None,
     span: Annotated[
         str | None,
@@ -295,6 +306,7 @@ def read_log_flags(
     keys = {
         "columns": parse_signal_values("--columns", columns),
         "units": parse_signal_values("--units", units),
+        "side": parse_sides(side),
         "rate": rate,
         "rows": None if span is None else parse_numbers("--rows", span, int),
         "bad_rows": bad_rows,
@@ -347,6 +359,14 @@ def parse_signal_values(
             raise InputError(f"{flag}: {signal.strip()} is given twice; put commas between names")
         found[signal.strip()] = names[0] if len(names) == 1 else names
     return found or None
+
+
+def parse_sides(texts: Sequence[str] | None) -> Any:
+    """What --side says of all signals, or of some, None where it is not given."""
+    if texts and len(texts) == 1 and "=" not in texts[0]:
+        names = [name.strip() for name in texts[0].split(",")]
+        return names[0] if len(names) == 1 else names
+    return parse_signal_values("--side", texts)
 
 
 def refuse_study_output(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -80,6 +80,12 @@ class Report:
     warnings: tuple[str, ...] = ()
 
 
+OF_MOTORS = (
+    "compare the log's columns of these motors with the robot's joints, those of positions and of "
+    "torques, and name them in the joints' order in columns: their gears differ, so that order, "
+    "which is of the joints' signals, repairs nothing"
+)
+"""What is advised of motors' columns that are exchanged."""
 Findings = tuple[Finding, ...]
 Examined = tuple[tuple[tuple[Finding, ...], ...], tuple[tuple[Sign, ...], ...]]
 """What was found in each log, and what its signals show beside."""
@@ -114,6 +120,7 @@ def report_log(
     blind : bool
         Whether some log has no torque.
     """
+    findings = withhold_orders(robot, [log], findings)
     repair, gravity = given, None
     units, keys = dict[str, str | tuple[str, ...]](), dict[str, Any]()
     for found in findings:
@@ -135,6 +142,32 @@ def report_log(
     return Report(
         log.name, findings, beside, repair, units, keys, gravity, repairable, log.warnings
     )
+
+
+def withhold_orders(
+    robot: Robot, logs: Sequence[Samples], findings: Iterable[Finding]
+) -> tuple[Finding, ...]:
+    """Findings without another order of columns where that is none of the joints' signals.
+
+    Columns of motors whose gears differ, or their zeros, are no joints' in another order: what was
+    found in such a log behind that was found of one that was repaired wrongly.
+    """
+    of_motors = {log.name for log in logs if log.of_motors}
+    kept, eye = list[Finding](), np.eye(robot.n)
+    reduction, zero, ended = robot.drives.reduction, robot.drives.zero, set[str]()
+    for found in findings:
+        if found.log in ended:
+            continue
+        orders = {} if found.repair is None else found.repair.order or {}
+        moved = [eye[np.array(order) - 1] for order in orders.values()]
+        same = all(
+            np.allclose(reduction @ P, P @ reduction) and np.allclose(P @ zero, zero) for P in moved
+        )
+        if found.log in of_motors and not same:
+            ended.add(found.log)
+            found = replace(found, repair=None, remedy=OF_MOTORS)  # noqa: PLW2901
+        kept.append(found)
+    return tuple(kept)
 
 
 def look_at_encoders(idim: Idim, loop: Simulation, logs: Sequence[Samples]) -> Examined:
@@ -295,7 +328,8 @@ def find_log_faults(
             base = find_observed_base(plain, base.observed)
         law = None if loop is None else loop.controller
         found = examine(base, logs[:count], logs[count:], law=law)
-    return tuple(finding for own in found for finding in own)
+    told = (finding for own in found for finding in own)
+    return withhold_orders(problem.robot, problem.samples, told)
 
 
 def find_encoder_faults(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from dynident.core.errors import InputError
+from dynident.core.plain import ADDED
 from dynident.core.words import format_common_values
 from dynident.dynamics.idim import Idim
+from dynident.fit.copies import LogMarks, mark_log
 from dynident.fit.figures import tell_torque_source
 from dynident.recording.prepare import Samples
 from dynident.recording.recording import COMMANDED
@@ -68,6 +70,8 @@ class LogWords:
     """``"measured"`` or ``"law"``. Whence its torque is."""
     borne_kg: float | None = None
     """What contacts bear of a floating robot while it stands, where that is known [kg]."""
+    marks: LogMarks | None = field(default=None, metadata=ADDED)
+    """By which a copy of it is known; None of fits made before there were any."""
 
 
 def put_logs_into_words(
@@ -82,6 +86,7 @@ def put_logs_into_words(
             describe_cutoffs(log),
             tell_torque_source(log),
             measure_borne_weight(idim, log),
+            mark_log(log),
         )
         for log in logs
     )

@@ -11,11 +11,12 @@ from dynident.core.factors import UNEXCITED, System
 from dynident.core.inertia import INERTIAL
 from dynident.estimators.estimate import Estimate, compute_intervals
 from dynident.filters.blocks import cut_into_blocks
+from dynident.fit.copies import NEAR, ROUNDED, is_marked
 from dynident.fit.facts import LogFacts
 from dynident.fit.figures import FitFigure
-from dynident.fit.provenance import hash_log
 from dynident.fit.result import Result
 from dynident.recording.prepare import Samples
+from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 from dynident.regression.scatter import LackOfFit
 from dynident.regression.weighted import describe_weak_combination
@@ -29,11 +30,6 @@ GRAVITY, INERTIA, DRIVE = "masses and first moments", "inertias", "drives"
 """Kinds of parameters, in words."""
 REMAINING = 4.0
 """Standard errors from zero of what is known to a quarter."""
-ROUNDED = 1e-4
-"""Difference of a signal to its copy in fewer digits, as a share of how far it moves: torques of
-motions that are made again differ by a hundredth."""
-NEAR = 10.0
-"""Times the mean by which rounding may be off in a sample."""
 COMPARED = 20000
 """Most samples that are compared."""
 LINEAR = 0.03
@@ -61,13 +57,12 @@ def find_repeated_logs(logs: Sequence[Samples]) -> list[tuple[Samples, Samples]]
     return found
 
 
-def warn_of_fitted_log(result: Result, log: Samples) -> list[str]:
-    """That a log has the samples of one that was fitted, in words."""
-    names, digest = [own.name for own in result.log_words if own.use == "identify"], hash_log(log)
+def warn_of_fitted_log(result: Result, log: GeneralisedSamples) -> list[str]:
+    """That a log has the samples of one that was fitted, or of a stretch of it, in words."""
     return [
-        f"{log.name} has the samples of {name}, which was fitted: it tests nothing"
-        for name in names
-        if result.provenance.logs.get(name) == digest
+        f"{log.name} has the samples of {own.name}, which was fitted: it tests nothing"
+        for own in result.log_words
+        if own.use == "identify" and own.marks is not None and is_marked(log, own.marks)
     ]
 
 

@@ -103,11 +103,11 @@ class StreamLines:
     """
 
     def __init__(self, file: IO[bytes], name: str, grows: bool, stopped: Stopped) -> None:
-        self.name, self.number = name, 0
+        self.name, self.number, self.ended = name, 0, True
         self._file, self._grows, self._stopped = file, grows, stopped
 
     def __iter__(self) -> Iterator[str]:
-        """Whole lines; `number` counts them from 1."""
+        """Lines; `number` counts them from 1, and the last one needs no end."""
         handle, rest = self._file.fileno(), b""
         while not self._stopped():
             if not self._grows and not select.select([handle], [], [], WAIT)[0]:
@@ -118,9 +118,8 @@ class StreamLines:
                     time.sleep(WAIT)
                     continue
                 if rest.strip():
-                    raise InputError(
-                        f"{self.name}, line {self.number + 1}: stops in the middle of the line"
-                    )
+                    self.ended = False
+                    yield self._decode(rest)
                 return
             *whole, rest = (rest + block).split(b"\n")
             if len(rest) > WIDEST:
@@ -129,15 +128,17 @@ class StreamLines:
                     "characters; is this text with a row a line?"
                 )
             for line in whole:
-                self.number += 1
-                try:
-                    yield line.decode("utf-8-sig" if self.number == 1 else "utf-8").strip("\r")
-                except UnicodeDecodeError as error:
-                    raise InputError(
-                        f"{self.name}, line {self.number}: is not UTF-8 text"
-                    ) from error
+                yield self._decode(line)
                 if self._stopped():
                     return
+
+    def _decode(self, line: bytes) -> str:
+        """The next line as text."""
+        self.number += 1
+        try:
+            return line.decode("utf-8-sig" if self.number == 1 else "utf-8").strip("\r")
+        except UnicodeDecodeError as error:
+            raise InputError(f"{self.name}, line {self.number}: is not UTF-8 text") from error
 
 
 @dataclass
@@ -301,6 +302,8 @@ class TextStream:
     ) -> list[float]:
         cells = text.split(delimiter)
         if len(cells) != len(names):
+            if len(cells) < len(names) and not self.lines.ended:
+                raise InputError(f"{place}: stops in the middle of the line")
             raise InputError(f"{place}: has {len(cells)} columns where the first has {len(names)}")
         numbers = []
         for k, cell in enumerate(cells):

@@ -57,6 +57,21 @@ def find_joint_series(names: Sequence[str], joints: Sequence[str]) -> dict[str, 
     return {stem: tuple(own) for stem, own in found.items() if len(own) == len(joints) > 1}
 
 
+def has_columns(
+    names: Sequence[str], wanted: Mapping[str, str | int | Sequence[str | int]]
+) -> bool:
+    """Whether all columns are there that are named; a star stands for what is one or more names.
+
+    Those by position, and any of a file without names, are taken to be.
+    """
+    every = (own if isinstance(own, tuple) else (own,) for own in wanted.values())
+    texts = [e for own in every for e in own if isinstance(e, str) and not e.isdecimal()]
+    patterns = [re.escape(text.rpartition(":")[2]).replace(r"\*", ".*") for text in texts]
+    return not names or all(
+        any(re.fullmatch(f"(?:.*:)?{pattern}", name) for name in names) for pattern in patterns
+    )
+
+
 def find_series(names: Sequence[str], joints: Sequence[str], signal: str) -> list[str]:
     """What is called as a signal's columns are, a joint each, as measured or not."""
     series = names if len(joints) == 1 else [*find_joint_series(names, joints)]
@@ -203,3 +218,9 @@ def describe(columns: str | tuple[str, ...]) -> str:
     """Columns in words: the first and the last of many."""
     listed = (columns,) if isinstance(columns, str) else columns
     return " ... ".join(dict.fromkeys((listed[0], listed[-1])))
+
+
+def describe_columns(columns: Columns) -> str:
+    """Columns of signals in words."""
+    listed = ", ".join(f"{signal} = {describe(own)}" for signal, own in columns.items())
+    return f"{listed}, by what they are called"

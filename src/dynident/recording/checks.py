@@ -364,11 +364,15 @@ def check_positions(
 
 def warn_of_dead_channels(name: str, joints: Sequence[str], reach: Reach) -> tuple[str, ...]:
     """Look for dead channels, by the extremes of the torques; return warnings."""
+    dead: dict[float, list[str]] = {}
+    for joint, low, high in zip(joints, *reach, strict=True):
+        if low == high:
+            dead.setdefault(float(low), []).append(joint)
     return tuple(
-        f"{name}: tau of {joint} is {low:.6g} in every sample: no sensor does that, "
-        "nothing fitted to this joint can be trusted; check its column"
-        for joint, low, high in zip(joints, *reach, strict=True)
-        if low == high
+        f"{name}: tau of {', '.join(own)} is {value:.6g} in every sample: no sensor does that, "
+        f"nothing fitted to {'this joint' if len(own) == 1 else 'these joints'} can be trusted; "
+        f"check {'its column' if len(own) == 1 else 'their columns'}"
+        for value, own in dead.items()
     )
 
 

@@ -199,6 +199,8 @@ class Samples:
         Sizes of currents, of a log without torque [as logged].
     sampled : Sampled or None
         What was measured, where `measured` and `tau` were interpolated for the clock.
+    of_motors : bool
+        Whether signals were taken on the motors' side of the gears.
     """
 
     name: str
@@ -242,6 +244,7 @@ class Samples:
     size: int | None = None
     sampled: Sampled | None = None
     unsigned: Array | None = None
+    of_motors: bool = False
 
     def __repr__(self) -> str:
         """One line, for a prompt."""
@@ -527,6 +530,7 @@ def _list_settings(recording: Recording, wanted: Preparation, cutoffs: Cutoffs) 
     return {
         "name": recording.name,
         "repairs": recording.repairs,
+        "of_motors": recording.of_motors,
         "joints": recording.joints,
         "size": recording.size,
         "bandwidth": cutoffs.bandwidth,

@@ -16,8 +16,11 @@ from dynident.core.errors import InputError, check_type
 from dynident.filters.clock import Clocking
 from dynident.filters.turns import Turns
 from dynident.readers import Table, measure_log, read_tables
+from dynident.readers.called import Columns as CalledColumns
+from dynident.readers.called import describe_columns, find_columns
 from dynident.readers.frames import is_frame, read_frame, take_path
 from dynident.readers.orientation import drop_repeated_orientations
+from dynident.readers.presets import find_layout
 from dynident.readers.table import TIME
 from dynident.readers.units import find_units
 from dynident.recording import checks
@@ -81,7 +84,8 @@ def read_log(
     Without `columns` a log has ``q_<joint>`` and ``tau_<joint>`` (or ``current_<joint>``,
     multiplied by the drives' gains), ``time`` or ``t``, and where it has them ``dq_``,
     ``ddq_``, ``qref_`` and ``dqref_``; ``temp_``, or one ``temp`` of all drives, and
-    ``known_``.
+    ``known_``. Columns of positions, torques and time that are called otherwise are taken by their
+    names where these are clear, as ``positions_*`` are; `warnings` say so.
 
     >>> log = di.read_log("run1.csv", robot)
 
@@ -229,6 +233,7 @@ def find_column_layout(
     request = LogRequest(name, *own, floating=Floating() if floating is None else floating)
     log = _Log([table], request, robot, columns or {}, torque=not robot.floating)
     checks.refuse_unknown_words(name, "columns", log.columns, SIGNALS)
+    log, of_columns = _recognise_columns(log)
     time = _locate_time(log)
     spots, noticed = _locate_signals(log, time)
     spots, repeated = drop_repeated_orientations(spots)
@@ -237,7 +242,7 @@ def find_column_layout(
         places["time"] = (time[1],)
     units, of_units = _find_units(log, spots, time)
     request = replace(request, units={**units, **request.units})
-    notes = (*noticed, *(f"{name}: {note}" for note in repeated), *of_units)
+    notes = (*of_columns, *noticed, *(f"{name}: {note}" for note in repeated), *of_units)
     layout = ColumnLayout(places, _list_absent_places(log), request, notes)
     layout.signals(np.zeros((1, table.width)))  # units that cannot be are refused here
     return layout
@@ -276,13 +281,13 @@ def _locate_in_files(paths: Sequence[Path | Frame], log: _Log) -> Places:
             read_tables(path, whole) if isinstance(path, Path) else (read_frame(path, name),)
         )
     ]
-    log = replace(log, tables=tables)
     checks.refuse_unequal_rows(tables)
+    log, of_columns = _recognise_columns(replace(log, tables=tables))
     time = _locate_time(log)
     spots, notes = _locate_signals(log, time)
     units, of_units = _find_units(log, spots, time)
     log = replace(log, request=replace(log.request, units={**units, **log.request.units}))
-    notes = (*notes, *of_units, *_warn_of_locked_motion(log))
+    notes = (*of_columns, *notes, *of_units, *_warn_of_locked_motion(log))
     table = spots["q"][0][0]
     if time is None and table.topic is not None:
         time = (table, table.titles.index("time"))
@@ -299,6 +304,39 @@ def _locate_in_files(paths: Sequence[Path | Frame], log: _Log) -> Places:
     ends = (f"{name}: {table.cut_off}; this row is cut" for table in used if table.cut_off)
     notes = (*notes, *ends, *(note for table in used for note in table.notes))
     return Places(times, spots, notes, _list_absent_places(log), units)
+
+
+def find_called_columns(
+    names: Sequence[str], robot: Robot, rate: float | None = None, topics: bool = False
+) -> tuple[list[str], CalledColumns]:
+    """The joints that a log has, none where that is not clear, and the columns of its signals.
+
+    Those that are called as they are by default are left out; what a recorder wrote is for its
+    preset. `robot`: whose columns the log has.
+    """
+    joints = [j for j, own in zip(robot.joint_names, robot.passive, strict=True) if not own]
+    if not names or find_layout(names, joints, topics) is not None:
+        return joints, {}
+    counted = all(joint.parent == k for k, joint in enumerate(robot.joints))
+    moved, columns = find_columns(names, joints, counted)
+    if rate is not None:
+        columns.pop("time", None)
+    return moved, columns
+
+
+def _recognise_columns(log: _Log) -> tuple[_Log, tuple[str, ...]]:
+    """A log with the columns that their names tell, where none are stated, and words of them."""
+    names, topics = {*log.names}, log.tables[0].topic is not None
+    moved, columns = find_called_columns(log.names, log.robot, log.request.rate, topics)
+    usual = ({f"{signal}_{joint}" for joint in moved} for signal in ("tau", "current"))
+    borne = "tau" in columns or any(own <= names for own in usual)
+    whole = len(moved) == sum(not own for own in log.robot.passive)
+    if not (log.torque or log.robot.floating or "q" in columns):
+        columns.pop("tau", None)  # of logs that are read as they are without
+    if log.columns or not (columns and whole and (borne or not log.torque)):
+        return log, ()
+    said = f"{log.request.name}: columns: {describe_columns(columns)}"
+    return replace(log, columns=columns), (said,)
 
 
 def _find_units(

@@ -107,6 +107,8 @@ class Recording:
         Sizes of currents, of a log without torque [as logged].
     stamps : tuple of (sample, time)
         Time stamps where segments begin, from which `find_time` counts [s].
+    of_motors : bool
+        Whether signals of it were taken on the motors' side of the gears.
 
     Raises
     ------
@@ -141,6 +143,7 @@ class Recording:
     sampled: Sampled | None = None
     unsigned: Array | None = None
     stamps: tuple[tuple[int, float], ...] = ()
+    of_motors: bool = False
 
     def __post_init__(self) -> None:
         check_rate(self.rate, self.name)

@@ -197,6 +197,7 @@ def build_recording(pieces: Sequence[TablePiece], request: LogRequest) -> Record
         locked=check_locked_positions(label, q, request),
         size=request.size,
         sampled=piece.sampled,
+        of_motors=any(bool(side.any()) for side in request.motors.values()),
     )
 
 

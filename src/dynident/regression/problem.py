@@ -19,6 +19,7 @@ from dynident.core.factors import (
 from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.idim import FRICTION, Idim, build_idim
 from dynident.dynamics.parameters import Attached
+from dynident.filters.blocks import find_run_extremes
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples, generalise_samples
 from dynident.regression.rows import (
@@ -437,3 +438,18 @@ def require_torque(problem: Problem) -> None:
             f"{called}: the torque is zero throughout, which says nothing of the robot; "
             "check the torque columns"
         )
+    if problem.robot.floating and all(lacks_joint_torques(log) for log in problem.samples):
+        raise ComputationError(
+            f"{', '.join(log.name for log in problem.samples)}: the torques of all joints are zero "
+            "throughout, which nothing that moves has: leave their columns out if they were not "
+            "measured"
+        )
+
+
+def lacks_joint_torques(log: GeneralisedSamples) -> bool:
+    """Whether a log states equations of joints by torques that are zero throughout."""
+    own = log.joint_rows
+    stated = any(log.stated[a:b, own].any() for a, b in log.segments)
+    # forces of contacts stand beside torques in all equations: what was measured is asked
+    torques = find_run_extremes(log.joint_torque, log.runs)
+    return stated and log.torque == "measured" and not np.any(torques)

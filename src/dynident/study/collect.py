@@ -199,12 +199,11 @@ def find_sections(
 
 def recognise_sources(
     study: Study, sources: Sequence[str | Path], layout: Mapping[str, Any]
-) -> tuple[Study, dict[str, Any], tuple[Words, ...]]:
-    """A robot and the layout of its logs, by what columns of the first are called; and words."""
+) -> tuple[Study, tuple[Words, ...]]:
+    """A robot by what columns of its first log are called: its base and absent joints; words."""
     sections, _ = find_sections(study, sources[:1], layout)
     told, said = recognise(study.model_copy(update={"log": tuple(sections[:1])}))
-    own = {k: v for log in told.log for k in ("columns", "units") if (v := getattr(log, k))}
-    return told.model_copy(update={"log": ()}), {**layout, **own}, said
+    return told.model_copy(update={"log": ()}), said
 
 
 def lay_out(study: Study, files: tuple[str, ...], layout: Mapping[str, Any]) -> LogSection:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,9 @@ from dynident.fit.result import ValidationFigures
 from dynident.fit.warnings import warn_of_fitted_log
 from dynident.fit.zoo import find_zoo_entry
 from dynident.methods import TORQUE_FREE
+from dynident.readers import list_titles
+from dynident.readers.called import has_columns
+from dynident.readers.stores import is_remote
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
@@ -199,19 +202,25 @@ def read_other_log(
 def relocate_log_section(
     logs: Sequence[LogSection], files: Sequence[str], told: Mapping[str, Any]
 ) -> LogSection:
-    """A log section that reads other files laid out as the first log, but for keys that are told.
+    """A log section that reads other files laid out as a log, but for keys that are told.
 
-    Where there is no log, the keys are all that is known.
+    As the first log whose columns they have; where they have those of none, their own are
+    recognised by their names. Where there is no log, the keys are all that is known.
     """
     if not logs:
         keys = {"files": tuple(files), "use": "validate", **told}
         return validate_data(LogSection, keys, "command line: log")
-    section, old = logs[0], logs[0].files
-    if len(files) != len(old):
+    alike = [own for own in logs if len(own.files) == len(files)]
+    if not alike:
         raise InputError(
-            f"{','.join(files)}: the result's log has {len(old)} files side by side; give as "
-            "many, separated by commas"
+            f"{','.join(files)}: the result's log has {len(logs[0].files)} files side by side; "
+            "give as many, separated by commas"
         )
+    section, here = alike[0], [Path(file) for file in files if not is_remote(file)]
+    if "columns" not in told:
+        titles = [title for file in here for title in list_titles(file)]
+        section = choose_layout(alike, titles, ",".join(files), told)
+    old = section.files
     names = {Path(a).name: Path(b).name for a, b in zip(old, files, strict=True)}
 
     def renamed(column: str | int) -> str | int:
@@ -232,6 +241,31 @@ def relocate_log_section(
     return validate_data(
         LogSection, {**own.model_dump(exclude_none=True), **told}, "command line: log"
     )
+
+
+OF_COLUMNS = ("side", "law_kp", "order", "sign", "offset", "delay", "lag", "unfilter", "units")
+"""Keys of a log that may be of its columns alone."""
+
+
+def choose_layout(
+    logs: Sequence[LogSection], names: Sequence[str], called: str, told: Collection[str] = ()
+) -> LogSection:
+    """The first log whose columns are among some names; of none the first, without its columns.
+
+    What may be of these alone is refused beside others, unless it is told.
+    """
+    for own in logs:
+        if has_columns(names, {"q": "q_*", **(own.columns or {})}):
+            return own
+    first, usual = logs[0], LogSection(files=logs[0].files)
+    keys = [key for key in OF_COLUMNS if key not in told]
+    stated = [key for key in keys if getattr(first, key) != getattr(usual, key)]
+    if stated:
+        raise InputError(
+            f"{called}: has other columns than {','.join(first.files)}, whose "
+            f"{', '.join(stated)} may not be theirs; state columns = {{ q = [...] }}, or units"
+        )
+    return first.model_copy(update={"columns": None})
 
 
 @dataclass(frozen=True)
@@ -277,7 +311,7 @@ def measure_log(
             *samples.warnings,
             *borne,
             *check_lowpass(lowpass, [samples]),
-            *warn_of_fitted_log(fit, samples),
+            *warn_of_fitted_log(fit, problem.samples[0]),
             *figures.hindered,
         ),
         problem.samples if figures.entries else (),

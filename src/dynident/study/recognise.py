@@ -7,8 +7,8 @@ from pathlib import Path
 
 from dynident.core.errors import InputError
 from dynident.readers import called, list_titles, list_unborne_joints
-from dynident.readers.presets import find_layout
 from dynident.recording.floating import BASE, find_logged_robot, is_arm, tells_base
+from dynident.recording.read import find_called_columns
 from dynident.robot.contacts import find_contacts
 from dynident.robot.mimics import find_couplings, find_mimics
 from dynident.robot.model import Robot
@@ -37,12 +37,12 @@ def recognise_columns(study: Study) -> tuple[Study, tuple[Words, ...]]:
     counted = all(joint.parent == k for k, joint in enumerate(robot.joints))
     logs, moving, said = [], list[list[str]](), dict[Words, None]()
     for log in study.log:
-        moved, columns = name_columns(log, joints, counted)
+        names = [] if log.columns else list_names(log)
+        moved, columns = find_called_columns(names, robot, log.rate)
         moving.append(moved)
         logs.append(log.model_copy(update={"columns": columns or log.columns}))
-        listed = ", ".join(f"{signal} = {called.describe(x)}" for signal, x in columns.items())
-        if listed:
-            said["columns", f"{listed}, by what they are called"] = None
+        if columns:
+            said["columns", called.describe_columns(columns)] = None
     if not all(moved and moved == moving[0] for moved in moving):
         return study, ()
     study = study.model_copy(update={"log": tuple(logs)})
@@ -85,23 +85,6 @@ def find_unborne_mimics(study: Study, robot: Robot, counted: bool) -> list[str]:
         return []
     files = [Path(file) for log in study.log for file in log.files]
     return [j for j in list_unborne_joints(files, robot.joint_names, counted) if j in mimics]
-
-
-def name_columns(
-    log: LogSection, joints: list[str], counted: bool
-) -> tuple[list[str], called.Columns]:
-    """The joints that a log has, none where that is not clear, and the columns of its signals.
-
-    Those that are called as they are by default are left out; what a recorder wrote is for its
-    preset.
-    """
-    names = list_names(log)
-    if log.columns or not names or find_layout(names, joints) is not None:
-        return joints, {}
-    moved, columns = called.find_columns(names, joints, counted)
-    if log.rate is not None:
-        columns.pop("time", None)
-    return moved, columns
 
 
 def list_unclear_torques(study: Study, joints: Sequence[str]) -> tuple[Words, ...]:

@@ -45,6 +45,7 @@ from dynident.regression.problem import Problem
 from dynident.regression.weighted import solve_wls
 from dynident.report.fit import Fit
 from dynident.robot.model import WRENCH_ROWS, Robot
+from dynident.study.fits import choose_layout
 from dynident.study.study import (
     LogSection,
     Study,
@@ -469,14 +470,10 @@ def build_text_stream(setting: TrackSetting, lines: StreamLines, rate: float | N
     """Samples of lines, laid out as the study has them."""
     section = setting.section
     floating = Floating() if section is None else read_options(Floating, section)
+    rate = section.rate if rate is None and section is not None else rate
+    finder = make_layout_finder(setting.robot, section, floating)
     return TextStream(
-        lines,
-        setting.robot,
-        make_layout_finder(setting.robot, section, floating),
-        section.rate if rate is None and section is not None else rate,
-        floating,
-        setting.measured,
-        setting.instruments,
+        lines, setting.robot, finder, rate, floating, setting.measured, setting.instruments
     )
 
 
@@ -518,14 +515,13 @@ def make_layout_finder(
     """Where the columns of a stream are: as a log's table says, or by their default names."""
     if section is None:
         return partial(find_column_layout, robot=robot)
-    return partial(
-        find_column_layout,
-        robot=robot,
-        columns=section.columns,
-        units=section.units,
-        side=section.side,
-        floating=replace(floating, locked=None),  # a stream has the columns of all joints
-    )
+    floating = replace(floating, locked=None)  # a stream has the columns of all joints
+
+    def find(table: Table) -> ColumnLayout:
+        own = choose_layout([section], table.titles, str(table.path))
+        return find_column_layout(table, robot, own.columns, own.units, own.side, floating)
+
+    return find
 
 
 def refuse_repairs(section: LogSection | None) -> None:

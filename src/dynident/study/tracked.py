@@ -170,12 +170,9 @@ def track(fit: Fit, log: Recording | Files, **options: Unpack[TrackOptions]) -> 
     found += follower.rest()
     if not follower.taken:
         raise InputError(f"{log.name}: has no samples")
-    return FollowedParameters(
-        log.name,
-        follower.base,
-        tuple(each for each in found if isinstance(each, EstimateRow)),
-        tuple(each for each in found if isinstance(each, Noticed)),
-    )
+    rows = tuple(each for each in found if isinstance(each, EstimateRow))
+    events = tuple(each for each in found if isinstance(each, Noticed))
+    return FollowedParameters(log.name, follower.base, rows, events)
 
 
 def render_messages(log: str, messages: Sequence[Message]) -> str:
@@ -185,12 +182,5 @@ def render_messages(log: str, messages: Sequence[Message]) -> str:
         raise ComputationError(f"{log}: there is no estimate to draw")
     noticed = [each for each in messages if isinstance(each, Noticed)]
     found = FollowedParameters(log, rows[0].base, rows, tuple(noticed))
-    return render_track_page(
-        found.base,
-        log,
-        found.time,
-        found.beta,
-        found.std,
-        found.load,
-        [(each.time, tell_event(each)) for each in noticed],
-    )
+    events = [(each.time, tell_event(each)) for each in noticed]
+    return render_track_page(found.base, log, found.time, found.beta, found.std, found.load, events)
