@@ -11,8 +11,8 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics.idim import build_idim
-from dynident.robot.model import Robot
 from dynident.excitation.sections import read_trajectory
+from dynident.robot.model import Robot
 
 from .limits import Limits
 
