@@ -6,10 +6,11 @@ Run from the top of the project: python benchmarks/intervals.py [RUNS]
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
-from common import FIGURES, ROOT, coloured
+from common import FIGURES, ROOT, coloured, markdown
 
 sys.path.insert(0, str(ROOT / "tests"))
 
@@ -17,9 +18,14 @@ import toy
 
 from dynident.core.inertia import from_com, to_com
 from dynident.dynamics.idim import Idim, build_idim
+from dynident.estimators.estimate import compute_intervals
 from dynident.methods.options import estimate as estimate_by_name
 from dynident.regression.problem import Problem
 
+SMALL, LARGE = np.array([0.1, 1.0]), np.array([0.5, 5.0])
+"""Noise of the joints' torques [Nm]."""
+Truth = Callable[[Idim, np.ndarray], np.ndarray]
+"""Other values of the parameters."""
 Fits = tuple[tuple[str, str, dict[str, object]], ...]
 """Labels, methods and their options."""
 
@@ -39,43 +45,67 @@ def on_the_boundary(idim: Idim, theta: np.ndarray) -> np.ndarray:
     return theta
 
 
-def shares(
-    method: str, options: dict, runs: int, noise: np.ndarray, rho: float, boundary: bool
-) -> tuple[float, float, float, int]:
-    """Coverage of our intervals, of the worst parameter's, of the literature's, active runs."""
+def with_little_friction(times: float) -> Truth:
+    """The same arm with all friction so many standard deviations of `wls` from zero."""
+
+    def change(idim: Idim, theta: np.ndarray) -> np.ndarray:
+        recording, _ = toy.log(toy.arm(2), seconds=20.0)
+        rng = np.random.default_rng(0)
+        tau = recording.tau + coloured(rng, recording.tau.shape, 0.0) * LARGE
+        problem = Problem(toy.arm(2), toy.on_its_motion(replace(recording, tau=tau), 10.0))
+        std = dict(
+            zip(problem.base.names, estimate_by_name(problem, "wls").covariance.std, strict=True)
+        )
+        names = [parameter.name for parameter in idim.parameters]
+        found = theta.copy()
+        for name in ("fv1", "fv2", "fc1", "fc2"):
+            found[names.index(name)] = times * std[name]
+        return found
+
+    return change
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Per cent of true parameters inside their intervals, and runs with active constraints."""
+
+    ours: np.ndarray
+    matrix: np.ndarray
+    """By the deviations of the covariance matrix alone."""
+    literature: np.ndarray
+    """Each of a parameter."""
+    active: int
+
+
+def measure_coverage(
+    method: str, options: dict, runs: int, noise: np.ndarray, rho: float, truth: Truth | None
+) -> Coverage:
+    """Of one method on one arm."""
     robot = toy.arm(2)
     recording, theta = toy.log(robot, seconds=20.0)
     torque = recording.tau
-    if boundary:
+    if truth is not None:
         idim, motion = build_idim(robot), toy.on_its_motion(recording)
-        theta = on_the_boundary(idim, theta)
+        theta = truth(idim, theta)
         torque = idim.torque(theta, motion.q, motion.dq, motion.ddq)
-    ours, literature, active = [], [], 0
+    ours, matrix, literature, active = [], [], [], 0
     for run in range(runs):
         rng = np.random.default_rng(run)
         tau = torque + coloured(rng, torque.shape, rho) * noise
         problem = Problem(robot, toy.on_its_motion(replace(recording, tau=tau), 10.0))
         estimate = estimate_by_name(problem, method, **options)
-        error = np.abs(estimate.beta - problem.base.matrix @ theta)
-        ours.append(error < 1.96 * estimate.covariance.std)
+        wanted = problem.base.matrix @ theta
+        _, low, high = compute_intervals(estimate, problem.base.names)
+        ours.append((low <= wanted) & (wanted <= high))
+        error = np.abs(estimate.beta - wanted)
+        matrix.append(error < 1.96 * estimate.covariance.std)
         literature.append(error < 1.96 * estimate.covariance.literature)
         active += bool(estimate.active)
-    worst = 100.0 * float(np.min(np.mean(ours, axis=0)))
-    return 100.0 * float(np.mean(ours)), worst, 100.0 * float(np.mean(literature)), active
+    return Coverage(*(100.0 * np.mean(own, axis=0) for own in (ours, matrix, literature)), active)
 
 
 def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 300
-    lines = [
-        f"Two joints, 20 s of motion, torque noise of unequal size on the joints, {runs} "
-        "runs; per cent of the true parameters inside their 95 % interval, pooled, and of the "
-        "parameter that is covered least. *Ours* is the covariance that the result names; "
-        "*eq. (9)* is the formula of the literature on the same estimates. On the boundary: the "
-        "links are thin rods, fv1 and Ia2 almost zero.\n",
-        "| robot and noise | method | ours [%] | worst [%] | eq. (9) [%] "
-        "| runs with active constraints |",
-        "|---|---|---|---|---|---|",
-    ]
     usual: Fits = (
         ("ols", "ols", {}),
         ("wls", "wls", {}),
@@ -90,36 +120,53 @@ def main() -> None:
         ("wls, covariance hac", "wls", {"covariance": "hac"}),
         ("wls, covariance clustered", "wls", {"covariance": "clustered"}),
     )
-    bound: Fits = (
-        ("wls", "wls", {}),
-        (
-            "pc-idim-ls, prior none, faces",
-            "pc-idim-ls",
-            {"prior": "none", "gyration": 0.0, "bootstrap": 0},
-        ),
-        (
-            "pc-idim-ls, prior none, bootstrap",
-            "pc-idim-ls",
-            {"prior": "none", "gyration": 0.0},  # no body of the file is as thin as these rods
-        ),
-    )
-    small, large = np.array([0.1, 1.0]), np.array([0.5, 5.0])
+    rows = []
     for label, noise, seconds, fits in (
-        ("white, 0.1 and 1 Nm", small, 0.0, chosen),
-        ("autocorrelated over 0.05 s, 0.1 and 1 Nm", small, 0.05, chosen),
-        ("autocorrelated over 0.2 s, 0.1 and 1 Nm", small, 0.2, chosen),
-        ("white, 0.5 and 5 Nm", large, 0.0, usual),
-        ("on the boundary, white, 0.05 and 0.5 Nm", 0.1 * large, 0.0, bound),
-        ("on the boundary, white, 0.5 and 5 Nm", large, 0.0, bound),
+        ("white, 0.1 and 1 Nm", SMALL, 0.0, chosen),
+        ("autocorrelated over 0.05 s, 0.1 and 1 Nm", SMALL, 0.05, chosen),
+        ("autocorrelated over 0.2 s, 0.1 and 1 Nm", SMALL, 0.2, chosen),
+        ("white, 0.5 and 5 Nm", LARGE, 0.0, usual),
     ):
         rho = 1.0 - 1.0 / (toy.RATE * seconds) if seconds else 0.0
         for name, method, options in fits:
-            found = shares(method, options, runs, noise, rho, fits is bound)
-            cells = [f"{share:.1f}" for share in found[:3]]
-            lines.append(f"| {label} | {name} | {' | '.join(cells)} | {found[3]} |")
-    text = "\n".join(lines) + "\n"
-    (FIGURES / "intervals.md").write_text(text)
-    sys.stdout.write(text)
+            found = measure_coverage(method, options, runs, noise, rho, None)
+            shares = np.mean(found.ours), np.min(found.ours), np.mean(found.literature)
+            rows.append([label, name, *(f"{share:.1f}" for share in shares), f"{found.active}"])
+            print(*rows[-1], flush=True)
+    header = ["noise", "method", "ours [%]", "worst [%]", "eq. (9) [%]",
+              "runs with active constraints"]  # fmt: skip
+    free = {"prior": "none", "gyration": 0.0}  # no body of the file is as thin as these rods
+    bound = []
+    for label, noise, truth in (
+        ("all friction at half its standard deviation", LARGE, with_little_friction(0.5)),
+        ("at its standard deviation", LARGE, with_little_friction(1.0)),
+        ("at half again as much", LARGE, with_little_friction(1.5)),
+        ("links are thin rods, a joint without viscous friction", LARGE, on_the_boundary),
+        ("the same with a tenth of the noise", 0.1 * LARGE, on_the_boundary),
+    ):
+        ways = {"faces": {**free, "bootstrap": 0}, "bootstrap": free}
+        found = {k: measure_coverage("pc-idim-ls", o, runs, noise, 0.0, truth)
+                 for k, o in ways.items()}  # fmt: skip
+        shares = found["faces"].ours, found["faces"].matrix, found["bootstrap"].matrix
+        cells = [f"{np.min(own):.1f} to {np.max(own):.1f}" for own in shares]
+        bound.append([label, *cells, f"{found['faces'].active}"])
+        print(*bound[-1], flush=True)
+    lines = [
+        f"Two joints, 20 s of motion, torque noise of unequal size on the joints, {runs} "
+        "runs; per cent of the true parameters inside their 95 % interval, pooled, and of the "
+        "parameter that is covered least. *Ours* is the interval that the result has; "
+        "*eq. (9)* is the formula of the literature on the same estimates.",
+        "",
+        *markdown(header, rows),
+        "",
+        "Where constraints are active, `pc-idim-ls` without a prior, white noise of 0.5 and 5 Nm: "
+        "the parameters that are covered least and most, by our intervals and by the "
+        "deviations of the covariance matrix alone.",
+        "",
+        *markdown(["true values", "ours [%]", "matrix on the faces [%]",
+                   "matrix of the bootstrap [%]", "runs with active constraints"], bound),
+    ]  # fmt: skip
+    (FIGURES / "intervals.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -274,7 +274,7 @@ def test_commands_collect_and_identify(logs, tmp_path, monkeypatch, capfd):
         "run1.npz", "run2.npz", "run3.npz",
     ]  # fmt: skip
     for flags, words in (
-        (["--bandwidth", "4"], "factors state their robot"),
+        (["--bandwidth", "4"], "factors fix the robot"),
         (["--decide", "all"], "--decide takes rows"),
         (["--lowpass", "4"], "--lowpass: "),
         (["--method", "didim"], "method didim needs rows"),

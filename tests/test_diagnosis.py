@@ -1182,7 +1182,7 @@ def test_a_sound_result_is_trusted_and_says_nothing_against_itself(sound):
 def test_trust_in_one_log_alone_says_so(sound):
     found = verdict_of(sound)
     assert found.verdict.state == TRUSTED
-    assert "give a held-out log; the expected torque error" in found.verdict.reserve
+    assert "give a held-out log; the expected error" in found.verdict.reserve
     assert "\n\nverdict     trusted on the evidence of one log, in which" in found.summary()
 
 

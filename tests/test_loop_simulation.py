@@ -263,7 +263,7 @@ def test_a_law_asks_nothing_of_joints_without_a_drive(tmp_path):
     samples = di.prepare(log, 20.0)
     assert find_by_law(take_scene(base, samples), law) is None
     found = find_by_law(take_scene(base, replace(samples, tau=2.0 * samples.tau)), law)
-    assert "2 times what the controller asks for" in found.suspicion.what
+    assert "2 times what the controller commands" in found.suspicion.what
     untold = replace(samples, tau=np.zeros_like(log.q), torque="none")
     told = fill_missing_torque(untold, Simulation(law), robot.passive)
     assert not told.tau[:, 1].any()

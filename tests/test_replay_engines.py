@@ -383,7 +383,7 @@ def test_without_a_log_those_of_the_study_are_replayed(z1, capfd):
     )
     assert len(ask(capfd, ["replay", str(result), str(log), str(log)])["logs"]) == 2
     assert run(["replay", str(result), "--rows", "0,500"]) == 2
-    assert "--drop-below are of a log" in capfd.readouterr().err
+    assert "--drop-below go with a log" in capfd.readouterr().err
 
 
 def test_an_engine_that_is_not_there_is_named_with_what_installs_it(z1, capfd, monkeypatch):

@@ -112,7 +112,7 @@ def reach_verdict(
     remarks = tuple(reason.words for reason in ordered[len(told) :])
     reserve = ONE_LOG if logs == 1 else SEVERAL_LOGS
     if logs == 1 and expected_percent is not None and np.isfinite(expected_percent):
-        reserve += f"; the expected torque error on similar motions is {expected_percent:.2g} %"
+        reserve += f"; the expected error on similar motions is {expected_percent:.2g} %"
     return Verdict(state, told, reserve, remarks)
 
 
