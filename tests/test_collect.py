@@ -275,7 +275,7 @@ def test_commands_collect_and_identify(logs, tmp_path, monkeypatch, capfd):
     ]  # fmt: skip
     for flags, words in (
         (["--bandwidth", "4"], "factors fix the robot"),
-        (["--decide", "all"], "--decide takes rows"),
+        (["--decide", "all"], "--decide needs rows"),
         (["--lowpass", "4"], "--lowpass: "),
         (["--method", "didim"], "method didim needs rows"),
     ):
