@@ -245,5 +245,5 @@ def test_the_command_writes_it_of_base_parameters_too(method, tmp_path, monkeypa
     assert run(["export", "out/result.json", "--c", "x", "--urdf", "x"]) == 2
     assert "x: is given for two outputs" in capfd.readouterr().err
     assert run(["export", "out/result.json", "--c", "x.c", "--repair"]) == 2
-    assert "--repair is of --urdf and --mjcf" in capfd.readouterr().err
+    assert "--repair applies to --urdf and --mjcf" in capfd.readouterr().err
     assert not Path("x.c").exists()

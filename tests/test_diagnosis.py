@@ -773,7 +773,7 @@ def test_the_torque_of_one_joint_may_be_that_of_another_run(base, sound, joint):
     tau[:, joint] = other.tau[:, joint]
     found = findings(base, replace(sound, tau=tau))
     assert [f.diagnosis for f in found] == ["unrelated"]
-    assert f"the torque of joint_{joint + 1}," in found[0].what
+    assert f"the torque of joint_{joint + 1};" in found[0].what
 
 
 def test_the_size_of_a_spring_is_found_under_constraints(base, sound):

@@ -48,8 +48,11 @@ class Released:
         cones, start = list[Cone](), 0
         for d in self.sizes:
             rows = root[start : start + count_entries(d)]
-            rows = rows / np.linalg.norm(rows)
             start += len(rows)
+            length = np.linalg.norm(rows)
+            if length == 0.0:
+                continue  # no error of the rows moves it
+            rows = rows / length
             if d == 1:
                 cones.append(Positive(("",), rows, np.zeros(1)))
             else:
