@@ -546,14 +546,18 @@ def fit_suspects(case: Case, thorough: bool, apart: float | None) -> list[Explai
 
 
 def denies_file(scene: Scene, explained: Explained) -> bool:
-    """Whether the robot file's bodies explain a log, and no more under a reading of it."""
+    """Whether the robot file's bodies explain a log, and no more under a reading of it.
+
+    Of what they explain as well as bodies are ever known, a fault has to leave clearly less.
+    """
     if not scene.robot.has_nominal:
         return False
     told, read = (
         average_errors(problem.errors(problem.fit_drives()))
         for problem in (scene.problem, explained.problem)
     )
-    return told < limit.BY_BODIES and read > limit.DENIED * told
+    most = limit.DENIED if told > limit.AS_FILED else limit.WORTH_AGAINST
+    return told < limit.BY_BODIES and read > most * told
 
 
 def rank_explanations(scene: Scene, explained: list[Explained]) -> list[Explained]:
