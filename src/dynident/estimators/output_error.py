@@ -87,7 +87,7 @@ class OutputDescent(Options):
 
     tolerance: Settles = CONVERGED
     step_limit: Annotated[
-        Rounds, ("most damped steps before the output error method is given up")
+        Rounds, "most damped steps before the output error method is given up"
     ] = 60
 
 

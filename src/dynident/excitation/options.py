@@ -141,7 +141,7 @@ class TrajectoryLimits(Options):
     ] = 0.2
     share: Annotated[Share, "share of the file's speeds and ranges that is used"] = 1.0
     clearance: Annotated[
-        NotNegative, ("least distance between links, and between links and obstacles [m]")
+        NotNegative, "least distance between links, and between links and obstacles [m]"
     ] = 0.01
     collision: Annotated[bool, "check distances of the robot's own links, drawn in its URDF"] = True
     floor: Annotated[
