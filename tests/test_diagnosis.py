@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -1207,6 +1208,16 @@ def test_a_held_out_log_of_another_sign_refutes(sound):
     assert found.findings[0].log == "other"
     assert found.findings[0].diagnosis == "torque sign"
     assert any("other" in reason.words for reason in found.verdict.reasons)
+
+
+def test_torques_without_their_compensation_of_friction_are_named(sound):
+    turned = np.gradient(sound.q[:, 1]) * sound.rate
+    tau = sound.tau.copy()
+    tau[:, 1] -= 2.0 * np.std(tau[:, 1]) * np.tanh(turned / 0.01)
+    told = [r.words for r in verdict_of(replace(sound, tau=tau)).verdict.reasons]
+    (words,) = (own for own in told if own.startswith("without constraints Coulomb friction"))
+    assert "compensation of friction is missing" in words
+    assert re.search(r"would be -\d[^,]* on \w+ \(\d+ instead of \d+ %\):", words)
 
 
 @pytest.mark.long

@@ -38,9 +38,12 @@ from dynident.fit.result import ValidationFigures
 from dynident.fit.verdict import (
     ALIKE,
     CHECK_LAW,
+    CONTRADICTED,
     DOUBTFUL,
     FAR_MASS,
+    FINE,
     GROWN,
+    NOTABLE,
     REFUTED,
     Reason,
     list_contradiction_reasons,
@@ -113,6 +116,7 @@ def list_torque_reasons(
     return [
         *every,
         *list_drive_reasons(problem, found),
+        *list_reversed_friction_reasons(problem, found, beta, fitted[0], free),
         *list_body_reasons(problem.robot, found),
         *(list_rest_friction_reasons(problem, found) if rest else ()),
     ]
@@ -216,6 +220,34 @@ def list_drive_reasons(problem: Problem, found: Estimate) -> list[Reason]:
     ]
     names = [base.names[k] for k in own]
     return list_negative_drive_reasons(names, found.beta[own], found.covariance.std[own])
+
+
+def list_reversed_friction_reasons(
+    problem: Problem, found: Estimate, beta: Array, own: FitFigure, free: FitFigure
+) -> list[Reason]:
+    """Joints that Coulomb friction drives in the free minimum `beta`, as constraints forbid."""
+    base, names, words = problem.base, problem.robot.joint_names, list[str]()
+    idim = base.idim
+    if found.restriction is None or not found.restriction.rejected:
+        return []
+    for value, place, K in zip(beta, base.kept, base.K, strict=True):
+        if not idim.parameters[place].symbol.startswith("fc") or np.any(K):
+            continue
+        column = idim.drive_columns[place - idim.inertial]
+        for j in np.flatnonzero(column.turns):
+            error, then = (each.joints[j - len(names)] for each in (own, free))
+            small, large = then.relative_percent, error.relative_percent
+            torque = 100.0 * error.rmse / max(large, TINY)
+            if -value > NOTABLE * torque and large > max(FINE, CONTRADICTED * small):
+                words.append(f"{value:.2g} on {names[j]} ({small:.0f} instead of {large:.0f} %)")
+    if not words:
+        return []
+    told = (
+        f"without constraints Coulomb friction would be {', '.join(words)}: "
+        "compensation of friction is missing in the torques, or counted twice"
+    )
+    advice = "log the motors' whole torques, with what the controller adds against friction"
+    return [Reason(DOUBTFUL, told, advice=advice)]
 
 
 def list_position_reasons(
