@@ -333,8 +333,8 @@ def test_the_interval_at_a_bound_is_as_long_as_without_it(knowledge, bootstrap, 
     k = problem.base.names.index("fv1")
     free = ESTIMATORS["wls"](problem, bars=bars)
     assert free.beta[k] < 0.0
-    assert (own.name, own.bound) == ("fv1", 0.0)
-    assert own.end == pytest.approx(1.96 * free.covariance.std[k], rel=1e-3)
+    assert (own.name, own.low) == ("fv1", 0.0)
+    assert own.high == pytest.approx(1.96 * free.covariance.std[k], rel=1e-3)
     system = problem.factors.weighted(found.sigma)
 
     def squares(value):
@@ -343,11 +343,11 @@ def test_the_interval_at_a_bound_is_as_long_as_without_it(knowledge, bootstrap, 
         return float(np.sum((system.A @ point.beta - system.b) ** 2))
 
     # what the squares rise by beside the multiplier's share
-    rise = 0.5 * (squares(3.0 * own.end) - 2.0 * squares(2.0 * own.end) + squares(own.end))
+    rise = 0.5 * (squares(3.0 * own.high) - 2.0 * squares(2.0 * own.high) + squares(own.high))
     assert rise == pytest.approx(stats.chi2.isf(0.05, 1), rel=1e-2)
     std, low, high = compute_intervals(found, problem.base.names)
     assert found.covariance.std[k] < 0.5 * std[k]
-    assert (low[k], high[k], 1.96 * std[k]) == pytest.approx((0.0, own.end, own.end), rel=1e-4)
+    assert (low[k], high[k], 1.96 * std[k]) == pytest.approx((0.0, own.high, own.high), rel=1e-4)
 
 
 def test_intervals_beside_a_bound_are_longer_on_the_side_on_which_it_gives_way():
@@ -359,7 +359,7 @@ def test_intervals_beside_a_bound_are_longer_on_the_side_on_which_it_gives_way()
     held = ESTIMATORS["pc-idim-ls"](problem, NONE, Bootstrap(0), bars)
     std, low, high = compute_intervals(found, names)
     k = names.index("fv1")
-    assert len(found.uneven) == len(names) - 1
+    assert len(found.intervals) == len(names)
     up, down = (high - found.beta) / 1.96, (found.beta - low) / 1.96
     # viscous friction that was larger would leave less to the other parameters, or more
     falls = free.covariance.matrix[k] < 0.0
@@ -396,9 +396,24 @@ def test_an_interval_at_an_upper_bound_lies_below_it():
     value = float(free.beta[k] - free.covariance.std[k])
     knowledge = replace(NONE, constraints=(Bounds(("fc2",), upper=value),))
     (own,) = ESTIMATORS["pc-idim-ls"](problem, knowledge, Bootstrap(0)).bounded
-    assert own.bound == pytest.approx(value, rel=1e-12)
+    assert own.high == pytest.approx(value, rel=1e-12)
     far = 1.96 * free.covariance.std[k]
-    assert own.interval == pytest.approx((value - far, value), rel=1e-3)
+    assert own.low == pytest.approx(value - far, rel=1e-3)
+
+
+def test_no_interval_goes_beyond_a_bound():
+    """Friction that is positive, though hardly, is not between minus something and something."""
+    problem = exact_problem(truth_of(fv1=0.002), noise=0.5)
+    found = ESTIMATORS["pc-idim-ls"](problem, NONE, Bootstrap(0))
+    k = problem.base.names.index("fv1")
+    assert not found.active
+    std, low, high = compute_intervals(found, problem.base.names)
+    assert found.beta[k] < 1.96 * std[k]
+    assert std == pytest.approx(found.covariance.std, rel=1e-9)
+    assert low[k] == 0.0
+    assert high[k] == pytest.approx(found.beta[k] + 1.96 * std[k], rel=1e-4)
+    others = [j for j in range(len(std)) if j != k]
+    assert (high - low)[others] == pytest.approx(2.0 * 1.96 * std[others], rel=1e-4)
 
 
 @pytest.mark.long

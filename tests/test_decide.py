@@ -18,7 +18,7 @@ from dynident.api import identify
 from dynident.cli import run
 from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.knowledge import Knowledge
-from dynident.core.errors import ComputationError, InputError
+from dynident.core.errors import ComputationError, InputError, UnsettledError
 from dynident.core.factors import System
 from dynident.decide.bandwidth import choose_bandwidth
 from dynident.decide.decision import ALL, DECISIONS, NOTHING, Deciding, Decision, LeftOutErrors
@@ -46,8 +46,8 @@ from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.blocks import factor_blocks
 from dynident.regression.problem import Problem
-from dynident.study.decide import list_open_decisions
-from dynident.study.run import run_study
+from dynident.study.decide import decide_study, list_open_decisions
+from dynident.study.run import WITHOUT_LOADS, run_study
 from dynident.study.study import read_study
 from dynident.study.written import render_study
 
@@ -692,6 +692,33 @@ def test_what_could_not_be_decided_is_said(place, monkeypatch):
     assert words in fit.warnings
     assert [each["what"] for each in fit.settings["decided"]] == ["bandwidth"]
     assert fit.idim.friction == "coulomb-viscous"
+
+
+def test_friction_is_decided_without_loads_where_the_fit_with_them_does_not_settle(
+    place, monkeypatch
+):
+    tried = []
+
+    def decided(*given):
+        *others, loads = given
+        tried.append(loads)
+        return decide_study(*others, loads)
+
+    def fit(problem, *given, **options):
+        if problem.idim.loaded or not options["decided"]:
+            raise UnsettledError("the shapes of the friction did not settle in 60 rounds")
+        return identify(problem, *given, **options)
+
+    monkeypatch.setattr("dynident.study.run.decide_study", decided)
+    monkeypatch.setattr("dynident.study.run.identify", fit)
+    found = identified(place / "loaded.toml")
+    assert tried == [True, False]
+    assert WITHOUT_LOADS in found.warnings
+    assert "load" not in found.idim.friction
+    tried.clear()
+    with pytest.raises(UnsettledError):
+        identified(place / "loaded.toml", decide=NOTHING)
+    assert tried == [True]
 
 
 def test_friction_and_the_weight_of_the_prior_are_decided_in_both_orders(monkeypatch):

@@ -489,7 +489,7 @@ def test_what_is_at_a_bound_is_told_by_where_its_interval_ends():
     one, two = fit.estimate.bounded
     assert (one.name, two.name) == ("fc1", "fc2")
     drives = dict(tabulate_drives(fit))
-    assert drives["fc"] == [f"< {format_number(own.end, 2)}" for own in (one, two)]
+    assert drives["fc"] == [f"< {format_number(own.high, 2)}" for own in (one, two)]
     assert not any("<" in cell for cell in drives["fv"])
     text = summarise_result(fit, full=True)
     assert widest(text) <= 80
@@ -500,7 +500,7 @@ def test_what_is_at_a_bound_is_told_by_where_its_interval_ends():
     document = serialise_result(fit)
     assert document["joints"][0]["std"]["friction"]["fc"] == one.std
     (row,) = (row for row in document["parameters"] if row["name"] == "fc1")
-    assert (row["std"], row["interval_95"]) == (one.std, [0.0, one.end])
+    assert (row["std"], row["interval_95"]) == (one.std, [0.0, one.high])
 
 
 def test_a_contradiction_is_a_warning_of_the_verdict():

@@ -301,7 +301,7 @@ def fit_or_tell_faults(
             raise
         said = tell_faults(problem, held_out, asked.loop if asked.blind else None, asked.usual)
         if said:
-            raise ComputationError("; ".join([str(error), *said])) from error
+            raise type(error)("; ".join([str(error), *said])) from error
         raise
     return found
 

@@ -147,6 +147,10 @@ class RolloutError(ComputationError):
     """A simulation that could not go on: no robot's mass matrix, or a motion that diverges."""
 
 
+class UnsettledError(ComputationError):
+    """Friction whose shapes or loads go on changing: the fit to a log never comes to an end."""
+
+
 class InfeasibleError(ComputationError):
     """Constraints that contradict each other.
 

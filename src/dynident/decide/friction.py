@@ -57,6 +57,7 @@ def choose_drives(
     sigma: Array,
     what: Collection[str],
     confirm: Callable[[Decision, Sequence[Decision]], Decision] | None = None,
+    loads: bool = True,
 ) -> tuple[Decision, ...]:
     """The springs and the friction of each joint that predict rows which were left out best.
 
@@ -78,6 +79,8 @@ def choose_drives(
         Where the weight of the prior is open: a weight and what was decided with it to that weight,
         or to the usual one where the fit to all rows does not confirm it. Friction that was chosen
         under a weight makes up for what that weight does, and is not taken without it.
+    loads : bool
+        Whether friction may grow with the load of its drive.
 
     Returns
     -------
@@ -87,7 +90,7 @@ def choose_drives(
         them; after the weight where that was chosen first.
     """
     about = estimate_roughly(problem, admitted, sigma)
-    wide = widen(problem, about, admitted.space.matrix.shape[1], what)
+    wide = widen(problem, about, admitted.space.matrix.shape[1], what, loads)
     blocks = factor_blocks(problem.under(wide.base), BLOCKS)
     if lack_rows(problem, blocks):
         words = f"some joint has no rows in one of {BLOCKS} blocks of time"
@@ -297,16 +300,18 @@ class Wide:
         return self.narrow.index(column.place) if column.part == 0 else self.places[column.place]
 
 
-def widen(problem: Problem, theta: Array, unknowns: int, what: Collection[str]) -> Wide:
+def widen(
+    problem: Problem, theta: Array, unknowns: int, what: Collection[str], loads: bool = True
+) -> Wide:
     """A model with all that a joint's drives may have, about a full set of a problem's.
 
-    So many unknowns stand for the problem's parameters; for `what`, see `choose_drives`.
+    So many unknowns stand for the problem's parameters; for the others, see `choose_drives`.
     """
     base, structure = problem.base, problem.idim.structure
     speeds = find_fastest_speeds(problem) if FRICTION in what else []
     # what passive joints bear is in no row
     menus = tuple(
-        build_menu(speed, not passive)
+        build_menu(speed, loads and not passive)
         for speed, passive in zip(speeds, problem.robot.passive, strict=False)
     )
     joints = list_joints_within_a_turn(problem) if ELEMENTS in what else []

@@ -26,8 +26,8 @@ from dynident.consistency.feasible_set import (
 )
 from dynident.consistency.gyration import Gyration
 from dynident.consistency.inner import Constrained
+from dynident.consistency.intervals import measure_intervals
 from dynident.consistency.knowledge import FROM_FILE, HELD_OUT, Knowledge
-from dynident.consistency.one_sided import measure_one_sided, measure_uneven
 from dynident.consistency.reach import Reach, release_constraints
 from dynident.consistency.standard_errors import derive_standard_errors
 from dynident.consistency.weight import choose_prior_weight
@@ -487,7 +487,6 @@ def finish_constrained_estimate(
             kind += f" on the faces of {len(active)} active constraints"
     matrix = admitted.space.matrix @ spread.matrix @ admitted.space.matrix.T
     spread = replace(spread, matrix=matrix)
-    bounded = measure_one_sided(admitted, point, faces, reach)
     warnings = []
     condition, rank, _ = system.condition()
     if condition > UNEXCITED:
@@ -519,6 +518,5 @@ def finish_constrained_estimate(
         knowledge=given.knowledge.state_gyrations(given.gyrations),
         gyrations=given.gyrations,
         standard_errors=derive_standard_errors(admitted, point, reach),
-        bounded=bounded,
-        uneven=measure_uneven(admitted, point, reach, bounded),
+        intervals=measure_intervals(admitted, point, faces, reach),
     )

@@ -13,8 +13,8 @@ from dynident.consistency.active import Restriction
 from dynident.consistency.constraints.consistency import GYRATION
 from dynident.consistency.disbelief import Disbelief
 from dynident.consistency.gyration import Gyration, describe_gyrations
+from dynident.consistency.intervals import Interval
 from dynident.consistency.knowledge import WEIGHT, Knowledge
-from dynident.consistency.one_sided import OneSided, Uneven
 from dynident.consistency.standard_errors import StandardErrors
 from dynident.core.arrays import Array
 from dynident.core.plain import ADDED
@@ -155,11 +155,9 @@ class Estimate:
         The least radius of gyration of each link, of constrained methods.
     standard_errors : StandardErrors or None
         Error bars of links and drives, of constrained methods.
-    bounded : tuple of OneSided
-        Parameters at bounds of their own, of constrained methods: their covariance says how little
-        the bound lets them move, and not where they may be.
-    uneven : tuple of Uneven
-        Base parameters beside active constraints, likewise.
+    intervals : tuple of Interval
+        Of constrained methods, where bounds and active constraints make them other than normal: the
+        covariance says how little these let a parameter move, and not where it may be.
     shape : ShapeEstimate or None
         Parameters that the torque is not linear in, where the method estimates any.
     track : Track or None
@@ -193,8 +191,7 @@ class Estimate:
     disbelieved: tuple[Disbelief, ...] = ()
     gyrations: tuple[Gyration, ...] = ()
     standard_errors: StandardErrors | None = None
-    bounded: tuple[OneSided, ...] = field(default=(), metadata=ADDED)
-    uneven: tuple[Uneven, ...] = field(default=(), metadata=ADDED)
+    intervals: tuple[Interval, ...] = field(default=(), metadata=ADDED)
     shape: ShapeEstimate | None = None
     track: Track | None = None
     fitted: DrivesEstimate | None = None
@@ -206,9 +203,9 @@ class Estimate:
         return f"<Estimate of {len(self.beta)} base parameters: {self.message}>"
 
     @property
-    def intervals(self) -> tuple[OneSided | Uneven, ...]:
-        """Those that active constraints make other than normal."""
-        return (*self.bounded, *self.uneven)
+    def bounded(self) -> tuple[Interval, ...]:
+        """The intervals of parameters at bounds of their own."""
+        return tuple(own for own in self.intervals if own.at_bound)
 
     @property
     def prior_weight(self) -> float | None:
@@ -241,7 +238,7 @@ def compute_intervals(found: Estimate, names: Sequence[str]) -> tuple[Array, Arr
     for own in found.intervals:
         if own.name in names:
             k = names.index(own.name)
-            std[k], (low[k], high[k]) = own.std, own.interval
+            std[k], low[k], high[k] = own.std, own.low, own.high
     return std, low, high
 
 

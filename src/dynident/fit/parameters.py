@@ -153,7 +153,7 @@ def list_drive_errors(result: Result) -> list[dict[str, float]]:
 def find_drive_errors(result: Result) -> Array:
     """Standard deviations of the drives' parameters, NaN of what has none.
 
-    At a bound those that `OneSided` has.
+    At a bound those of its `Interval`.
     """
     names = result.idim.names[result.idim.inertial :]
     std = find_own_drive_errors(result).copy()

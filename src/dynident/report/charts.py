@@ -20,7 +20,7 @@ def show_parameters(fit: Result) -> Panel:
     """A forest of all base parameters but those that were eliminated."""
     both = zip(list_base_parameters(fit), list_file_parameters(fit), strict=True)
     kept = [(row, file) for row, file in both if row.essential]
-    ends = {own.name: format_one_sided(*own.interval) for own in fit.estimate.bounded}
+    ends = {own.name: format_one_sided(own.low, own.high) for own in fit.estimate.bounded}
     labels = [
         f"{row.name}  {ends.get(row.name, format_with_error(row.value, row.std))} "
         f"{raise_powers(file.unit)}"

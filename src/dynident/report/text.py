@@ -298,7 +298,7 @@ def tabulate_drives(result: Result) -> list[Column]:
     """
     drives = [result.drive_parameters(j) for j in range(result.robot.n)]
     errors, sided = list_drive_errors(result), result.estimate.bounded
-    ends = {own.name: format_one_sided(*own.interval) for own in sided}
+    ends = {own.name: format_one_sided(own.low, own.high) for own in sided}
     columns: dict[str, list[str]] = {symbol: [] for own in drives for symbol in own}
     for j, (values, std) in enumerate(zip(drives, errors, strict=True)):
         for symbol, cells in columns.items():

@@ -16,7 +16,7 @@ from functools import cached_property, reduce
 import numpy as np
 
 from dynident.core.arrays import Array, Booleans, Integers
-from dynident.core.errors import ComputationError
+from dynident.core.errors import UnsettledError
 from dynident.core.factors import Factors, System, triangularise_rows
 from dynident.core.progress import Progress, ignore_progress
 from dynident.dynamics.following import find_conditions, view_friction
@@ -132,7 +132,7 @@ def estimate_with_shapes(
             continue
         walk = walk.on(new, here, sigma)
         held = {**held, **beyond, **walk.lost(here, left if turn >= PATIENCE else 0.0 * left)}
-    raise ComputationError(
+    raise UnsettledError(
         f"the shapes of the friction did not settle in {ROUNDS} rounds; try a simpler friction "
         "model, or another method"
     )

@@ -111,6 +111,7 @@ def decide_study(
     recordings: Sequence[Recording],
     asked: Sequence[str],
     progress: Progress,
+    loads: bool = True,
 ) -> Decided:
     """A study in which what it left open is decided by the logs that it fits.
 
@@ -120,6 +121,8 @@ def decide_study(
         Of all of its logs.
     asked : sequence of str
         What is open, in the order in which it is decided.
+    loads : bool
+        Whether friction may grow with the load of its drive.
     """
     decisions: dict[str, Decision] = {}
     problem, setting, decided = None, None, True
@@ -136,7 +139,7 @@ def decide_study(
         try:
             if setting is None:
                 setting = build_setting(problem)
-            found = decide(name, study, problem, setting, recordings, asked)
+            found = decide(name, study, problem, setting, recordings, asked, loads)
         except ComputationError as error:
             words = f"{name} and what comes after were not decided from the logs: "
             words += format_one_line(error)
@@ -163,6 +166,7 @@ def decide(
     setting: ConstrainedSetting,
     recordings: Sequence[Recording],
     asked: Sequence[str],
+    loads: bool,
 ) -> tuple[Decision, ...]:
     """One decision, and what had to be decided with it; none where there is nothing to decide."""
     scale = setting.admitted, setting.sigma
@@ -183,7 +187,7 @@ def decide(
         stated = (ELEMENTS,) if study.element else ()
         what = [each for each in OF_DRIVES if each in asked and each not in stated]
         confirm = partial(confirm_by_all_rows, study, problem) if weighed else None
-        return choose_drives(problem, *scale, what, confirm)
+        return choose_drives(problem, *scale, what, confirm, loads)
     if name == STANDSTILL:
         return (choose_standstill(problem, *scale),)
     if name == OUTLIERS:

@@ -9,12 +9,12 @@ from typing import Any
 from dynident.api import EVERY_METHOD, identify
 from dynident.consistency.constraints.sections import build_constraints
 from dynident.core.compiled import tells_compilations
-from dynident.core.errors import check_type
+from dynident.core.errors import UnsettledError, check_type
 from dynident.core.options import collect_options, read_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.side_by_side import Runner, choose_engine
 from dynident.core.threads import limit_to_one_thread
-from dynident.decide.decision import BANDWIDTH, Deciding, Decision
+from dynident.decide.decision import BANDWIDTH, FRICTION, Deciding, Decision
 from dynident.methods import TORQUE_FREE
 from dynident.methods.options import (
     SIMULATION,
@@ -23,12 +23,13 @@ from dynident.methods.options import (
     refuse_idle_engine,
 )
 from dynident.recording.prepare import describe_assumed_bandwidth
+from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.regression.rehearsal import prepare_rows
 from dynident.report.fit import Fit
 from dynident.robot.model import Robot
 from dynident.simulation.rollout import prepare_rollouts
-from dynident.study.decide import decide_study, list_open_decisions, prepare_logs
+from dynident.study.decide import Decided, decide_study, list_open_decisions, prepare_logs
 from dynident.study.late import find_law_delay, tell_law_delay
 from dynident.study.study import (
     Study,
@@ -38,6 +39,10 @@ from dynident.study.study import (
     load_study_robot,
     read_study_recordings,
     update_section,
+)
+
+WITHOUT_LOADS = (
+    "friction was decided without a part that grows with the load: the fit with it did not settle"
 )
 
 
@@ -73,26 +78,15 @@ def run_study(study: Study, progress: Progress = ignore_progress, *, engine: Run
     watch.lap("logs")
     open_ = list_open_decisions(study, asked, simulates)
     study, recordings = find_law_delay(study, robot, recordings, progress)
-    study, decisions, problem, warnings = decide_study(study, robot, recordings, open_, progress)
-    options = collect_study_options(study)
-    watch.lap("decisions")
-    held_out = prepare_logs(study, recordings, "validate")
-    if problem is None:
-        fitted = prepare_logs(study, recordings)
-        watch.lap("preparation")
-        problem = build_study_problem(study, robot, fitted, progress)
-    watch.lap("base parameters")
-    build = build_study_simulation if simulates else build_study_law
-    options[SIMULATION if simulates else "law"] = build(study, robot, problem.samples)
-    result = identify(
-        problem,
-        chosen.method,
-        **options,
-        validation=held_out,
-        decided=[decision.what for decision in decisions],
-        progress=progress,
-        engine=engine,
-    )
+    given = robot, recordings, open_, simulates, progress, watch, engine
+    try:
+        decided, problem, result = decide_and_identify(study, *given)
+    except UnsettledError:
+        if FRICTION not in open_:
+            raise
+        decided, problem, result = decide_and_identify(study, *given, loads=False)
+        decided = decided._replace(warnings=(*decided.warnings, WITHOUT_LOADS))
+    study, decisions, _, warnings = decided
     stages = {k: v for k, v in result.timings.items() if k != "total"}
     timings = {**watch.laps, **stages, "total": watch.total()["total"]}
     uneven = () if result.estimate.fitted is None else result.estimate.fitted.uneven
@@ -105,6 +99,45 @@ def run_study(study: Study, progress: Progress = ignore_progress, *, engine: Run
     told = (words for words in result.warnings if words not in settled)
     warnings = (*tell_law_delay(study, result), *warnings, *told)
     return replace(result, timings=timings, study=study, settings=settings, warnings=warnings)
+
+
+def decide_and_identify(
+    study: Study,
+    robot: Robot,
+    recordings: Sequence[Recording],
+    open_: Sequence[str],
+    simulates: bool,
+    progress: Progress,
+    watch: Stopwatch,
+    engine: Runner,
+    loads: bool = True,
+) -> tuple[Decided, Problem, Fit]:
+    """The study with what is open decided, its problem, and the fit to that.
+
+    See `decide_study` for `loads`.
+    """
+    decided = decide_study(study, robot, recordings, open_, progress, loads)
+    study, decisions, problem, _ = decided
+    options = collect_study_options(study)
+    watch.lap("decisions")
+    held_out = prepare_logs(study, recordings, "validate")
+    if problem is None:
+        fitted = prepare_logs(study, recordings)
+        watch.lap("preparation")
+        problem = build_study_problem(study, robot, fitted, progress)
+    watch.lap("base parameters")
+    build = build_study_simulation if simulates else build_study_law
+    options[SIMULATION if simulates else "law"] = build(study, robot, problem.samples)
+    result = identify(
+        problem,
+        study.identify.method,
+        **options,
+        validation=held_out,
+        decided=[decision.what for decision in decisions],
+        progress=progress,
+        engine=engine,
+    )
+    return decided, problem, result
 
 
 def check_study_method(study: Study, engine: Runner) -> bool:
