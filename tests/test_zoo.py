@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -149,3 +150,13 @@ def test_packed_results_that_are_damaged_are_refused(tmp_path):
         path.write_bytes(content)
         with pytest.raises(di.InputError, match="is not JSON"):
             di.read_result(path)
+
+
+def test_errors_of_several_fitted_logs_have_columns_of_their_own():
+    found = keep("go2")
+    (one,) = found.simulated
+    text = replace(found, simulated=(one, replace(one, log="again.csv"))).summary()
+    assert max(len(line) for line in text.splitlines()) <= 80
+    (titles,) = re.findall(r"^joint .*$", text, re.M)
+    assert "fitted 2" in titles
+    assert re.search(r"^fitted 1 .*mrad free", text, re.M)

@@ -268,9 +268,7 @@ def judge_torque_error(result: Result) -> Iterator[VerdictSentence]:
     text = f"on the fitted logs ({describe_rows(mine)}, all joints)"
     level = "good"
     if nominal is not None:
-        text += (
-            f"; the robot file's own inertials leave {format_percent(nominal.overall_percent)} %"
-        )
+        text += f"; with the robot file's inertials {format_percent(nominal.overall_percent)} %"
         if mine.overall_percent >= nominal.overall_percent:
             level = "bad"
     title = "Torque error" if result.torque_source == "measured" else "Error of the law's torque"

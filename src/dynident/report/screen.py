@@ -50,19 +50,22 @@ class Headline:
 
 def list_headlines(result: Result) -> list[Headline]:
     """Errors of the fitted logs and of each held-out one: of torques, or of free simulations."""
-    several = len(result.validation) > 1
-    held = [
-        (f"held out {k}" if several else "held out", log)
-        for k, log in enumerate(result.validation, 1)
-    ]
+    held = [*zip(number_titles("held out", len(result.validation)), result.validation, strict=True)]
     if result.encoder_only:
-        free = [("fitted", each.log, each.free) for each in result.simulated]
+        keys = number_titles("fitted", len(result.simulated))
+        own = zip(keys, result.simulated, strict=True)
+        free = [(key, each.log, each.free) for key, each in own]
         free += [(key, each.log, each.free) for key, each in held]
         names = result.robot.joint_names
         return [head_free_errors(key, log, errors, names) for key, log, errors in free if errors]
     logs = [("fitted", "", result.identification, result.nominal)]
     logs += [(key, each.log, each.entries, each.nominal) for key, each in held]
     return [head_torque_errors(*each, result.torque_source) for each in logs if each[2]]
+
+
+def number_titles(title: str, count: int) -> list[str]:
+    """A title a log, numbered where there are several."""
+    return [f"{title} {k}" if count > 1 else title for k in range(1, count + 1)]
 
 
 def head_free_errors(
