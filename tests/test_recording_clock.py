@@ -112,6 +112,16 @@ def test_jitter_is_resampled(monkeypatch, start, block):
     assert abs(len(result) - 4000) <= 1
 
 
+@pytest.mark.parametrize(("digits", "said"), [(7, 0), (6, 1)])
+def test_stamps_of_single_precision_are_not_told_of(digits, said):
+    """Their digits are fewer at the end of the log: jitter of 10 us there, or of 100."""
+    ideal = np.arange(1, 4000) / 199.957
+    clock = found([float(f"{t:.{digits}g}") for t in ideal], np.sin(ideal)[:, None])
+    assert clock.uniform
+    assert clock.rate == pytest.approx(199.957, rel=1e-6)
+    assert len(clock.warnings) == said
+
+
 def test_lost_samples_are_filled_and_do_not_stretch_the_period():
     time = np.delete(np.arange(5000) / 1000, [700, 1500, 4000])
     clock = found(time)

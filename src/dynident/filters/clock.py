@@ -44,6 +44,10 @@ BACKLOG = 64
 JITTER = 1e-3
 """Intervals may differ from the period by this part of it before samples are moved."""
 
+SMALL_JITTER = 1e-2
+"""Part of the period up to which jitter of samples that are equidistant goes without saying: stamps
+of single precision, or of so many digits, have it."""
+
 STEADY = 100
 """Samples of which the mean rate is taken, to see whether it stays."""
 
@@ -172,15 +176,14 @@ def find_clock(
     if moved > JITTER * period and not _is_uniform(time, number, period, whole, quantum):
         rms = float(np.sqrt(np.mean(off[within] ** 2)))
         uniform, why = _decide_if_equidistant(time, q, number, period, whole, wanted.clock)
-        notes.append(
-            f"{name}: time stamps jitter by up to {1e3 * moved:.3g} ms "
-            f"({100 * moved / period:.3g} % of the period), {1e3 * rms:.3g} ms rms: {why}"
-            + (
-                f"samples taken as equidistant at {rate:.6g} Hz"
-                if uniform
-                else f"signals resampled at {rate:.6g} Hz by a cubic spline"
+        done = "samples taken as equidistant" if uniform else "signals resampled"
+        how = "" if uniform else " by a cubic spline"
+        if not uniform or moved > SMALL_JITTER * period:
+            notes.append(
+                f"{name}: time stamps jitter by up to {1e3 * moved:.3g} ms "
+                f"({100 * moved / period:.3g} % of the period), {1e3 * rms:.3g} ms rms: {why}"
+                f"{done} at {rate:.6g} Hz{how}"
             )
-        )
     instants = number / rate if uniform else time
     steps = np.diff(instants)
     gaps = steps > GAP * period
