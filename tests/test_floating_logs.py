@@ -404,7 +404,7 @@ WRONG_BASES: dict[str, tuple[Callable[[Columns], Columns], str, str]] = {
     "nothing of the base": (
         lambda c: without(c, "base_"),
         "",
-        "nothing of its base: .* base = 'fixed'",
+        "does not have its base: .* base = 'fixed'",
     ),
     "another order": (
         reordered,
@@ -562,7 +562,7 @@ WRONG_CONTACTS: dict[str, tuple[Callable[[Columns], Columns], str, str]] = {
     "a moment at a time": (
         lambda c: silent(c) | {f"contact_{foot}": np.arange(len(c["time"])) % 2.0 for foot in FOOT},
         contacts(),
-        "its contacts never last for .* check the contact columns",
+        "no set of contacts lasts for .* check the contact columns",
     ),
 }
 

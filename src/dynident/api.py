@@ -677,5 +677,5 @@ def validate(
     score = "moving" if any(f.rows == MOVING for f in result.identification) else "all"
     figures, _ = score_model(Problem.of(result.base, samples), result.theta, lowpass_hz, score)
     if not np.isfinite(figures[0].overall_percent):
-        raise ComputationError(f"{samples.name}: the torque is zero throughout, so no error is")
+        raise ComputationError(f"{samples.name}: the torque is zero throughout: it has no error")
     return figures

@@ -211,7 +211,7 @@ def take_measured(base: BaseParameters, beta: Array, std: Array) -> tuple[Array,
     fit = beta.shape == std.shape == (base.count,)
     if not fit or not np.isfinite(beta).all() or (std < 0.0).any():
         raise InputError(
-            f"beta and std need {base.count} values each, one a base parameter: beta finite, std "
+            f"beta and std need {base.count} values each, one per base parameter: beta finite, std "
             "zero or more"
         )
     return beta, std

@@ -628,7 +628,7 @@ def _build_controller(
         D = D + _stack_coefficients({DDQREF: np.ones(n)})
     if velocity == "differences":
         if rate is None:
-            raise InputError("velocity 'differences' is of sampled controllers: give a rate")
+            raise InputError("velocity 'differences' needs a sampled controller: give a rate")
         lag = _spread_over_joints("lag", common.get("lag", 1), n)
         if not np.all((lag >= 1) & (lag <= MOST_LATE) & (lag == np.round(lag))):
             raise InputError(f"lag has to be a whole number of samples from 1 to {MOST_LATE}")

@@ -473,8 +473,8 @@ class Tracker:
         odd = next((name for name in bearing if name not in known), None)
         if odd is not None:
             raise InputError(
-                f"{odd!r} carries load that is not measured, but is no contact of base parameters "
-                "of a null space"
+                f"{odd!r} carries load that is not measured, but is not among the contacts of "
+                "base parameters of a null space"
             )
         q, first = self._parts[0][None], 0
         for contact in self._contacts:
@@ -702,13 +702,13 @@ def refuse_without_instruments(base: BaseParameters, forgetting: Forgetting, dri
     base.idim.robot.refuse_loops("instruments of a stream")
     if base.idim.robot.floating:
         raise InputError(
-            f"{name}: instruments = 'reference' of a stream are of fixed bases; identify a "
+            f"{name}: instruments = 'reference' of a stream needs a fixed base; identify a "
             "floating robot with ref-iv"
         )
     if base.idim.has_states:
         raise InputError(
-            f"{name}: friction {base.idim.friction!r} remembers the motion that was, and a "
-            "reference has none: leave instruments out"
+            f"{name}: friction {base.idim.friction!r} has memory, but the reference has "
+            "no past motion: leave instruments out"
         )
     if forgetting.directional or forgetting.memory_friction is not None or drift.ages:
         raise InputError(

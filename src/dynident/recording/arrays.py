@@ -388,7 +388,7 @@ def _tabulate_times(
             stamps = convert_to_numpy(given) if hasattr(given, "to_numpy") else np.asarray(given)
             if stamps.dtype.kind in "mM":
                 if "time" in request.units:
-                    raise TypeError("units.time is of numbers, and it has dates")
+                    raise TypeError("units.time is for numbers, but it has dates")
                 if origin is None:
                     origin = stamps[~np.isnat(stamps)].ravel()[:1]
                 stamps = (stamps - origin) / np.timedelta64(1, "s")

@@ -152,8 +152,8 @@ class Recording:
                 object.__setattr__(self, label, self._signal(label))
         if self.drives is not None and len(self.drives.turns) != self.q.shape[1]:
             raise InputError(
-                f"{self.name}: has {self.q.shape[1]} joints, its drives are of a robot with "
-                f"{len(self.drives.turns)}"
+                f"{self.name}: has {self.q.shape[1]} joints, but its drives belong to a robot "
+                f"with {len(self.drives.turns)}"
             )
         if self.joints is not None:
             object.__setattr__(self, "joints", tuple(self.joints))
@@ -328,7 +328,7 @@ class Recording:
         inside = ((max(a, start) - start, min(b, stop) - start) for a, b in self.segments)
         kept, cut = tuple((a, b) for a, b in inside if a < b), slice(start, stop)
         if not kept:
-            raise InputError(f"{self.name}: rows {start}-{stop} are of no segment of the log")
+            raise InputError(f"{self.name}: rows {start}-{stop} are in no segment of the log")
         signals: dict[str, Any] = {
             label: None if (own := getattr(self, label)) is None else cut_signal(own, cut)
             for label in SIGNALS

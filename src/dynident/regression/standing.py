@@ -231,7 +231,7 @@ def refuse_unit_elsewhere(log: GeneralisedSamples, base: BaseMotion, gravity: Ar
     found = base.mount + shift
     place = ", ".join(f"{x:.3g}" for x in found)
     raise MountError(
-        f"{log.name}: what the accelerometer says does not fit its place in the base; with "
+        f"{log.name}: the accelerometer does not match its place in the base; with "
         f"imu_position = [{place}] it would",
         ("imu_position", tuple(round(float(x), 5) + 0.0 for x in found)),
     )

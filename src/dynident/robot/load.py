@@ -111,7 +111,7 @@ def _load_from_toml(path: Path, floating: bool, locked: dict[str, float]) -> Rob
     spec = validate_data(RobotSpec, data, path)
     floating = floating or spec.floating
     if floating and spec.base is not None:
-        raise InputError(f"{path}: key 'base' is of a fixed base; a floating base's pose is logged")
+        raise InputError(f"{path}: key 'base' needs a fixed base; a floating base's pose is logged")
     locked = {**spec.locked, **locked}
     if spec.convention is not None:
         robot = _build_from_table(spec, floating, path)
@@ -323,8 +323,8 @@ def replace_drives(
         for ref in (spec.joint, *(spec.row or {})):
             if ref in robot.locked:
                 raise InputError(
-                    f"{key}: {ref} is locked, and drives are of the joints that are left; leave it "
-                    "out, and state what its drive does to the others as a drive of theirs"
+                    f"{key}: {ref} is locked, but drives belong to moving joints; leave it out, "
+                    "and state what its drive does to the others as a drive of theirs"
                 )
         joint = find_joint_index(names, spec.joint, f"{key}.joint")
         if joint in seen:

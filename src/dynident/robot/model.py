@@ -278,7 +278,7 @@ class Robot:
         """Refuse closed chains, of which `what` knows nothing."""
         if self.loops:
             raise InputError(
-                f"{self.name}: {what} takes trees alone, and the robot has a closed chain "
+                f"{self.name}: {what} needs a tree, but the robot has a closed chain "
                 f"({', '.join(loop.name for loop in self.loops)}); see docs/loops.md for what does"
             )
 

@@ -122,7 +122,7 @@ class Loop:
         self._check_signals()
         self._check_compensation()
         if self.base is not None and not idim.robot.floating:
-            raise InputError(f"{name}: a motion of the base is of a robot that floats")
+            raise InputError(f"{name}: a motion of the base needs a floating robot")
         _ = self.steps  # which refuses clocks that do not fit
 
     def _check_integrator(self) -> None:
@@ -133,7 +133,7 @@ class Loop:
             idim.has_states or any(each.model.state for each in self.elements)
         ):
             raise InputError(
-                f"integrator {self.integrator!r} chooses its steps, and friction that remembers is "
+                f"integrator {self.integrator!r} chooses its steps, but friction that remembers is "
                 "followed in equal ones: take ode3"
             )
         if not TOLERANCES[0] <= self.tolerance <= TOLERANCES[1]:
@@ -167,7 +167,7 @@ class Loop:
                 "a delay needs a sampled controller (give it a rate), or targets that are held"
             )
         if not 0 <= self.lead < len(self.reference.q) or (self.lead and sampled):
-            raise InputError("rows before the start are of a continuous controller's reference")
+            raise InputError("rows before the start need a continuous controller and its reference")
         if self.bias is not None and np.shape(self.bias) != (n,):
             raise InputError(f"encoder biases need {n} values, got {np.size(self.bias)}")
 

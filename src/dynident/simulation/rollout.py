@@ -277,7 +277,7 @@ def refuse_chosen_steps(integrator: str | None) -> None:
     """Refuse an integrator whose steps depend on the motion where that is differentiated."""
     if integrator is not None and INTEGRATORS[integrator].error is not None:
         raise InputError(
-            f"integrator {integrator!r} chooses its steps, in which no motion can be "
+            f"integrator {integrator!r} has adaptive steps, in which no motion can be "
             "differentiated; take one of fixed steps, as ode3"
         )
 

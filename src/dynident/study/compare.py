@@ -163,7 +163,7 @@ def compare(
     candidates = tuple(each for each in tried if isinstance(each, Candidate))
     failures = tuple(each for each in tried if isinstance(each, Failure))
     if not candidates:
-        raise ComputationError(f"nothing gave an answer; {failures[0].reason}")
+        raise ComputationError(f"every candidate failed; {failures[0].reason}")
     return Comparison(
         robot,
         kinds,
