@@ -53,7 +53,7 @@ SLOW = 0.02
 
 @dataclass(frozen=True)
 class Excitation:
-    """A trajectory, what is proved of it and what to expect of it.
+    """A trajectory, the proof of its limits and the predicted error bars.
 
     >>> plan.robot.name
     'arm'
@@ -65,19 +65,19 @@ class Excitation:
     design : Design
     prediction : Prediction
     shape : TrajectoryShape
-        As it was asked for.
+        As requested.
     periods : int
     rate : float
         [Hz]
     warnings : tuple of str
     sensor : str or None
-        The link that a force/torque sensor holds.
+        The link behind a force/torque sensor.
     sensed : Prediction or None
-        Of what is beyond the sensor, by its rows and the torques of the joints there.
+        For the part beyond the sensor, from its rows and the torques of the joints there.
     obstacles : tuple of Obstacle
-        What stands around the robot, the floor among it.
+        Obstacles around the robot, including the floor.
     lowest : Lowest or None
-        The lowest point that moves, on the grid of the proof; None where no shapes are known.
+        The lowest moving point, on the grid of the proof; None without geometry.
     """
 
     robot: Robot
@@ -120,7 +120,7 @@ def excite(
     progress: Progress = ignore_progress,
     **options: Unpack[ExciteOptions],
 ) -> Excitation:
-    """Design a trajectory that excites what is to be identified, within the robot's limits.
+    """Design a trajectory that excites the parameters to be identified, within the robot's limits.
 
     >>> plan = di.excite(robot, duration=5.0, starts=1, iterations=5, collision=False)
 

@@ -59,7 +59,7 @@ def protocol(
     progress: Progress = ignore_progress,
     **options: Unpack[ProtocolOptions],
 ) -> Protocol:
-    """Say what to record for what question, and what intervals to expect.
+    """State what to record for each question, and which intervals to expect.
 
     Motions are designed as `excite` does, all of them with the mass at its far length where a
     question asks for one.

@@ -206,13 +206,13 @@ class Problem(Regression):
     samples : Samples or sequence of Samples
         One or several logs.
     friction : str
-        Name in `dynident.friction.models.FRICTIONS`, or one a joint with commas between them.
+        Name in `dynident.friction.models.FRICTIONS`, or one per joint, separated by commas.
     rotor : bool, optional
-        Whether the drives' rotor inertias are parameters; unless friction is "none".
+        Whether the drives' rotor inertias are parameters; by default unless friction is "none".
     elements : sequence of Attached
         What else acts on the joints.
     progress : callable, optional
-        Called with "rows" and the share of a log that has been turned into rows.
+        Called with "rows" and the share of a log that has been converted to rows.
 
     Raises
     ------

@@ -183,7 +183,7 @@ def find_resonance(
     InputError
         When the log does not repeat, or fewer lines than parameters are excited.
     ComputationError
-        When there seems to be a spring whose antiresonance the motor was not shaken beyond.
+        If there seems to be a spring whose antiresonance is above the excited band.
     """
     from scipy.optimize import least_squares  # a quarter of a second that few runs need
 

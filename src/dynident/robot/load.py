@@ -47,19 +47,19 @@ def load_robot(
     ----------
     path : str or Path
     floating : bool
-        Put a free-flyer under the root link, also where the file does not ask for one.
+        Add a free-flyer joint at the root link, even if the file does not have one.
     gravity : array_like, shape (3,), optional
         In the base frame (world frame when floating), instead of the file's [m/s^2].
     drives : sequence of DriveSpec
-        Each replaces what the file says of the drive of its joint.
+        Each replaces the file's drive of its joint.
     transmission : TransmissionSpec, optional
         Instead of the file's.
     locked : mapping of str to float, optional
-        Joints that stay at a value, besides the file's [rad or m].
+        Joints that are fixed at a value, in addition to the file's [rad or m].
     loops : sequence of LoopSpec
-        What closes chains of its tree, besides the file's.
+        Closed kinematic loops, in addition to the file's.
     closed_as : Robot, optional
-        Another one with the same joints, whose loops it has, too.
+        Another robot with the same joints, whose loops are used, too.
 
     Raises
     ------

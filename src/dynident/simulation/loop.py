@@ -36,7 +36,7 @@ TOLERANCE, TOLERANCES = 1e-8, (1e-12, 1e-2)
 
 @dataclass(frozen=True)
 class Loop:
-    """A robot's model under control, all but its parameter values.
+    """A robot's model under control, without its parameter values.
 
     >>> loop = di.Loop(model, pd([900.0, 600.0], [60.0, 40.0]), reference)
     >>> motion = di.rollout(loop, theta)
@@ -46,7 +46,7 @@ class Loop:
     idim : Idim
     controller : Controller
     reference : Reference
-        Its clock is the log's.
+        Its rate is that of the log.
     integrator : str
         Name in `INTEGRATORS`.
     substeps : int
@@ -65,18 +65,18 @@ class Loop:
     model : ndarray, shape (standard parameters,), optional
         Of the controller's model compensation.
     q0, dq0 : ndarray, shapes (nq,) and (dof,), optional
-        Where the robot starts; on the reference by default (a free-flying base at rest in
+        Initial state; on the reference by default (a free-flying base at rest at
         the origin).
     held : bool
         Whether targets are held from sample to sample; else they move smoothly between.
     bias : ndarray, shape (n,), optional
-        What the encoders read where the robot's positions are zero [rad or m].
+        Readings of the encoders when the robot's positions are zero [rad or m].
     lead : int
-        Rows of the reference from before the start, for targets that come late.
+        Rows of the reference before the start, for delayed targets.
     mount : Mount, optional
-        What the base stands on, where that gives way.
+        Compliant stand of the base.
     base : ndarray, shape (samples, 19), optional
-        Pose (7), twist and acceleration of a floating robot's base that is made to move so; else it
+        Prescribed pose (7), twist and acceleration of a floating robot's base; by default it
         moves freely.
     tolerance : float
         Of a step's error over ``1 + |value|`` of each position and speed, for integrators that

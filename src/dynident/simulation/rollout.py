@@ -193,8 +193,8 @@ def sensitive_rollout(
     """Simulate, and differentiate the motion by parameters along the way.
 
     The sensitivities are exact for the discrete motion: each operation of the integrator,
-    of the controller and of the friction is differentiated. The steps of an encoder are not:
-    there a position counts as read.
+    of the controller and of the friction is differentiated, except for the quantisation of an
+    encoder, which is ignored.
 
     Parameters
     ----------

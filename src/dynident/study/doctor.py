@@ -36,7 +36,7 @@ from dynident.study.study import (
 @tells_compilations
 @limit_to_one_thread
 def doctor(source: Study | Problem, progress: Progress = ignore_progress) -> tuple[Report, ...]:
-    """Look for everything that may be wrong with every log of a study, or of a problem.
+    """Test every log of a study, or of a problem, for all known faults.
 
     Parameters
     ----------

@@ -72,7 +72,7 @@ class SimulatedLog:
 
 @tells_compilations
 def simulate_study(study: Study, progress: Progress = ignore_progress) -> SimulatedLog:
-    """The log that a study's robot would give under its controller.
+    """Simulate the log of a study's robot under its controller.
 
     >>> driven_log = di.simulate_study(di.read_study("loop.toml", use=None)).recording
 

@@ -239,15 +239,15 @@ class Study(Spec):
     robot : RobotSection
     log : tuple of LogSection
     contact : tuple of ContactSpec
-        Where the world acts on the robot.
+        Frames on which external forces act.
     loop : tuple of LoopSpec
-        What closes chains of the robot's tree.
+        Closed kinematic loops of the robot.
     prepare : PrepareSection
     identify : IdentifySection
     element : tuple of ElementSection
-        What acts on joints beside their friction.
+        Torques on joints in addition to friction.
     constraint : tuple of ConstraintSection
-        More that is known of the robot.
+        Known facts about the robot's parameters.
     controller : ControllerSection, optional
         For methods that simulate the closed loop, and for `dynident simulate`.
     reference : ReferenceSection

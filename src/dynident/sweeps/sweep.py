@@ -40,7 +40,7 @@ def sweep(
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> Sweep:
-    """Identify a study with every combination of some values, and compare what was held out.
+    """Identify a study with every combination of some values, and compare the held-out errors.
 
     All are scored on the same rows: those of the held-out logs, as the study prepares them with its
     own values. Without held-out logs the last one is held out, or the last third of a log alone.
