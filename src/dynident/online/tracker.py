@@ -680,8 +680,8 @@ def refuse_untrackable(base: BaseParameters, sigma: Sequence[float] | Array, rat
         )
     if any(contact.estimate for contact in idim.robot.contacts):
         raise InputError(
-            f"{idim.robot.name}: what is wrong with sensors of forces is estimated from whole "
-            "logs, and not followed"
+            f"{idim.robot.name}: errors of force sensors are estimated from whole logs, "
+            "and not tracked"
         )
     check_rate(rate)
     if idim.needs:
