@@ -434,7 +434,7 @@ def require_torque(problem: Problem) -> None:
         if all(log.torque == "none" for log in problem.samples):
             raise InputError(f"{called}: has no torque with a sign, which this takes")
         raise ComputationError(
-            f"{called}: the torque is zero throughout and does not inform on the robot; "
+            f"{called}: the torque is zero throughout, so it has no information; "
             "check the torque columns"
         )
     if problem.robot.floating and all(lacks_joint_torques(log) for log in problem.samples):
