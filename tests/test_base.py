@@ -166,4 +166,4 @@ def test_symbolic_regroupings_of_an_arm_are_those_of_the_rules(capsys):
     assert found["my3R"] == "my3 - d4 m4 - mz4 - d4 m5 - d4 m6"
     assert found["Ixx5R"] == "Ixx5 - Iyy5 + Iyy6"
     assert run(["base", str(urdf("ur5")), "--symbols"]) == 2
-    assert "symbols are of a DH table" in capsys.readouterr().err
+    assert "symbols need a DH table" in capsys.readouterr().err

@@ -142,7 +142,7 @@ def test_a_drive_that_stands_says_nothing_of_its_delay(
     needed = "log.csv: law_kp needs law_delay"
     for line, reason in (
         ("track log.csv --start out/result.json", "wheel: law_delay is estimated from whole logs"),
-        ("track log.csv --follow --study study.toml --sigma 1", "law_kp makes torques of whole"),
+        ("track log.csv --follow --study study.toml --sigma 1", "law_kp computes torques of whole"),
         # other commands do not take a delay of none instead
         ("track study.toml", needed), ("doctor study.toml", needed), ("select study.toml", needed),
         ("compare study.toml", needed), ("base wheel.urdf --study study.toml", needed),
@@ -152,7 +152,7 @@ def test_a_drive_that_stands_says_nothing_of_its_delay(
     stated = text.replace("law_kp", "law_delay = 0.001\ndelay = 0.002\nlaw_kp", 1)
     Path("late.toml").write_text(stated)
     said = tell(capsys, ["identify", "late.toml"], 2).err
-    assert "delay is of one that was logged; change law_delay" in said
+    assert "delay shifts a logged one; change law_delay" in said
     # a sweep, which identifies, scores held-out logs at the delay that it finds
     own = f"law_kp = {kp}\nlaw_kd = {kd}\nrows = [3000, 5000]"
     Path("held.toml").write_text(f'{text}[[log]]\nfiles = "log.csv"\n{own}\nuse = "validate"\n')

@@ -538,10 +538,19 @@ NAN, INF = float("nan"), float("inf")
         (lambda: Payload("link_3", NAN), "mass is nan"),
         (lambda: Payload("link_3", 1.0, (NAN, 0.0, 0.0)), "com is .* 3 finite numbers"),
         (lambda: Payload("link_3", 1.0, inertia=(1.0, 1.0)), "inertia is .* 6 finite numbers"),
-        (lambda: Payload("link_3", 1.0, inertia=(-1.0, 0, -1.0, 0, 0, -1.0)), "no mass has its"),
-        (lambda: Payload("link_3", 1.0, inertia=(1.0, 0, 1.0, 0, 0, 2.1)), "no mass has its"),
-        (lambda: Payload("link_3", com=(0.0, 0.0, 0.1)), "com or inertia of no mass"),
-        (lambda: Payload("link_3", inertia=(1.0, 0, 1.0, 0, 0, 1.0)), "com or inertia of no mass"),
+        (
+            lambda: Payload("link_3", 1.0, inertia=(-1.0, 0, -1.0, 0, 0, -1.0)),
+            "no body has its",
+        ),
+        (
+            lambda: Payload("link_3", 1.0, inertia=(1.0, 0, 1.0, 0, 0, 2.1)),
+            "no body has its",
+        ),
+        (lambda: Payload("link_3", com=(0.0, 0.0, 0.1)), "com or inertia but no mass"),
+        (
+            lambda: Payload("link_3", inertia=(1.0, 0, 1.0, 0, 0, 1.0)),
+            "com or inertia but no mass",
+        ),
     ],
 )
 def test_senseless_constraints_are_refused(make, message):

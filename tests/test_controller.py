@@ -305,7 +305,7 @@ def test_arrays_are_read_only_and_their_own():
         (lambda: p(1.0, compensation="gravty"), "'gravty' is not known; did you mean 'gravity'"),
         (lambda: p(1.0, velocity="difference"), "did you mean 'differences'"),
         (lambda: p(1.0, limt=3.0), "unknown controller setting 'limt'; did you mean 'limit'"),
-        (lambda: p_p(1.0, 1.0, velocity="differences"), "sampled controllers: give a rate"),
+        (lambda: p_p(1.0, 1.0, velocity="differences"), "a sampled controller: give a rate"),
         (lambda: p_p(1.0, 1.0, lag=2), "lag is for velocity = 'differences'"),
         (
             lambda: p_p(1.0, 1.0, rate=10.0, velocity="differences", lag=1.5),

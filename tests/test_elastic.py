@@ -457,11 +457,11 @@ def test_an_encoder_that_is_the_motor_s_own_is_refused():
 
 
 def test_keys_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="spring takes the encoder of the link"):
+    with pytest.raises(ValueError, match="spring needs the encoder of the link"):
         DriveSpec(joint="joint_1", spring=("lag",))
-    with pytest.raises(ValueError, match="takes the torque alone"):
+    with pytest.raises(ValueError, match="needs the torque alone"):
         DriveSpec(joint="joint_1", link=("position",), spring=("stiffness",))
     idim = build_idim(elastic_arm((1,)))
     log, _ = twin(idim)
-    with pytest.raises(InputError, match="ml propagates nothing of the link encoder"):
+    with pytest.raises(InputError, match="ml propagates no rows of the link encoder"):
         di.identify(Problem(idim.robot, prepare(log, 6.0)), "ml", doctor=False)

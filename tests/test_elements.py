@@ -345,7 +345,7 @@ def test_a_study_has_elements_and_friction_joint_by_joint(study):
         ),
         (
             '\n[[element]]\njoint = "elbow"\nkind = "spring"\nratio = 2.0\n',
-            "element.1..ratio is of an element over another joint",
+            "element.1..ratio needs an element over another joint",
         ),
         (
             '\n[[element]]\njoint = "elbow"\nkind = "ripple"\norder = -1.0\n',

@@ -843,7 +843,7 @@ def test_a_task_is_predicted_best_by_its_own_criterion():
     assert np.sqrt(np.mean(std**2)) == pytest.approx(np.exp(0.5 * own.design.value), rel=1e-3)
     with pytest.raises(InputError, match="needs the task"):
         excite(ROBOT, criterion="torque", **QUICK)
-    with pytest.raises(InputError, match="task is of the criterion 'torque', not of 'd'"):
+    with pytest.raises(InputError, match="task needs the criterion 'torque', not 'd'"):
         excite(ROBOT, task=reference, **QUICK)
     with pytest.raises(InputError, match="the task moves 2 joints, the robot has 3"):
         excite(limited(arm(3)), criterion="torque", task=reference, **QUICK)
@@ -879,7 +879,7 @@ def test_a_task_is_read_from_a_log_or_a_trajectory(tmp_path, capfd):
     with pytest.raises(InputError, match="moves 2 joints, the robot has 6"):
         read_task(designed, robot, PrepareSection())
     for more, message in (
-        (["--task", str(log)], "a task is of the criterion 'torque'"),
+        (["--task", str(log)], "a task needs the criterion 'torque'"),
         (["--criterion", "torque"], "needs the task"),
         (["--criterion", "torque", "--task", str(tmp_path / "none.csv")], "none.csv"),
         (["--criterion", "torque", "--task", urdf_], "ur5"),
@@ -998,7 +998,7 @@ def test_knots_of_splines_may_be_searched():
         ({"criterium": "d"}, "no option 'criterium'.*'criterion'"),
         ({"wanted": ("m9",), "criterion": "std"}, "no base parameter is called 'm9'"),
         ({"criterion": "std"}, "needs the base parameters that are wanted"),
-        ({"trajectory": "spline", "periods": 2}, "periods are of a fourier series"),
+        ({"trajectory": "spline", "periods": 2}, "periods need a fourier series"),
         ({"speed": (1.0, 2.0, 3.0)}, "speed has 3 values"),
         ({"margin": 1.5}, "margin"),
         ({"sigma": 1e300}, r"sigma has to be 0, or from 1e-09 to 1e\+09 in magnitude, got 1e\+300"),
@@ -1153,7 +1153,7 @@ def test_a_motion_for_a_sensor_tells_more_of_what_it_holds():
     ("options", "message"),
     [
         ({"sensor": "tool0"}, "sensor tool0: give its noise"),
-        ({"sensor_sigma": (1.0, 0.1)}, "give the link that it holds"),
+        ({"sensor_sigma": (1.0, 0.1)}, "name the link behind it"),
         ({"sensor": "tool9", "sensor_sigma": (1.0, 0.1)}, "there is no link 'tool9'"),
         ({"sensor": "base_link", "sensor_sigma": (1.0, 0.1)}, "base_link does not move"),
     ],

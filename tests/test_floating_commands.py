@@ -85,7 +85,7 @@ def test_the_friction_behind_a_floating_log_is_recommended() -> None:
 
 
 def test_blocks_in_which_no_contacts_last_are_refused() -> None:
-    with pytest.raises(InputError, match=r"never last for .* or ask for fewer blocks than 5"):
+    with pytest.raises(InputError, match=r"contacts lasts .* or ask for fewer blocks than 5"):
         compare(read_study(STUDY), ["wls"], [TRUE], 5)
 
 
@@ -553,7 +553,7 @@ def made_tree(log: SimulatedLog) -> Tree:
     ("old", "new", "words"),
     [
         ('kind = "point"', 'kind = "surface"', "give [ground] sole"),
-        ("seed = 1", "seed = 1\njitter = 1e-4", "jitter is not simulated of floating robots"),
+        ("seed = 1", "seed = 1\njitter = 1e-4", "jitter is not simulated for floating robots"),
         ("stiffness = 20000.0", "stiffness = -1.0", "stiffness has to be above 0"),
         ("stiffness", "stiffnes", "stiffness"),
         ("gyro = 2e-3", "gyro = -2e-3", "'noise.gyro' is -0.002"),
@@ -596,7 +596,7 @@ def test_ground_and_noise_of_a_base_are_of_floating_robots(tmp_path: Path) -> No
     path = tmp_path / "fixed.toml"
     for more, words in (
         ("[ground]\nstiffness = 1e4\n", "ground"),
-        ("[noise]\nforce = 1.0\n", "force is of floating robots"),
+        ("[noise]\nforce = 1.0\n", "force needs a floating robot"),
     ):
         path.write_text(text + more)
         with pytest.raises(InputError, match=words):

@@ -404,7 +404,7 @@ WRONG_BASES: dict[str, tuple[Callable[[Columns], Columns], str, str]] = {
     "nothing of the base": (
         lambda c: without(c, "base_"),
         "",
-        "nothing of its base: .* base = 'fixed'",
+        "does not have its base: .* base = 'fixed'",
     ),
     "another order": (
         reordered,
@@ -562,7 +562,7 @@ WRONG_CONTACTS: dict[str, tuple[Callable[[Columns], Columns], str, str]] = {
     "a moment at a time": (
         lambda c: silent(c) | {f"contact_{foot}": np.arange(len(c["time"])) % 2.0 for foot in FOOT},
         contacts(),
-        "its contacts never last for .* check the contact columns",
+        "no set of contacts lasts for .* check the contact columns",
     ),
 }
 
@@ -885,8 +885,8 @@ def test_feet_whose_forces_cancel_in_the_wrong_axes_are_refused(
 @pytest.mark.long
 def test_a_foot_that_was_forgotten_is_missed(tmp_path: Path) -> None:
     whole = run_study(read_study(of_the_example(tmp_path, lambda text: text)))
-    assert not any("of the wrench that the robot file asks for" in w for w in whole.warnings)
+    assert not any("from the wrench that the robot file predicts" in w for w in whole.warnings)
     blocks = re.compile(r'\[\[contact\]\]\nname = "HR".*?\n\n', re.S)
     less = run_study(read_study(of_the_example(tmp_path, lambda text: blocks.sub("", text))))
     assert any("columns of HR, which is no [[contact]]" in note for note in less.warnings)
-    assert any("of the wrench that the robot file asks for" in note for note in less.warnings)
+    assert any("from the wrench that the robot file predicts" in note for note in less.warnings)

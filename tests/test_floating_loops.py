@@ -153,7 +153,7 @@ def test_what_cannot_be_simulated_is_refused_in_a_line(made):
         di.identify(pose(made), "clie", simulation=simulation)
     fixed = di.build_idim(replace(made.robot, floating=False, contacts=()))
     asked = Reference(10.0, *np.zeros((3, 5, 12)))
-    with pytest.raises(InputError, match="of a robot that floats"):
+    with pytest.raises(InputError, match="needs a floating robot"):
         Loop(fixed, LAW, asked, base=np.zeros((5, 19)))
 
 

@@ -445,7 +445,7 @@ def test_what_does_not_fit_is_refused(box):
     feet = solo_feet(loop)
     with pytest.raises(InputError, match="'FL_FOOT' is there twice"):
         simulate_floating(loop, theta, [*feet, feet[0]])
-    with pytest.raises(InputError, match="is of body 99"):
+    with pytest.raises(InputError, match="is on body 99"):
         simulate_floating(loop, theta, [replace(feet[0], body=99)])
     with pytest.raises(InputError, match="noise and counts"):
         simulate_floating(replace(loop, noise=np.zeros((10, 12))), theta)

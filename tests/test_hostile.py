@@ -93,7 +93,11 @@ def test_torques_that_are_none_say_so(place, size, method):
         ("[simulation]", f"[simulation]\nsubsteps = 1{28 * '0'}", "simulation.substeps"),
         ("[simulation]", "[simulation]\nwidth = [0.1]", "[simulation]: width"),
         ("[simulation]", "[simulation]\nwidth = 1e-300", "simulation.width"),
-        ("[simulation]", "[simulation]\ntolerance = 1e-3", "[simulation]: tolerance is of integ"),
+        (
+            "[simulation]",
+            "[simulation]\ntolerance = 1e-3",
+            "tolerance applies only with integ",
+        ),
         ("fv1 = 2.0", "fv1 = 1e300", "[simulation]: "),
         ("fv1 = 2.0", "fv1 = -1e300", "[simulation]: "),
         ("fc1 = 1.0", "fc1 = 1e300", "[simulation]: "),
@@ -125,13 +129,13 @@ def test_wild_friction_is_named_where_an_element_turns_with_two_joints(place):
 @pytest.mark.parametrize(
     ("key", "words"),
     [
-        ('quaternion = "wxyz"', "quaternion is of a floating base; read toy with floating = true"),
-        ("imu_rpy = [0.1, 0.0, 0.0]", "imu_rpy is of a floating base"),
-        ('base = "fixed"', "base is of a floating base"),
-        ('equations = "base"', "equations = 'base' is of a floating base"),
-        ('equations = "null-space"', "equations = 'null-space' is of contacts or sensors of force"),
-        ("contact_force = 9.0", "contact_force is of contacts or sensors of forces; toy has none"),
-        ("tared = true", "tared is of contacts"),
+        ('quaternion = "wxyz"', "quaternion needs a floating base; read toy with floating = true"),
+        ("imu_rpy = [0.1, 0.0, 0.0]", "imu_rpy needs a floating base"),
+        ('base = "fixed"', "base needs a floating base"),
+        ('equations = "base"', "equations = 'base' needs a floating base"),
+        ('equations = "null-space"', "equations = 'null-space' needs contacts or force sensors"),
+        ("contact_force = 9.0", "contact_force needs contacts or force sensors; toy has none"),
+        ("tared = true", "tared needs contacts"),
     ],
 )
 def test_keys_of_bases_and_contacts_are_refused_without_any(place, key, words):
@@ -142,7 +146,7 @@ def test_keys_of_bases_and_contacts_are_refused_without_any(place, key, words):
 @pytest.mark.parametrize("key", ["law_kd", "law_delay"])
 def test_a_law_without_its_stiffness_is_refused(place, key):
     Path("x.toml").write_text(STUDY.replace('"a.csv"', f'"a.csv"\n{key} = 0.01'))
-    refused(["identify", "x.toml"], "x.toml: [[log]] a.csv: ", f"{key} is of law_kp")
+    refused(["identify", "x.toml"], "x.toml: [[log]] a.csv: ", f"{key} applies only with law_kp")
 
 
 def test_the_motors_side_needs_a_transmission(place):

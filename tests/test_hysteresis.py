@@ -206,18 +206,18 @@ def test_bristles_that_a_log_never_bends_are_refused():
     robot = elastic_arm((2,), spring=HYSTERESIS)
     log, _ = twin(build_idim(robot))
     drive = DriveSpec(joint="joint_2", link=("position",), spring=HYSTERESIS, slip=(1e-4, 0.05))
-    with pytest.raises(InputError, match=r"link_joint_2: bristles of 0.05 forget nothing"):
+    with pytest.raises(InputError, match=r"link_joint_2: bristles of 0.05 never slip"):
         Problem(replace_drives(robot, [drive], None, "toy"), prepare(log, 6.0))
 
 
 def test_keys_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="slip is of hysteresis"):
+    with pytest.raises(ValueError, match="slip needs spring"):
         DriveSpec(joint="joint_1", link=("position",), slip=(1e-4,))
     with pytest.raises(ValueError, match="slip takes lengths that rise"):
         DriveSpec(joint="joint_1", link=("position",), spring=HYSTERESIS, slip=(3e-4, 1e-4))
-    with pytest.raises(ValueError, match="takes the torque alone"):
+    with pytest.raises(ValueError, match="needs the torque alone"):
         DriveSpec(joint="joint_1", link=("torque",), spring=("stiffness", "hysteresis"))
-    with pytest.raises(ValueError, match="spring takes the encoder of the link"):
+    with pytest.raises(ValueError, match="spring needs the encoder of the link"):
         DriveSpec(joint="joint_1", link=("torque",), spring=HYSTERESIS)
 
 

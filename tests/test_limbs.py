@@ -516,7 +516,7 @@ def test_sensors_that_cannot_be_are_refused(folder, arm, keys, words):
         (
             "ml",
             "fore",
-            r"ml propagates nothing of the wrench at fore; leave sensor out of \[robot\]",
+            r"ml propagates no rows of the wrench at fore; leave sensor out of \[robot\]",
         ),
         ("ml", None, "ml does not propagate noise through the joints that carry a tool"),
     ],
@@ -533,20 +533,20 @@ def test_what_is_made_for_joints_alone_refuses_sensors(arm, folder):
     with pytest.raises(InputError, match=r"leave sensor out of \[robot\]"):
         di.excite(whole, "viscous", acceleration=10.0, collision=False)
     base = base_parameters(build_idim(whole, "viscous"))
-    with pytest.raises(InputError, match="a tracker follows nothing of the wrench at fore"):
+    with pytest.raises(InputError, match="a tracker follows no rows of the wrench at fore"):
         refuse_untrackable(base, np.ones(3), RATE)
     log, _ = record(whole)
     loop = Simulation(
         pd(900.0, 60.0, n=3), references=(quintic(RATE, [[0.0] * 3] * 2, [0.0, 8.0]),)
     )
-    with pytest.raises(InputError, match="a simulated loop predicts nothing of the wrench at fore"):
+    with pytest.raises(InputError, match="a simulated loop predicts no rows of the wrench at fore"):
         di.identify(Problem(whole, di.prepare(log, 10.0)), "cloe", simulation=loop, doctor=False)
     study = folder / "simulated.toml"
     study.write_text(
         '[robot]\nfile = "arm.urdf"\nsensor = "fore"\n'
         '[controller]\nkind = "pd"\nkp = 1.0\nkd = 1.0\n'
     )
-    with pytest.raises(InputError, match="simulate writes nothing of the wrench at fore"):
+    with pytest.raises(InputError, match="simulate writes no rows of the wrench at fore"):
         simulate_study(read_study(study, use=None))
 
 

@@ -137,7 +137,7 @@ def test_commands_that_do_not_take_closed_chains_say_so(line, folder, capsys):
     code = call(folder, line)
     said = capsys.readouterr().err.strip().splitlines()
     assert code == 2, said
-    assert "takes trees alone, and the robot has a closed chain (bar)" in said[-1]
+    assert "needs a tree, but the robot has a closed chain (bar)" in said[-1]
     assert sum(each.startswith("error") for each in said) == 1
     assert sorted(folder.rglob("*")) == before
 

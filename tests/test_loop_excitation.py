@@ -245,7 +245,7 @@ def test_friction_that_no_torque_has_is_said(five_bar):
 
 
 def test_what_no_chain_is_designed_for_is_refused(five_bar):
-    with pytest.raises(InputError, match="a trajectory of the hand takes trees alone"):
+    with pytest.raises(InputError, match="a trajectory of the hand needs a tree"):
         di.excite(five_bar, "viscous", trajectory="cartesian", **QUICK, **BOUNDS)
     far = wander(five_bar, size=3.0)
     with pytest.raises(InputError, match=r"the trajectory: .* the loop tip"):

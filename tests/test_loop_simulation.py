@@ -196,7 +196,7 @@ def test_what_is_not_simulated_on_chains_is_refused(tmp_path):
     with pytest.raises(InputError, match="sdirk2' needs a tree on a fixed base"):
         build_loop("five_bar.xml", tmp_path, integrator="sdirk2")
     loop, theta = build_loop("five_bar.xml", tmp_path, law=pd([4.0] * 4, [1.0] * 4))
-    with pytest.raises(InputError, match="a derivative of the simulated motion takes trees alone"):
+    with pytest.raises(InputError, match="a derivative of the simulated motion needs a tree"):
         next(sensitive_rollout(loop, theta, [0]))
 
 
@@ -240,11 +240,11 @@ def test_methods_that_simulate_find_what_mujoco_was_made_with(method, robot):
 def test_derivatives_of_the_motion_are_refused(robot):
     problem, _ = make_problem(robot, 0.6)
     simulation = build_simulation(robot)
-    with pytest.raises(InputError, match="method gradient takes trees alone"):
+    with pytest.raises(InputError, match="method gradient needs a tree"):
         di.identify(problem, "gradient")
-    with pytest.raises(InputError, match="a derivative of the simulated motion takes trees alone"):
+    with pytest.raises(InputError, match="a derivative of the simulated motion needs a tree"):
         di.identify(problem, "clie", simulation=simulation, sensitivities="exact")
-    with pytest.raises(InputError, match="a fit of drives to positions takes trees alone"):
+    with pytest.raises(InputError, match="a fit of drives to positions needs a tree"):
         di.identify(problem, "cloe", simulation=simulation, links="fixed")
 
 

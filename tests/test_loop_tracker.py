@@ -82,7 +82,7 @@ def test_a_load_on_a_link_of_the_chain_is_noticed(tmp_path):
 def test_what_a_tracker_does_not_follow_is_refused(tmp_path):
     robot = load_linkage("five_bar.xml", tmp_path)
     base = base_parameters(di.build_idim(robot, "viscous"))
-    with pytest.raises(InputError, match="instruments of a stream takes trees alone"):
+    with pytest.raises(InputError, match="instruments of a stream needs a tree"):
         Tracker(base, np.full(robot.n, NOISE), RATE, instruments=True)
     tracker = Tracker(base, np.full(robot.n, NOISE), RATE)
     q = np.array(robot.assembled)

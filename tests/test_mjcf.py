@@ -380,7 +380,7 @@ def test_couplings_of_locked_joints_are_none(tmp_path: Path) -> None:
         ("<mujoco/>", "the robot has no moving joint"),
         (
             ARM.replace('name="b1"', 'name="b1" type="ball"'),
-            "line 5: joint 'b1' is of type 'ball'; only",
+            "line 5: joint 'b1' has type 'ball'; only",
         ),
         (
             ARM.replace('<joint name="b1" axis="0 1 0"/>', "<freejoint/>"),

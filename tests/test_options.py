@@ -89,10 +89,12 @@ def test_an_option_has_what_its_field_says():
 
 
 def test_an_option_that_says_nothing_alone_is_refused():
-    with pytest.raises(OptionError, match=r"^stirred is of pan = 'pot'; leave it out$") as refused:
+    with pytest.raises(
+        OptionError, match=r"^stirred applies only with pan = 'pot'; leave"
+    ) as refused:
         Baking(pan="wok", stirred=2)
     assert refused.value.key == "stirred"
-    with pytest.raises(OptionError, match=r"^cooled is of pan; leave it out$"):
+    with pytest.raises(OptionError, match=r"^cooled applies only with pan; leave it out$"):
         Baking(cooled=1)
     assert Baking(stirred=0, cooled=0) == Baking()
     assert Baking(pan="pot", stirred=2, cooled=1).stirred == 2
@@ -107,10 +109,16 @@ def test_what_an_option_is_of_is_another_of_its_family():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"method": "wls", "essential_ratio": 20.0}, "essential_ratio is of essential = 'ratio'"),
-        ({"method": "wls", "essential": "ratio", "essential_p": 0.1}, "of essential = 'f-test'"),
-        ({"method": "ga", "spread_weight": 2.0}, "of objective = 'mean-and-spread'"),
-        ({"consistency": "base", "gyration": 0.1}, "gyration is of consistency = 'pseudo-inertia'"),
+        (
+            {"method": "wls", "essential_ratio": 20.0},
+            "only with essential = 'ratio'",
+        ),
+        ({"method": "wls", "essential": "ratio", "essential_p": 0.1}, "with essential = 'f-test'"),
+        ({"method": "ga", "spread_weight": 2.0}, "with objective = 'mean-and-spread'"),
+        (
+            {"consistency": "base", "gyration": 0.1},
+            "only with consistency = 'pseudo-inertia'",
+        ),
     ],
 )
 def test_an_option_without_what_it_is_of_is_not_left_aside(given, words):

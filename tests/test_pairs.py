@@ -278,5 +278,5 @@ def test_an_estimate_that_diverged_is_no_result(monkeypatch: pytest.MonkeyPatch)
     found = di.identify(problem(), "wls", doctor=False).estimate
     wild = replace(found, sigma=np.array([2e57, 1.0]))
     monkeypatch.setitem(ESTIMATORS, "wls", lambda *_, **__: wild)
-    with pytest.raises(di.ComputationError, match=r"diverged: it leaves errors of 2e\+57 Nm"):
+    with pytest.raises(di.ComputationError, match=r"diverged: its errors are 2e\+57 Nm"):
         di.identify(problem(), "wls", doctor=False)

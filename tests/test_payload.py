@@ -218,7 +218,7 @@ def test_without_a_load_none_is_seen():
     assert test.p_value > 1e-6
     assert loaded.p_value < 1e-100
     lifted = loads.arm("ur10", -0.5 * KILOGRAM)
-    with pytest.raises(ComputationError, match=r"no gain makes a load of 1 kg of -0\.[45]"):
+    with pytest.raises(ComputationError, match=r"no gain turns -0\.[45]\d* kg into 1 kg"):
         di.payload(ur10()[1], lifted.logs(3)[1], mass=1.0)
 
 

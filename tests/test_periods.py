@@ -388,7 +388,7 @@ def test_a_period_that_is_not_the_logs_is_noted():
         ({"period": -1.0}, "period"),
         ({"period": "soon"}, "period"),
         ({"period": 1e308}, "period has to be"),
-        ({"period": "none", "warmup": 2}, "warmup is of period; leave it out"),
+        ({"period": "none", "warmup": 2}, "warmup applies only with period; leave it out"),
         ({"period": 1e-3}, "samples; it is in s"),
         ({"warmup": -1}, "warmup"),
         ({"torque_hz": 0.3}, "too short for a torque filter"),
@@ -674,7 +674,9 @@ def test_a_warm_up_is_of_logs_that_repeat_alone(study):
     assert (mean.averaging.warmup, other.averaging) == (1, None)
     study.write_text(text.replace('"none"', '"none"\nwarmup = 1'))
     found = read_study(study)
-    with pytest.raises(InputError, match=r"^other\.csv: warmup is of period; leave it out$"):
+    with pytest.raises(
+        InputError, match=r"^other\.csv: warmup applies only with period; leave it out$"
+    ):
         read_study_logs(found, load_study_robot(found))
 
 

@@ -419,7 +419,7 @@ def test_a_file_without_inertials_has_no_prior():
     bare = toy.arm(2, nominal=False)
     assert Knowledge().of(bare) is NO_PRIOR
     assert Knowledge(consistency="base").of(toy.arm(2)) is NO_PRIOR
-    with pytest.raises(InputError, match=r"metric is of the prior, and .* has no inertials"):
+    with pytest.raises(InputError, match=r"metric belongs to a prior, but .* has no inertials"):
         Knowledge(metric="entropic").of(bare)
 
 

@@ -274,8 +274,8 @@ def test_a_mass_is_chosen_that_the_drives_bear_or_asked_for():
 def test_what_is_told_of_runs_that_are_not_asked_for_is_said():
     given = {**OPTIONS, "questions": ("delay",), "mass": 1.0, "damping": 0.1, "iterations": 1}
     given.pop("lengths")
-    words = "mass changes nothing: it is of the questions payload, load-friction"
-    assert [each for each in di.protocol(ROBOT, **given).warnings if "changes" in each] == [words]
+    words = "mass has no effect: it applies to the questions payload, load-friction"
+    assert [each for each in di.protocol(ROBOT, **given).warnings if "no effect" in each] == [words]
 
 
 def test_what_the_robot_carries_is_on_a_link_by_name():

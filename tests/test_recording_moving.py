@@ -128,5 +128,7 @@ def test_rows_are_chosen_by_the_measured_motion():
 
 
 def test_drives_of_another_robot_are_refused():
-    with pytest.raises(InputError, match="log: has 3 joints, its drives are of a robot with 2"):
+    with pytest.raises(
+        InputError, match="log: has 3 joints, but its drives belong to a robot with 2"
+    ):
         Recording("log", 100.0, speeds(), speeds(), drives=Drives.direct(2))

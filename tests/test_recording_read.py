@@ -389,7 +389,7 @@ def test_dates_are_no_milliseconds_whatever_they_are_called(tmp_path):
     path.write_text("\n".join([head, *rows, ""]))
     assert read_log(path, ROBOT, columns={"time": "stamp_ms"}).rate == RATE
     words = refusal(path, ROBOT, columns={"time": "stamp_ms"}, units={"time": "ms"})
-    assert "units.time is of numbers, and it has dates" in words
+    assert "units.time is for numbers, but it has dates" in words
 
 
 def test_units_of_angle_and_length(tmp_path):

@@ -132,7 +132,7 @@ def test_missing_values_may_stand_between_the_segments_alone():
 def test_rows_between_the_segments_are_refused():
     log = Recording("own", 1000.0, **signals(), segments=((0, 900), (1000, 2000)))
     assert log.rows(850, 1100).segments == ((0, 50), (150, 250))
-    with pytest.raises(InputError, match="own: rows 920-980 are of no segment"):
+    with pytest.raises(InputError, match="own: rows 920-980 are in no segment"):
         log.rows(920, 980)
 
 

@@ -334,5 +334,5 @@ def test_what_the_extended_filter_does_not_follow():
     samples = toy.on_its_motion(recording)
     with pytest.raises(InputError, match="more than the motion"):
         ekf(Problem(toy.arm(1), samples, "dahl"))
-    with pytest.raises(InputError, match="not of ekf"):
+    with pytest.raises(InputError, match="not apply to ekf"):
         ekf(Problem(toy.arm(1), samples, "stribeck"), bars=ErrorBars("hac"))

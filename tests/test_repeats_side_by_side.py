@@ -204,7 +204,7 @@ def test_a_problem_crosses_processes_without_the_rows_that_it_keeps():
 
 
 def test_an_engine_is_refused_where_nothing_repeats():
-    words = "method wls repeats nothing that an engine could run; smooth, ga, pf, pc-\\* do"
+    words = "method wls has no repetitions for an engine; smooth, ga, pf, pc-\\* have"
     for call in (di.identify, estimate):
         given = {"engine": Engine(workers=2)} if call is di.identify else {}
         rest = () if given else (ignore_progress, Engine(workers=2))

@@ -308,7 +308,7 @@ def test_friction_that_engines_lack_is_stood_for_and_said(z1, tmp_path, capfd):
     ours = near["overall_rms_mrad"]["dynident"]
     assert float(plugged.rsplit(" ", 1)[1]) == pytest.approx(ours, rel=0.1)
     said = tell(capfd, ["export", str(result), "--mjcf", str(tmp_path / "z1.xml")]).err
-    assert "because it is of the loop" not in said
+    assert "parameters of the loop" not in said
     (cost,) = (line for line in said.splitlines() if "changes the error of free" in line)
     found = re.search(r"([+-][0-9.]+) mrad: ([0-9.]+) instead of ([0-9.]+)", cost)
     more, theirs, whole = map(float, found.groups())

@@ -98,7 +98,7 @@ def test_a_log_of_no_periods_or_few_lines_is_refused():
     other = replace(log, q=np.cumsum(np.random.default_rng(0).normal(size=log.q.shape), axis=0))
     with pytest.raises(InputError, match=f"is not periodic .*{repeated}"):
         di.find_resonance(other, 0, (2.0, 20.0), "found")
-    with pytest.raises(InputError, match=r"moves at 4 lines .* 8 at least tell a spring"):
+    with pytest.raises(InputError, match=r"moves at 4 lines .* a spring needs at least 8"):
         found(0, 0, top=4.0, band=3.9)
 
 
@@ -124,7 +124,7 @@ def test_an_antiresonance_above_the_lines_is_refused_with_the_motion_that_shows_
     words = str(error.value)
     told = re.fullmatch(
         r"twin: joint 1 seems to have an antiresonance of about (.*) Hz, and is shaken up to (.*) "
-        r"Hz; a multisine from 2 to (.*) Hz tells its spring, logged at (.*) Hz or more",
+        r"Hz; a multisine from 2 to (.*) Hz identifies its spring, logged at (.*) Hz or more",
         words,
     )
     near, top, wanted, rate = map(float, told.groups())

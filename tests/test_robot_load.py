@@ -199,7 +199,7 @@ def test_floating_table(tmp_path: Path) -> None:
         (DH + "[transmission]\nreduction=[1,2,0]", {}, "singular"),
         (DH + "[transmission]\nreduction=[[1,2],[3]]", {}, "different lengths"),
         (DH + "[transmission]\nzero=[0]", {}, "transmission.zero has 1 numbers"),
-        ("base = {}" + DH, {"floating": True}, "key 'base' is of a fixed base"),
+        ("base = {}" + DH, {"floating": True}, "key 'base' needs a fixed base"),
         (DH, {"gravity": [1.0]}, "gravity is"),
         (DH, {"gravity": [0.0, 0.0, 1e300]}, "gravity is .* 3 finite numbers"),
         (DH, {"gravity": "down"}, "gravity is 'down' but has to be 3 finite numbers"),
@@ -309,5 +309,5 @@ def test_a_drive_of_a_locked_joint_is_refused_as_that(tmp_path: Path) -> None:
     row = "row = { panda_joint1 = 1.0, panda_joint2 = 1.0 }"
     path = write(tmp_path, f'urdf = "{urdf("panda")}"\n[[drive]]\njoint = "panda_joint2"\n{row}\n')
     for joint in ("panda_joint1", "panda_joint2"):
-        with pytest.raises(InputError, match=f"drive.1.: {joint} is locked, and drives are of"):
+        with pytest.raises(InputError, match=f"drive.1.: {joint} is locked, but drives belong to"):
             load_robot(path, locked={joint: 0.4})

@@ -59,7 +59,7 @@ def test_reduction_is_a_diagonal_or_a_matrix() -> None:
         ),
         (
             {"drive": [{"joint": "a", "gain": 0.0}]},
-            "key 'drive[1].gain': is 0, which makes no torque of any current; leave it out",
+            "key 'drive[1].gain': is 0, so that no current gives a torque; leave it out",
         ),
         ({"joint": []}, "the DH table has no [[joint]] rows"),
         ({"urdf": "x.urdf"}, "give either urdf = "),

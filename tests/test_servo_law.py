@@ -138,7 +138,7 @@ def test_the_part_that_a_servo_has_is_chosen_and_found(tmp_path, kind, key, valu
     others = {"deadband", "punch", "integral", "damping", "speed_limit"} - {kind}
     assert not any(f"{other}1" in values for other in others)
     _, notes = fit.model_mjcf()
-    assert any("because it is of the loop" in note and f"{kind}2" in note for note in notes)
+    assert any("parameters of the loop" in note and f"{kind}2" in note for note in notes)
     for j in range(3):
         found, std = values[f"{kind}{j + 1}"]
         assert abs(found - value) < 5.0 * std + 1e-3 * value

@@ -176,8 +176,8 @@ def start(what: str, place: Path, *flags: str) -> subprocess.Popen[bytes]:
     [
         ({"name": "dusk"}, "engine 'dusk' is not known; did you mean 'dask'"),
         ({"name": "dask"}, "needs a scheduler"),
-        ({"name": "dask", "scheduler": "tcp://h:1", "workers": 2}, "are of processes"),
-        ({"scheduler": "tcp://h:1"}, "take engine dask"),
+        ({"name": "dask", "scheduler": "tcp://h:1", "workers": 2}, "apply to processes"),
+        ({"scheduler": "tcp://h:1"}, "needs engine dask"),
         ({"workers": 0}, "at least 1"),
         ({"memory": -1.0}, "positive"),
     ],

@@ -402,7 +402,7 @@ def test_names_are_identifiers_and_links_have_mass():
     text, notes = render_usd(idim, theta, None, None, ())
     assert "/toy/joints_" in read_usda(text.decode())
     assert notes[-1] == "names of USD are identifiers: joints is joints_, left/hip is left_hip"
-    assert "gravity is (0, 9.81, 0) m/s^2 in the robot's frame: that is of the world" in notes
+    assert "gravity is (0, 9.81, 0) m/s^2 in the robot's frame: set it in the engine" in notes
     theta[:10] = 0.0
     with pytest.raises(ComputationError, match="link_1: has no mass"):
         render_usd(idim, theta, None, None, ())

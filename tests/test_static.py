@@ -182,7 +182,7 @@ def test_what_is_refused(method, options, words):
 @pytest.mark.long
 @pytest.mark.parametrize("friction", ["stribeck", "load", "dahl"])
 def test_friction_that_rests_say_nothing_of_is_refused(friction):
-    with pytest.raises(InputError, match="static takes coulomb-viscous"):
+    with pytest.raises(InputError, match="static needs coulomb-viscous"):
         di.identify(Problem(toy.arm(2), prepared(n=2)[0], friction), "static")
 
 
@@ -193,7 +193,7 @@ def test_one_side_alone_is_refused():
 
 def test_rests_are_of_fixed_robots_alone():
     samples, _ = prepared()
-    with pytest.raises(InputError, match="rests are of fixed robots"):
+    with pytest.raises(InputError, match="rests need a fixed robot"):
         average_rests(replace(samples, locked={"joint_1": 0.0}))
     with pytest.raises(InputError, match="no torque"):
         average_rests(replace(samples, torque="none"))

@@ -87,7 +87,7 @@ def test_what_a_store_has_twice_or_not_whole_is_named(place, monkeypatch):
     assert "no such file" in reasons["none.npz"]
     assert reasons["memory://nowhere/*.npz"] == "no log file is there"
     assert len(list((place / "made").glob("*.npz"))) == 2
-    with pytest.raises(InputError, match=r"what://logs/a\.npz: is of no store that is known"):
+    with pytest.raises(InputError, match=r"what://logs/a\.npz: its store is not known"):
         di.collect(study, ["what://logs/a.npz"], place / "made")
 
 

@@ -222,13 +222,18 @@ def test_consistent_links_are_followed_and_a_load_on_the_base_is_weighed(desk, c
 @pytest.mark.parametrize(
     ("change", "contact", "keys", "words"),
     [
-        (lambda c: without(c, "base_"), None, "", "log.csv: solo floats, but the log has nothing"),
+        (
+            lambda c: without(c, "base_"),
+            None,
+            "",
+            "log.csv: solo floats, but the log does not have its base",
+        ),
         (lambda c: without(c, "base_q"), None, "", "the direction of gravity, is not in the log"),
         (
             lambda c: c,
             contacts('estimate = ["bias"]'),
             "",
-            "what is wrong with sensors of forces is estimated from whole logs",
+            "errors of force sensors are estimated from whole logs",
         ),
         (lambda c: without(c, *FORCES), None, 'equations = "full"', "no wrench of FL"),
         (lambda c: without(c, "base_q"), contacts('axes = "world"'), "", "orientation of the base"),

@@ -182,7 +182,7 @@ def test_what_instruments_cannot_follow_is_refused():
         with pytest.raises(InputError, match="forgets by one memory"):
             Tracker(base, sigma, RATE, instruments=True, **options)
     remembers = base_parameters(build_idim(base.idim.robot, "dahl"))
-    with pytest.raises(InputError, match="remembers the motion"):
+    with pytest.raises(InputError, match="has memory, but"):
         Tracker(remembers, sigma, RATE, instruments=True)
 
 

@@ -185,11 +185,11 @@ def test_what_a_sample_lacks_is_named():
     tracker = Tracker(base, sigma, 500.0)
     sample = [each[0].copy() for each in samples]
     with pytest.raises(
-        InputError, match="'XX' carries load that is not measured, but is no contact"
+        InputError, match="'XX' carries load that is not measured, but is not among the contacts"
     ):
         tracker.update(*sample, ["XX"])
     with pytest.raises(
-        InputError, match="'FL' carries load that is not measured, but is no contact"
+        InputError, match="'FL' carries load that is not measured, but is not among the contacts"
     ):
         Tracker(base_parameters(made().idim), sigma, 500.0).update(*sample, ["FL"])
     sample[2][4] = np.nan

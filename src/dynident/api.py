@@ -138,11 +138,11 @@ def identify(
     validation : sequence of Samples
         Held-out logs.
     decided : sequence of str
-        What of the problem the logs decided, names of `dynident.decide.decision.DECISIONS`: the
-        verdict does not advise against it.
+        Settings of the problem that were decided from the logs, names of
+        `dynident.decide.decision.DECISIONS`; the verdict does not question them.
     searched : Projected, optional
-        Shapes of the problem's friction that `dynident.search.shapes.search_problem_shapes` found
-        before; without, they are searched where there are any.
+        Shapes of the problem's friction found by
+        `dynident.search.shapes.search_problem_shapes`; by default they are searched.
     progress : callable
         See `Progress`.
     engine : Engine, distributed.Client or str, optional
@@ -155,8 +155,8 @@ def identify(
     Raises
     ------
     InputError
-        For unknown names and options that the method does not have or admit, and an engine that it
-        has nothing for.
+        For unknown names, options that the method does not have or admit, and an engine for
+        which it has no tasks.
     ComputationError
         When no trustworthy answer came out.
     """
@@ -648,7 +648,7 @@ def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str,
 def validate(
     result: Fit, log: Recording | Samples | Files, *, lowpass_hz: float | None = None
 ) -> tuple[FitFigure, ...]:
-    """Errors of an identified model on another log, on rows as those of the identification.
+    """Errors of an identified model on another log, on the same kind of rows as in the fit.
 
     >>> fitted, every = di.validate(fit, held_out)
     >>> every.overall_percent < 10.0
@@ -665,10 +665,10 @@ def validate(
     Raises
     ------
     InputError
-        When the log does not fit the robot or its filters, the low-pass is not positive or leaves
-        nothing of it.
+        If the log does not match the robot or is too short for its filters, or the low-pass is
+        not positive or leaves no samples.
     ComputationError
-        When the model predicts something that is not finite.
+        If a prediction of the model is not finite.
     """
     check_type("validate", result, Fit, "dynident.identify(problem) makes one")
     samples = result.prepare(log)
@@ -677,5 +677,5 @@ def validate(
     score = "moving" if any(f.rows == MOVING for f in result.identification) else "all"
     figures, _ = score_model(Problem.of(result.base, samples), result.theta, lowpass_hz, score)
     if not np.isfinite(figures[0].overall_percent):
-        raise ComputationError(f"{samples.name}: the torque is zero throughout, so no error is")
+        raise ComputationError(f"{samples.name}: the torque is zero throughout: it has no error")
     return figures

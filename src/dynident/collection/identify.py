@@ -238,8 +238,8 @@ def refuse_what_needs_rows(method: str, given: Mapping[str, Any]) -> None:
     """Refuse methods and options that factors are not enough for, in one line."""
     if method not in FACTORED:
         raise InputError(
-            f"method {method} needs rows, which factors have not: take {', '.join(FACTORED)}, or "
-            "identify the logs themselves"
+            f"method {method} needs rows, which factors do not have: take {', '.join(FACTORED)}, "
+            "or identify the logs themselves"
         )
     for name in given:
         if name in OF_ROWS:

@@ -85,7 +85,7 @@ class Fleetwide:
         kept = tuple(k for k in range(robots) if k not in odd)
         if len(kept) < max(2, robots / 2):
             raise ComputationError(
-                f"{len(odd)} of {robots} robots contradict the others: they are of no one type, "
+                f"{len(odd)} of {robots} robots contradict the others: they are not of one type, "
                 "or their logs are damaged; look at each with dynident doctor"
             )
         return kept

@@ -238,8 +238,8 @@ def fit_population(triangles: Sequence[Array], M: Array, start: Array) -> Popula
     rank, asked = system.condition()[1], int(np.sum(np.any(system.A, axis=0)))
     if rank < asked:
         raise ComputationError(
-            f"the robots together leave {asked - rank} of {asked} base parameters "
-            f"open (condition number above {UNEXCITED:.0e}): give logs with more motion"
+            f"all robots together do not determine {asked - rank} of {asked} base "
+            f"parameters (condition number above {UNEXCITED:.0e}): give logs with more motion"
         )
     return Population(found, M, unsure)
 

@@ -127,4 +127,4 @@ def unpack_groups(
             found.append(GroupFactor(group.name, factor, rows, group.noise))
         yield found
     if place != len(numbers):
-        raise ValueError("there are other numbers than its shapes say")
+        raise ValueError("its arrays do not have the stated shapes")

@@ -105,8 +105,8 @@ def bootstrap_covariance(
     """
     if rows <= len(point.beta):
         raise ComputationError(
-            f"{rows} rows for {len(point.beta)} base parameters leave no errors that the bootstrap "
-            "could redraw; raise the bandwidth, fit longer logs, or set bootstrap = 0"
+            f"{rows} rows for {len(point.beta)} base parameters leave no residuals to resample; "
+            "raise the bandwidth, fit longer logs, or set bootstrap = 0"
         )
     generator = np.random.default_rng(options.seed)
     inverse = system.inverse()

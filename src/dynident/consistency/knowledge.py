@@ -109,8 +109,8 @@ class Knowledge(Options):
             raise InputError(f"{robot.name}: prior 'nominal', but its file has no inertials")
         if on_base:
             raise InputError(
-                f"consistency {self.consistency!r} is said on base parameters, which have no "
-                "prior; leave the prior out"
+                f"consistency {self.consistency!r} is defined on base parameters, without "
+                "a prior; leave the prior out"
             )
         return Prior(build_belief(robot.nominal, robot.links), metric, weight)
 
@@ -124,4 +124,4 @@ class Knowledge(Options):
             reason = "prior is 'none'"
         elif self.consistency in ON_BASE:
             reason = f"consistency is {self.consistency!r}"
-        raise InputError(f"{given[0]} is of the prior, and {reason}; leave it out")
+        raise InputError(f"{given[0]} belongs to a prior, but {reason}; leave it out")

@@ -88,7 +88,7 @@ def nearest_consistent(
         inflated where they are not consistent; "entropic" admits no inconsistent centre
         and starts from the inflated ones.
     constraints : sequence of Constraint
-        More that is known: a weighed robot, regions, symmetry.
+        Other known facts: a weighed robot, regions, symmetry.
     gyrations : sequence of Gyration
         Least radii of gyration, one a link, of those that are not consistent as they are; see
         `dynident.consistency.gyration.list_gyrations`. Without, the nearest body to one that is
@@ -211,7 +211,7 @@ def take_measured(base: BaseParameters, beta: Array, std: Array) -> tuple[Array,
     fit = beta.shape == std.shape == (base.count,)
     if not fit or not np.isfinite(beta).all() or (std < 0.0).any():
         raise InputError(
-            f"beta and std need {base.count} values each, one a base parameter: beta finite, std "
+            f"beta and std need {base.count} values each, one per base parameter: beta finite, std "
             "zero or more"
         )
     return beta, std
@@ -257,7 +257,7 @@ def consistent_witness(
     width: float = 3.0,
     consistency: str = "pseudo-inertia",
 ) -> Witness:
-    """A consistent standard set within some standard deviations, or that there is none.
+    """A consistent standard set within some standard deviations, or the conflict that excludes it.
 
     Problem (47) of ardiani2024: the cones of eq. 19 with
     ``|beta(theta) - beta| <= width std``; its equality form for width 0.

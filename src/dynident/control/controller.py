@@ -68,18 +68,18 @@ class Controller:
         "gravity" adds g(q); "feed-forward" the inverse dynamics along the reference; with
         "computed-torque" ``gain * sat(u)`` is an acceleration that a model makes a torque.
     band : ndarray, shape (n, m)
-        Position error within which a state takes in nothing, and keeps what it has; twice as
-        far it takes in all, and in between a share that grows linearly, so that motions have
-        slopes. None by default [rad or m].
+        Position error within which a state is held; beyond twice the band its whole input is
+        integrated, in between a share that grows linearly, so that motions are
+        differentiable. None by default [rad or m].
     edge : float
         Of position servos, whose error ``e = qref - q`` counts as ``s(e - b) - s(-e - b)``, b the
         dead band and ``s(x) = edge log(1 + exp(x / edge))``, and which add ``punch (s'(e - b) -
         s'(-e - b))``: without b the first is e, and the second ``tanh(e / (2 edge))``. Zero for all
         other laws [rad or m].
     deadband, punch, speed_limit, backlash : ndarray, shape (n,)
-        Of position servos: error without an answer [rad or m], output at once beyond it [units of
-        u], speed with which targets move at most [rad/s or m/s], and by how much motor and joint
-        move apart without a torque between them, from stop to stop [rad or m]. The encoder is at
+        Of position servos: error without reaction [rad or m], least output beyond it [units of
+        u], largest speed of targets [rad/s or m/s], and relative motion of motor and joint
+        without a torque between them, from stop to stop [rad or m]. The encoder is at
         the joint.
     """
 
@@ -319,9 +319,9 @@ def pid(
     """PID: that of `pd` plus ``ki`` times the integral of ``qref - q``.
 
     `tracking_time` [s] is that of the back-calculation while the output is limited: by
-    default ``sqrt(kd / ki)``, or ``kp / ki`` where kd is 0; infinite for none. A sampled
-    integral goes by forward Euler. Within `integral_band` of the target [rad or m] the integral
-    stands still, as friction would have it hunt there (brunot2019, section 2.2).
+    default ``sqrt(kd / ki)``, or ``kp / ki`` if kd is 0; infinite for none. A sampled
+    integral uses forward Euler. Within `integral_band` of the target [rad or m] the integral
+    is held, to avoid hunting due to friction (brunot2019, section 2.2).
     """
     kp, ki, kd = _check_gains(common, kp=kp, ki=ki, kd=kd)
     D = _stack_coefficients({QREF: kp, Q: -kp, DQREF: kd * velocity_reference, DQ: -kd})
@@ -628,7 +628,7 @@ def _build_controller(
         D = D + _stack_coefficients({DDQREF: np.ones(n)})
     if velocity == "differences":
         if rate is None:
-            raise InputError("velocity 'differences' is of sampled controllers: give a rate")
+            raise InputError("velocity 'differences' needs a sampled controller: give a rate")
         lag = _spread_over_joints("lag", common.get("lag", 1), n)
         if not np.all((lag >= 1) & (lag <= MOST_LATE) & (lag == np.round(lag))):
             raise InputError(f"lag has to be a whole number of samples from 1 to {MOST_LATE}")

@@ -29,7 +29,7 @@ Positive = Annotated[float, Field(gt=0.0)]
 
 @dataclass(frozen=True)
 class Reference:
-    """What the controllers are asked to follow, on a uniform clock.
+    """Reference motion of the controllers, uniformly sampled.
 
     >>> from dynident.control.reference import quintic
     >>> quintic(500.0, [[0.0, 0.0], [1.0, 0.5]], [0.0, 1.0]).q[-1]

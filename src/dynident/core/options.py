@@ -101,7 +101,7 @@ class Of:
             alone = found != self.value
         if alone:
             beside = self.other if self.value is None else f"{self.other} = {self.value!r}"
-            raise OptionError(name, f"{name} is of {beside}; leave it out")
+            raise OptionError(name, f"{name} applies only with {beside}; leave it out")
 
 
 @dataclass(frozen=True)

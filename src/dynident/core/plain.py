@@ -160,7 +160,7 @@ def read_union(options: tuple[Any, ...], data: Any, forms: Forms) -> Any:
     if isinstance(data, dict) and KIND in data:
         named = [each for each in options if getattr(each, "__name__", "") == data[KIND]]
         options = tuple(named) or options
-    problem = Misfit("is of no type that it may have")
+    problem = Misfit("has none of its permitted types")
     for each in options:
         try:
             return read_plain(each, data, forms)

@@ -94,9 +94,9 @@ class Engine:
                 "engine dask needs a scheduler: its address, tcp://HOST:8786, or a Client"
             )
         if cluster and (self.memory is not None or self.workers > 1):
-            raise InputError("workers and memory are of processes: Dask's workers have their own")
+            raise InputError("workers and memory apply to processes: Dask's workers have their own")
         if not cluster and self.scheduler is not None:
-            raise InputError("a scheduler is of Dask's: take engine dask")
+            raise InputError("a scheduler needs engine dask")
 
 
 Runner: TypeAlias = "Engine | Client | str | None"

@@ -208,7 +208,7 @@ class Offer:
 
 @limit_to_one_thread
 def select_blocks(problem: Problem, selecting: Selecting = Selecting()) -> Selection:
-    """Choose the blocks of a problem's logs that tell the most.
+    """Choose the most informative blocks of a problem's logs.
 
     >>> blocks = di.select_blocks(problem).blocks
 

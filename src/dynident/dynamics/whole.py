@@ -241,7 +241,7 @@ class WholeModel:
         if more:
             raise InputError(
                 f"{self.idim.robot.name}: its friction depends on the {name_signals(more)}, which "
-                f"is more than {what} of one instant can know"
+                f"{what} of one instant does not include"
             )
 
 

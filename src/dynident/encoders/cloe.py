@@ -47,16 +47,16 @@ def cloe(
         problem.robot.refuse_loops("a fit of drives to positions")
         if slopes.sensitivities == "differences":
             raise InputError(
-                "drives are fitted by exact sensitivities; differences are of links = 'free'"
+                "drives are fitted by exact sensitivities; differences need links = 'free'"
             )
         if descent != OutputDescent():
             raise InputError(
-                "tolerance and step_limit are of links = 'free': fits of drives end by themselves"
+                "tolerance and step_limit need links = 'free': fits of drives end by themselves"
             )
         return fit_drives_and_loop(problem, simulation, fitting, bars, progress)
     if fitting.loop or fitting.mount or fitting.constraints or fitting.hindered != "left-out":
         raise InputError(
-            "loop, mount, hindered and constraints are of cloe with links = 'fixed'; pc-clie "
+            "loop, mount, hindered and constraints apply to cloe with links = 'fixed'; pc-clie "
             "takes constraints on links"
         )
     estimate = estimate_by_output_error(

@@ -406,7 +406,7 @@ def choose_loop_kinds(fitting: Fitting, simulation: Simulation) -> tuple[str, ..
     if states or control.compensation != "none" or control.rate is not None:
         if fitting.loop:
             raise InputError(
-                f"loop = {fitting.loop!r} is fitted behind continuous controllers without states "
+                f"loop = {fitting.loop!r} is fitted for continuous controllers without states "
                 "and compensation: p, pd, p-p and servo, without a rate"
             )
         return ()

@@ -689,8 +689,8 @@ def fill_missing_torque(log: Log, simulation: Simulation, passive: Booleans) -> 
     states = control.states and not control.edge
     if states or control.compensation != "none" or log.q.shape[1] != control.n:
         raise InputError(
-            f"{log.name}: has no torque; the law of p, pd, p-p and servo of {log.q.shape[1]} "
-            "joints alone can stand for it"
+            f"{log.name}: has no torque; only the law of p, pd, p-p and servo of {log.q.shape[1]} "
+            "joints can replace it"
         )
     targets = [np.zeros_like(log.q) for _ in range(3)]
     for start, stop in log.runs:

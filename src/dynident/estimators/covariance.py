@@ -278,7 +278,7 @@ def choose_covariance(
         chosen = chosen or BLOCKS
         if chosen not in FACTORED:
             raise InputError(
-                f"covariance {chosen!r} needs rows, and factors alone are left of them: take "
+                f"covariance {chosen!r} needs rows, but only their factors were kept: take "
                 f"{' or '.join(FACTORED)}, or identify the logs themselves"
             )
     if chosen is not None:

@@ -294,6 +294,6 @@ def refuse_base_equations(problem: Problem) -> None:
     for log in problem.samples:
         if log.first and log.observed.equations != "joints":
             raise InputError(
-                f"{log.name}: the outputs that are fitted are the joints': set equations = "
+                f"{log.name}: the fitted outputs are those of the joints: set equations = "
                 "'joints', or take idim-iv or didim, which fit the base's wrench, too"
             )

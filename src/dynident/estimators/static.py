@@ -34,8 +34,8 @@ def static(problem: Problem, bars: ErrorBars = ErrorBars()) -> Estimate:
         )
     if problem.idim.nonlinear or problem.idim.has_states:
         raise InputError(
-            f"friction {problem.idim.friction!r} has shapes, a load or a memory, of which poses "
-            "that are held say nothing: static takes coulomb-viscous, whose fc is what holds them"
+            f"friction {problem.idim.friction!r} has shapes, a load or memory, which held poses "
+            "do not determine: static needs coulomb-viscous, whose fc is the holding friction"
         )
     sides = np.concatenate([np.where(log.moving, log.dq, 0.0) for log in problem.samples])
     pairs = zip(problem.robot.joint_names, sides.T, strict=True)

@@ -53,7 +53,7 @@ SLOW = 0.02
 
 @dataclass(frozen=True)
 class Excitation:
-    """A trajectory, what is proved of it and what to expect of it.
+    """A trajectory, the proof of its limits and the predicted error bars.
 
     >>> plan.robot.name
     'arm'
@@ -65,19 +65,19 @@ class Excitation:
     design : Design
     prediction : Prediction
     shape : TrajectoryShape
-        As it was asked for.
+        As requested.
     periods : int
     rate : float
         [Hz]
     warnings : tuple of str
     sensor : str or None
-        The link that a force/torque sensor holds.
+        The link behind a force/torque sensor.
     sensed : Prediction or None
-        Of what is beyond the sensor, by its rows and the torques of the joints there.
+        For the part beyond the sensor, from its rows and the torques of the joints there.
     obstacles : tuple of Obstacle
-        What stands around the robot, the floor among it.
+        Obstacles around the robot, including the floor.
     lowest : Lowest or None
-        The lowest point that moves, on the grid of the proof; None where no shapes are known.
+        The lowest moving point, on the grid of the proof; None without geometry.
     """
 
     robot: Robot
@@ -120,7 +120,7 @@ def excite(
     progress: Progress = ignore_progress,
     **options: Unpack[ExciteOptions],
 ) -> Excitation:
-    """Design a trajectory that excites what is to be identified, within the robot's limits.
+    """Design a trajectory that excites the parameters to be identified, within the robot's limits.
 
     >>> plan = di.excite(robot, duration=5.0, starts=1, iterations=5, collision=False)
 
@@ -289,7 +289,7 @@ def refuse_contradictions(
     """Refuse options that do not go together, or with the robot."""
     if task is not None and not CRITERIA[aim.criterion].task:
         known = " or ".join(repr(name) for name, each in CRITERIA.items() if each.task)
-        raise InputError(f"a task is of the criterion {known}, not of {aim.criterion!r}")
+        raise InputError(f"a task needs the criterion {known}, not {aim.criterion!r}")
     if robot.carrier is not None and robot.seat is not None:
         raise InputError(
             f"{robot.name}: a limb does not move by itself; design for the whole robot, with "
@@ -299,20 +299,20 @@ def refuse_contradictions(
         gauge, _ = robot.sensed[0]
         instead = "" if gauge.terms else ", and state sensor and sensor_sigma in [excitation]"
         raise InputError(
-            f"{robot.name}: excitation knows nothing of the {gauge.kind} at {gauge.name}; leave "
+            f"{robot.name}: excitation does not support the {gauge.kind} at {gauge.name}; leave "
             f"{gauge.key}{instead}"
         )
     if aim.sensor is None and aim.sensor_sigma is not None:
-        raise InputError("sensor_sigma is of a sensor: give the link that it holds (sensor)")
+        raise InputError("sensor_sigma needs a sensor: name the link behind it (sensor)")
     if aim.periods > 1 and family.period is None:
         raise InputError(
-            f"trajectory {family.kind!r} is made once; periods are of a fourier series"
+            f"trajectory {family.kind!r} is not periodic; periods need a fourier series"
         )
     if family.kind == "cartesian":
         robot.refuse_loops("a trajectory of the hand")
     if polish and family.kind in ("cartesian", "sweeps", "rests"):
         raise InputError(
-            f"trajectory {family.kind!r} is drawn, the best of all starts; polish would leave it"
+            f"trajectory {family.kind!r} is random and not optimised; polish does not apply"
         )
 
 

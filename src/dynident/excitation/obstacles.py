@@ -89,7 +89,7 @@ OBSTACLES: dict[str, Callable[..., list[tuple[Shape, Any]]]] = {
 
 @dataclass(frozen=True)
 class Obstacle:
-    """Something that stands around the robot.
+    """An obstacle in the robot's surroundings.
 
     >>> from dynident.excitation.obstacles import box
     >>> table = di.Obstacle("table", box([1.0, 1.0, 0.1], [0.8, 0.0, -0.5]))
@@ -100,7 +100,7 @@ class Obstacle:
     shapes : list of (geometry, placement)
         Made by one of `OBSTACLES`.
     links : tuple of str
-        That keep clear of it; all that move by default.
+        Links that have to stay clear of it; by default all that move.
     """
 
     name: str

@@ -61,7 +61,7 @@ def choose_surroundings(
     """
     srdf = None if bounds.srdf is None else Path(bounds.srdf)
     if srdf is not None and not bounds.collision:
-        raise InputError(f"{srdf}: says which own links are not checked, but collision is false")
+        raise InputError(f"{srdf}: excludes pairs of links, but collision is false")
     own = any(obstacle.name == FLOOR for obstacle in obstacles)
     if own and not isinstance(bounds.floor, bool):
         raise InputError(f"floor is {bounds.floor:g}, and an obstacle is called {FLOOR}: give one")

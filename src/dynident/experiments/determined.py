@@ -46,7 +46,7 @@ def find_determined_parameters(idim: Idim, kinds: Sequence[str]) -> Determined:
             raise InputError(f"rows {kind!r} are not known{suggest_nearest(kind, EQUATIONS)}")
         if kind == "base" and not robot.floating and not robot.sensed:
             raise InputError(
-                "rows 'base' are of a floating base, or a sensor's; add --floating, or --sensor"
+                "rows 'base' need a floating base, or a sensor; add --floating, or --sensor"
             )
         if kind == "null-space" and not robot.contacts:
             raise InputError("rows 'null-space' take --contact LINK, where the world acts")

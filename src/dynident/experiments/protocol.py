@@ -59,7 +59,7 @@ def protocol(
     progress: Progress = ignore_progress,
     **options: Unpack[ProtocolOptions],
 ) -> Protocol:
-    """Say what to record for what question, and what intervals to expect.
+    """State what to record for each question, and which intervals to expect.
 
     Motions are designed as `excite` does, all of them with the mass at its far length where a
     question asks for one.
@@ -158,7 +158,7 @@ def warn_of_idle_options(
     for key, runs in {"mass": carried, "lengths": carried, "damping": late}.items():
         if options.get(key) is not None and not runs & {*steps}:
             asked = [name for name, each in QUESTIONS.items() if runs & {*each.steps}]
-            found.append(f"{key} changes nothing: it is of the questions {', '.join(asked)}")
+            found.append(f"{key} has no effect: it applies to the questions {', '.join(asked)}")
     return found
 
 

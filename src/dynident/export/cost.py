@@ -141,8 +141,8 @@ def describe_loop_omissions(
     if not found:
         return ()
     return (
-        f"not in the {kind}, but in result.json and in draws as npz or yaml, because it is of the "
-        f"loop: {', '.join(found)}",
+        f"parameters of the loop are in result.json and in draws as npz or yaml, not in the "
+        f"{kind}: {', '.join(found)}",
     )
 
 

@@ -80,7 +80,7 @@ def describe_gravity(robot: Robot) -> tuple[str, ...]:
     x, y, z = robot.gravity
     if (x, y) == (0.0, 0.0) and abs(z + 9.81) < 0.02:
         return ()
-    return (f"gravity is ({x:g}, {y:g}, {z:g}) m/s^2 in the robot's frame: that is of the world",)
+    return (f"gravity is ({x:g}, {y:g}, {z:g}) m/s^2 in the robot's frame: set it in the engine",)
 
 
 def select_drive_values(idim: Idim, theta: Array, symbol: str) -> Array:

@@ -50,7 +50,7 @@ def make_resistance(idim: Idim, theta: Array, width: Array) -> Resistance:
         Of the smoothed sign [rad/s or m/s].
     """
     if idim.has_states:
-        raise InputError("friction with states is no function of one instant")
+        raise InputError("friction with states is not a function of one instant")
     plant = build_plant(idim, theta, width)
     elements = plant.elements
     most = elements.values.shape[1]

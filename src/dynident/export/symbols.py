@@ -138,7 +138,7 @@ def write_with_symbols(found: BaseParameters) -> tuple[str, ...]:
     lengths = read_table_lengths(found.idim.robot)
     if not lengths:
         raise InputError(
-            f"{found.idim.robot.name}: symbols are of a DH table with lengths and no locked "
+            f"{found.idim.robot.name}: symbols need a DH table with lengths and no locked "
             "joints, in a robot TOML; leave --symbols out"
         )
     return find_symbolic_regroupings(found, lengths)

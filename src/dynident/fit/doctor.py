@@ -82,8 +82,8 @@ class Report:
 
 OF_MOTORS = (
     "compare the log's columns of these motors with the robot's joints, those of positions and of "
-    "torques, and name them in the joints' order in columns: their gears differ, so that order, "
-    "which is of the joints' signals, repairs nothing"
+    "torques, and name them in the joints' order in columns: their gear ratios differ, so order, "
+    "which applies to the joints' signals, repairs nothing"
 )
 """What is advised of motors' columns that are exchanged."""
 Findings = tuple[Finding, ...]

@@ -119,5 +119,5 @@ def check_passive(
         if excess[worst] < 0.0:
             raise InputError(
                 f"the friction gives energy away: {-found.dissipated[worst] * rate:.3g} W at a "
-                f"speed of {found.speed[worst]:.3g}; it cannot be a passive drive's"
+                f"speed of {found.speed[worst]:.3g}; no passive drive does"
             )

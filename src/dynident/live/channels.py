@@ -210,8 +210,8 @@ def find_channels(
     if robot.floating:
         if log.base is None:
             raise InputError(
-                f"{log.name}: {robot.name} floats, but the log has nothing of its base: no "
-                "base_px ... base_qw, no imu_wx ... imu_az; a base that stands has base = 'fixed'"
+                f"{log.name}: {robot.name} floats, but the log does not have its base: no "
+                "base_px ... base_qw, no imu_wx ... imu_az; state base = 'fixed' for a base at rest"
             )
         if not log.base.fixed:
             parts = sort_base_signals(log.base, measured, log.name)

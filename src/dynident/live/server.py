@@ -94,7 +94,7 @@ class PageRequest(BaseHTTPRequestHandler):
         """The page, what is new, or a refusal."""
         host = self.headers.get("Host", "").lower().partition(":")[0]
         if host not in OWN_NAMES:
-            self.send_error(HTTPStatus.FORBIDDEN, "This page is of this machine alone")
+            self.send_error(HTTPStatus.FORBIDDEN, "This page is served to this machine only")
             return
         place = urlsplit(self.path)
         if place.path == "/":

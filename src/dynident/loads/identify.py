@@ -57,7 +57,7 @@ def payload(
     log : Recording, Samples, path, DataFrame, or sequence of paths or frames
         With it; prepared as the fit's logs were, see `Fit.prepare`.
     link : str, optional
-        What carries it: a moving link, or a frame of the URDF that is fixed to one; the last
+        Link that carries it: a moving link, or a frame of the URDF that is fixed to one; the last
         moving link by default.
     anyway : bool
         Also of a refuted result.
@@ -70,7 +70,7 @@ def payload(
         For fits of positions, unknown links and frames, a frame that is not on the link of the
         load, and options that are not admitted.
     ComputationError
-        Of a refuted result; when the log tells nothing of a load.
+        For a refuted result; if the log does not determine a load.
     """
     check_type("payload", fit, Fit, "dynident.identify and read_result give one")
     fit.require_trust("a load", anyway)

@@ -383,7 +383,7 @@ def identify_load(
         told = float(fit.x[0])
         if told <= 0.0:
             raise ComputationError(
-                f"{problem.samples[0].name}: no gain makes a load of {mass:g} kg of {told:.3g} kg; "
+                f"{problem.samples[0].name}: no gain turns {told:.3g} kg into {mass:g} kg: "
                 "is it the log with the load, and is it on that link?"
             )
         if loading.gains == PER_JOINT:
@@ -500,7 +500,7 @@ def choose_gain_error(
         )
     elif by_current:
         words = (
-            "torques are of currents, by gains that are seldom known to better than "
+            "torques are computed from currents, by gains that are seldom known to better than "
             f"{100.0 * BY_CURRENT:g} %, which the intervals count"
         )
     else:

@@ -140,7 +140,7 @@ def refuse_idle_engine(method: str, engine: Engine) -> None:
     if engine != HERE and not takes_engine(method):
         having = name_methods([each for each in ESTIMATORS if takes_engine(each)])
         raise InputError(
-            f"method {method} repeats nothing that an engine could run; {having} do: leave out "
+            f"method {method} has no repetitions for an engine; {having} have: leave out "
             "engine, workers and scheduler"
         )
 
@@ -243,7 +243,7 @@ def refuse_absurd_estimate(found: Estimate) -> None:
     values = np.concatenate([found.beta, found.sigma])
     if not np.all(np.isfinite(values)) or np.max(found.sigma) > HUGE:
         raise ComputationError(
-            f"the fit diverged: it leaves errors of {np.max(found.sigma):.3g} Nm or N; try another "
+            f"the fit diverged: its errors are {np.max(found.sigma):.3g} Nm or N; try another "
             "friction, start or method"
         )
 

@@ -391,7 +391,7 @@ def check_tracker_knowledge(knowledge: Knowledge) -> None:
     """Refuse what the descent does not know."""
     if knowledge.constraints or knowledge.consistency != "pseudo-inertia":
         raise InputError(
-            "a consistent tracker knows consistency 'pseudo-inertia' and a prior, and no other "
+            "a consistent tracker supports consistency 'pseudo-inertia' and a prior, and no other "
             "constraints; identify with pc-idim-ls for those"
         )
 

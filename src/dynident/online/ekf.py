@@ -146,7 +146,7 @@ def refuse_beyond_instants(problem: Problem, bars: ErrorBars) -> None:
     refuse_sensors(problem.robot, "ekf follows")
     refuse_combinations(problem, "ekf does not follow rows of")
     if bars.covariance is not None:
-        raise InputError(f"covariance {bars.covariance!r} is not of ekf, whose own is of its rows")
+        raise InputError(f"covariance {bars.covariance!r} does not apply to ekf, which has its own")
 
 
 def believe(problem: Problem, belief: ShapeBelief, sigma: Array) -> tuple[Recursion, Array]:

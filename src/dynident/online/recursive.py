@@ -206,7 +206,7 @@ def estimate_recursively(
     fading = ageing.rule(size, mark_friction_columns(problem.base), 0)
     if ageing.ages and bars.covariance is not None:
         raise InputError(
-            f"covariance {bars.covariance!r} is of rows that weigh alike, not of {what}; "
+            f"covariance {bars.covariance!r} needs rows of equal weight, unlike {what}; "
             "leave it out"
         )
     state, track, rows = run_recursion(problem, sigma, fading)

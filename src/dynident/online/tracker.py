@@ -217,7 +217,7 @@ class PriorKnowledge:
 
 
 class Tracker:
-    """A robot's base parameters, followed sample by sample.
+    """A robot's base parameters, estimated sample by sample.
 
     >>> tracker = di.Tracker(problem.base, sigma=fit.estimate.sigma, rate=log.rate)
     >>> event = tracker.update(samples.q[0], samples.dq[0], samples.ddq[0], samples.tau[0])
@@ -225,35 +225,35 @@ class Tracker:
     Parameters
     ----------
     base : BaseParameters
-        Of the model that is followed.
+        Of the model.
     sigma : sequence of float
-        Standard deviation of each equation's torque error [Nm or N]: it weighs the samples. Of a
-        floating base its six equations come first; those with an infinite one are not followed.
+        Standard deviation of each equation's torque error [Nm or N], by which samples are weighted.
+        The six equations of a floating base come first; those with infinite sigma are not used.
     rate : float
         Samples a second [Hz].
     forgetting : Forgetting
     drift : Drift
     alarm : Alarm
     drop_below : float or sequence of float
-        A joint's row is left out where the joint, or a coupled drive on it, is slower
+        A joint's row is dropped if the joint, or a coupled drive on it, is slower
         [rad/s or m/s].
     start : PriorKnowledge, optional
         A diffuse prior by default.
     knowledge : Knowledge, optional
-        Follow a physically consistent set of standard parameters, too, by this prior.
+        Also track a physically consistent set of standard parameters, with this prior.
     turnover : Turnover, optional
-        Of the causal filter that the samples come from: what it leaves of Coulomb friction where a
-        joint turns. Of samples that no such filter has seen there is none.
+        Of the causal filter of the samples: its response to Coulomb friction when a joint
+        reverses. None for samples without such a filter.
     link : str, optional
-        That carries loads; the last one, of a floating robot its base by default.
+        Link that carries loads; by default the last one, or the base of a floating robot.
     instruments : bool
-        Estimate by instruments: each sample then comes with its reference.
+        Estimate by instrumental variables: each sample then needs its reference.
 
     Raises
     ------
     InputError
-        When options contradict each other, friction depends on load or
-        temperature, or something of a sensor of forces is to be estimated.
+        If options contradict each other, friction depends on load or
+        temperature, or errors of a force sensor are to be estimated.
     """
 
     def __init__(
@@ -473,8 +473,8 @@ class Tracker:
         odd = next((name for name in bearing if name not in known), None)
         if odd is not None:
             raise InputError(
-                f"{odd!r} carries load that is not measured, but is no contact of base parameters "
-                "of a null space"
+                f"{odd!r} carries load that is not measured, but is not among the contacts of "
+                "base parameters of a null space"
             )
         q, first = self._parts[0][None], 0
         for contact in self._contacts:
@@ -680,8 +680,8 @@ def refuse_untrackable(base: BaseParameters, sigma: Sequence[float] | Array, rat
         )
     if any(contact.estimate for contact in idim.robot.contacts):
         raise InputError(
-            f"{idim.robot.name}: what is wrong with sensors of forces is estimated from whole "
-            "logs, and not followed"
+            f"{idim.robot.name}: errors of force sensors are estimated from whole logs, "
+            "and not tracked"
         )
     check_rate(rate)
     if idim.needs:
@@ -702,13 +702,13 @@ def refuse_without_instruments(base: BaseParameters, forgetting: Forgetting, dri
     base.idim.robot.refuse_loops("instruments of a stream")
     if base.idim.robot.floating:
         raise InputError(
-            f"{name}: instruments = 'reference' of a stream are of fixed bases; identify a "
+            f"{name}: instruments = 'reference' of a stream needs a fixed base; identify a "
             "floating robot with ref-iv"
         )
     if base.idim.has_states:
         raise InputError(
-            f"{name}: friction {base.idim.friction!r} remembers the motion that was, and a "
-            "reference has none: leave instruments out"
+            f"{name}: friction {base.idim.friction!r} has memory, but the reference has "
+            "no past motion: leave instruments out"
         )
     if forgetting.directional or forgetting.memory_friction is not None or drift.ages:
         raise InputError(

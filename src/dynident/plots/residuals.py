@@ -159,6 +159,6 @@ def build_diagnostics(
             itself,
             x="lag [rows]",
             y="autocorrelation",
-            note="" if itself else "rows that were fitted\nare of combinations",
+            note="" if itself else "fitted rows are\ncombinations",
         ),
     )

@@ -193,5 +193,5 @@ def convert_to_floats(given: Any) -> Array:
         given = np.ma.filled(given.astype(float), np.nan)
     values = np.asarray(given)
     if values.dtype.kind not in "fiubO":
-        raise TypeError(f"it is of type {values.dtype}")
+        raise TypeError(f"its type is {values.dtype}")
     return values.astype(float, copy=False).view()

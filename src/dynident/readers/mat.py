@@ -103,7 +103,7 @@ def _read_arrays(path: Path, data: memoryview, order: str) -> Iterator[Named]:
         if kind == COMPRESSED:
             yield from _read_packed_array(path, content, order)
         elif kind != MATRIX:
-            raise ValueError(f"an element is of type {kind}, no array")
+            raise ValueError(f"an element has type {kind} and is not an array")
         elif content:
             yield from _read_array(content, order)
 
@@ -114,7 +114,7 @@ def _read_packed_array(path: Path, packed: memoryview, order: str) -> Iterator[N
     head = memoryview(stream.decompress(packed, HEAD))
     kind, size, body = _read_tag(head, 0, order)
     if kind != MATRIX:
-        raise ValueError(f"an element is of type {kind}, no array")
+        raise ValueError(f"an element has type {kind} and is not an array")
 
     def unpacked() -> memoryview:
         refuse_bomb(str(path), len(packed), size)
@@ -215,7 +215,7 @@ def _read_struct(data: memoryview, at: int, order: str, name: str, depth: int) -
         key = bytes(content[start : start + length]).partition(b"\0")[0].decode("latin-1")
         kind, part, at = _read_part(data, at, order)
         if kind != MATRIX:
-            raise ValueError(f"{name}.{key} is of type {kind}, no array")
+            raise ValueError(f"{name}.{key} has type {kind} and is not an array")
         if part:
             yield from _read_array(part, order, f"{name}.{key}", depth)
 

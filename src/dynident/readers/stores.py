@@ -41,7 +41,7 @@ def open_store(name: str) -> tuple[Any, str]:
             f"{name}: needs a package ({format_one_line(error)}): pip install 'dynident[cloud]'"
         ) from error
     except ValueError as error:
-        raise InputError(f"{name}: is of no store that is known ({error})") from error
+        raise InputError(f"{name}: its store is not known ({error})") from error
     return store, str(path)
 
 

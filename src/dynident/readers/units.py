@@ -106,7 +106,7 @@ def find_units(
             if unit is None:
                 raise InputError(f"{place}: has no unit beside others of {signal}; state units")
             if unit == INSTANTS and key in stated:
-                raise InputError(f"{place}: units.{key} is of numbers, and it has dates")
+                raise InputError(f"{place}: units.{key} is for numbers, but it has dates")
             if unit not in known and (signal not in EFFORTS or unit in MULTIPLES):
                 raise InputError(
                     f"{place}: is in {unit}, which is not read for {signal}; convert it"

@@ -71,21 +71,21 @@ def read_arrays(
     body: Mapping[str, Any] | None = None,
     floating: Floating | None = None,
 ) -> Recording:
-    """Make a recording of arrays, with the checks that logs in files go through.
+    """Make a recording from arrays, with the same checks as for logs in files.
 
     Signals are lists, NumPy arrays, DataFrames (pandas, polars), Arrow tables, Series or DataArrays
-    (xarray), a row a sample and a column a joint; they are copied. Labels of columns are joints'
-    names, as they are (``elbow``) or as files have them (``q_elbow``): the columns are then taken
-    by name. An index, column or coordinate of time gives the time where `time` is not given.
+    (xarray), with one row per sample and one column per joint; they are copied. Labels of columns
+    are joint names, plain (``elbow``) or as in files (``q_elbow``), by which columns are matched.
+    A time index, column or coordinate is used if `time` is not given.
 
     >>> log = di.read_arrays(log.q, log.tau, rate=200.0)
 
     Parameters
     ----------
     q, tau : array_like, shape (samples, n), or (samples,) of one joint
-        Positions and torques; these may be missing where the base of a floating robot is weighed.
+        Positions and torques; the latter may be missing if the wrench on a floating base is fitted.
         A frame or Dataset with the columns of a file (``q_elbow``, ``tau_elbow``) may be given
-        once, as `q`: it then has all signals that are not given.
+        once, as `q`: all signals that are not given are then taken from it.
     time : array_like, shape (samples,), optional
         Time stamps: numbers, dates or differences of dates.
     rate : float, optional
@@ -95,10 +95,10 @@ def read_arrays(
     temp, known : array_like, optional
         Temperatures of the drives [deg C]; known torques on the joints [Nm or N].
     robot : Robot, optional
-        Whose joints they are: gives their names and order, kinds and limits.
+        Gives the joints' names and order, types and limits.
     joints : sequence of str, optional
-        Names of the columns without labels; which columns to take, and in what order, of those
-        with labels. The robot's, where it is given. Without names the order is as given.
+        Names of columns without labels; selection and order of columns
+        with labels. The robot's if it is given. Without names the order is as given.
     units : mapping, optional
         As of `read_log`: for ``q dq ddq qref dqref`` one of ``rad deg rev m mm``, or one a joint;
         for ``time`` one of ``s ms us ns``, for ``temp`` ``degC`` or ``K``.
@@ -109,12 +109,12 @@ def read_arrays(
     clock, bridge, bad_rows
         As of `read_log`.
     body : mapping of str to array_like, optional
-        Of a robot on a floating base, or with contacts: ``base_position``, ``base_orientation``
+        For a floating base or contacts: ``base_position``, ``base_orientation``
         (or ``base_matrix``, ``base_rpy``), ``base_twist``, ``base_acceleration``, ``imu``,
         ``wrench_<contact>``, ``contact_<contact>`` with the columns that files have: arrays in
         their order, frames by their names.
     floating : Floating, optional
-        How these are meant.
+        Their interpretation.
 
     Returns
     -------
@@ -125,8 +125,8 @@ def read_arrays(
     Raises
     ------
     InputError
-        For shapes that do not fit, joints that are not there, values that are no finite numbers
-        of sensible size, time that goes backward, and what else `read_log` refuses.
+        For shapes that do not match, missing joints, values that are not finite or implausibly
+        large, time that goes backward, and everything else that `read_log` rejects.
     """
     try:
         clocking = Clocking(clock, bridge, bad_rows)
@@ -388,7 +388,7 @@ def _tabulate_times(
             stamps = convert_to_numpy(given) if hasattr(given, "to_numpy") else np.asarray(given)
             if stamps.dtype.kind in "mM":
                 if "time" in request.units:
-                    raise TypeError("units.time is of numbers, and it has dates")
+                    raise TypeError("units.time is for numbers, but it has dates")
                 if origin is None:
                     origin = stamps[~np.isnat(stamps)].ravel()[:1]
                 stamps = (stamps - origin) / np.timedelta64(1, "s")

@@ -108,9 +108,9 @@ def refuse_idle_keys(label: str, given: Floating, robot: Robot) -> None:
 
     name = robot.name
     for key in [] if robot.floating else list_said(OF_BASES, "base"):
-        raise InputError(f"{label}: {key} is of a floating base; read {name} with floating = true")
+        raise InputError(f"{label}: {key} needs a floating base; read {name} with floating = true")
     for key in [] if robot.contacts or robot.limbs else list_said(OF_CONTACTS, "null-space"):
-        raise InputError(f"{label}: {key} is of contacts or sensors of forces; {name} has none")
+        raise InputError(f"{label}: {key} needs contacts or force sensors; {name} has none")
 
 
 @dataclass(frozen=True)

@@ -124,9 +124,9 @@ class Preparation(Options):
 
 @dataclass(frozen=True)
 class Samples:
-    """Filtered motion and raw torque at full rate, with the decimation still to come.
+    """Filtered motion and raw torque at full rate, before decimation.
 
-    Signals that can be written are copied, so that later changes of them do not reach it.
+    Writable signals are copied, so later changes to them have no effect.
 
     >>> samples.q.shape == samples.ddq.shape == (1600, 2)
     True
@@ -143,9 +143,9 @@ class Samples:
     measured : ndarray, shape (samples, n)
         Positions as measured.
     segments : tuple of (start, stop)
-        Runs that the fit may use: without gaps and filter edges.
+        Runs that are fitted: without gaps and filter edges.
     runs : tuple of (start, stop)
-        Runs without gaps, edges included.
+        Runs without gaps, including filter edges.
     filters : tuple of DecimationFilter
         Per joint, of its torque and regressor columns.
     bandwidth, position_hz : tuple of float
@@ -153,20 +153,20 @@ class Samples:
     drop_below : tuple of float
         Speeds below which a row is not fitted, per joint [rad/s or m/s]; zeros keep all.
     moving : ndarray of bool, shape (samples, n)
-        Whether all that rubs on a joint is that fast: rows of others are not fitted.
+        Whether all drives with friction on a joint are that fast: other rows are not fitted.
     decimation, median : int or None
     derivatives : str
         As they were asked for.
     qref, dqref : ndarray, shape (samples, n), or None
         References, where the log has them.
     repairs : tuple of str
-        What was repaired of the recording, as a study has it.
+        Repairs of the recording, as in a study.
     warnings : tuple of str
     joints : tuple of str, or None
         Names of the joints whose columns these are, where they are known.
     averaging : Averaging or None
-        Of a log that repeats: these are then the mean period, resampled to a whole number of
-        samples, with as much of it before and after once more as the filters need.
+        For a periodic log: the signals are then the mean period, resampled to a whole number of
+        samples, and repeated before and after as far as the filters need.
     temp : ndarray, shape (samples, n), or None
         Temperatures of the drives, as measured [deg C].
     known : ndarray, shape (samples, n), or None
@@ -186,19 +186,19 @@ class Samples:
     locked : mapping of str to float
         Joints that were held at a value [rad or m].
     asked : BaseMotion or None
-        Of a floating robot, what was asked of its base.
+        Reference motion of a floating base.
     kept : ndarray of bool, shape (samples,), or None
         Samples at which rows may be centred, where these are not all (`only`).
     torque_median, rests : int or float, or None
         As they were asked for; a `Problem` averages over rests.
     left_out : ndarray of bool, shape (samples, n), or None
-        Outliers of the torque, which rows leave out before their filter; `tau` has medians there.
+        Outliers of the torque, dropped before rows are filtered; `tau` has medians there.
     size : int or None
         Of the files that it was read from [bytes].
     unsigned : ndarray, shape (samples, n), or None
         Sizes of currents, of a log without torque [as logged].
     sampled : Sampled or None
-        What was measured, where `measured` and `tau` were interpolated for the clock.
+        Original samples, if `measured` and `tau` were interpolated to the clock.
     of_motors : bool
         Whether signals were taken on the motors' side of the gears.
     """
@@ -452,7 +452,7 @@ def prepare(
     ----------
     recording : Recording
     bandwidth : float or sequence of float, optional
-        Of the joints [Hz]; without it 10, at most a twentieth of the rate, and a warning.
+        Of the joints [Hz]; by default 10, at most a twentieth of the rate, with a warning.
     **options
         Those of `Preparation`: position_hz, torque_hz, decimation, drop_below, median,
         torque_median, derivatives, period, warmup, rests.
@@ -460,8 +460,8 @@ def prepare(
     Raises
     ------
     InputError
-        When an option is out of range, the log is too short for its filters, or it is to be
-        averaged and does not repeat.
+        If an option is out of range, the log is too short for its filters, or it is to be
+        averaged but does not repeat.
     """
     given = {"bandwidth": bandwidth, **options}
     return prepare_by_options(recording, *build_all_options("prepare", [Preparation], given))

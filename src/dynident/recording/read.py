@@ -81,75 +81,75 @@ def read_log(
 ) -> Recording:
     """Read one log of a robot's motion from one or several files.
 
-    Without `columns` a log has ``q_<joint>`` and ``tau_<joint>`` (or ``current_<joint>``,
-    multiplied by the drives' gains), ``time`` or ``t``, and where it has them ``dq_``,
-    ``ddq_``, ``qref_`` and ``dqref_``; ``temp_``, or one ``temp`` of all drives, and
-    ``known_``. Columns of positions, torques and time that are called otherwise are taken by their
-    names where these are clear, as ``positions_*`` are; `warnings` say so.
+    Without `columns` these are read: ``q_<joint>`` and ``tau_<joint>`` (or ``current_<joint>``,
+    multiplied by the drives' gains), ``time`` or ``t``, and optionally ``dq_``, ``ddq_``,
+    ``qref_`` and ``dqref_``; ``temp_``, or one ``temp`` for all drives, and ``known_``. Other
+    names of positions, torques and time are recognised if they are unambiguous, such as
+    ``positions_*``; `warnings` say so.
 
     >>> log = di.read_log("run1.csv", robot)
 
     Parameters
     ----------
     files : path, DataFrame, or sequence of them
-        A DataFrame (pandas, polars), an Arrow table or a Dataset (xarray) is read as a file with
-        its columns is; an index of time, of pandas, is its time. Files are
-        CSV, TXT, TSV or DAT (packed by gzip, too), Parquet, NPZ, MAT, HDF5, ROS bags, MCAP.
+        A DataFrame (pandas, polars), an Arrow table or a Dataset (xarray) is read like a file with
+        the same columns; a time index of pandas is its time. Files are
+        CSV, TXT, TSV or DAT (also compressed by gzip), Parquet, NPZ, MAT, HDF5, ROS bags, MCAP.
     robot : Robot
     rate : float, optional
-        Samples per second [Hz]; needed where there is no time column.
+        Samples per second [Hz]; required without a time column.
     columns : mapping, optional
         For each of ``time q tau dq ddq qref dqref temp known current`` the columns in joint
-        order (of ``temp`` one will do for all joints):
+        order (for ``temp`` one suffices for all joints):
         names, or 1-based positions counted over all files side by side.
         ``"file.csv:name"`` is a column of one file, ``"file.csv:*"`` all of its columns
-        but the time, ``"positions_*"`` all whose names begin so, ``"/arm/*/effort"`` all that
-        begin and end so: by the joints' names where the star stands for these, else in the file's
+        except the time, ``"positions_*"`` and ``"/arm/*/effort"`` all with matching names: in
+        joint order if the star stands for the joints' names, else in the file's
         order. ``"/joint_states:q_*"`` are those of one topic of a bag.
     units : mapping, optional
         For ``q dq ddq qref dqref`` one of ``rad deg rev m mm`` (velocities per second,
-        accelerations per second squared), or one a joint. One unit of angle holds for
-        the revolute joints, one of length for the prismatic ones (for all on the motor
-        side). Velocities and references are taken to be in q's unit. ``time`` is in
+        accelerations per second squared), or one per joint. A unit of angle applies to
+        revolute joints, one of length to prismatic ones (to all on the motor
+        side). The default for velocities and references is q's unit. ``time`` is in
         ``s ms us ns``, ``temp`` in ``degC`` or ``K``, a base's ``base_rpy`` in ``rad deg rev``;
         ``known`` is in Nm or N on the joints.
     side : {"joint", "motor"}, a sequence of them, or a mapping
-        Whether the log was taken before or behind the drives' reduction, for all joints or for
-        each; of motions and torques apart by ``q`` and ``tau``, on the joints if one is not said.
+        Side of the gears on which the log was measured, for all joints or for each;
+        a mapping states motions (``q``) and torques (``tau``) separately, by default the joints'.
     name : str, optional
-        What messages call the log; the files' names by default.
+        Name of the log in messages; the files' names by default.
     stack : {"side", "time"}
-        Whether several files hold different signals of the same samples, or follow one
-        another, each a segment of its own.
+        Whether several files have different signals of the same samples, or follow one
+        another as separate segments.
     clock : {"auto", "stamps", "uniform"}
-        Where time stamps jitter: whether they are the samples' instants, or those of their
-        arrival and the samples equidistant; by default what makes the positions smoother.
+        For time stamps with jitter: whether they are the sampling instants, or arrival times
+        of equidistant samples; by default whichever makes the positions smoother.
     bridge : float, optional
-        Gaps of up to this are bridged by a cubic spline, longer ones cut the log [s]; 0.01 s or
-        two periods by default, which hides nothing from the filters at the usual bandwidth.
+        Gaps up to this length are bridged by a cubic spline, longer ones divide the log [s]; 0.01 s
+        or two periods by default, which loses no information at the usual bandwidth.
     bad_rows : {"refuse", "cut"}
-        What is done with rows whose values are no finite numbers of sensible size, and whose
-        time stamps repeat or go backward.
+        Treatment of rows with values that are not finite or implausibly large, or with
+        time stamps that repeat or go backward.
     torque : bool
-        Whether a log without any column of torque or current is refused.
+        Whether a column of torque or current is required.
     floating : Floating, optional
-        Of robots on floating bases, or with contacts: how their columns are meant.
+        For floating bases or contacts: interpretation of their columns.
     pieces : bool
-        Whether the signals of a long log stay in a temporary file and are read as they are wanted,
-        some samples at a time: memory then does not grow with the log. What takes all of it is read
-        as a whole (`sample_in_pieces`).
+        Whether the signals of a long log stay in a temporary file and are read on demand, some
+        samples at a time, so that memory does not grow with the log. Steps that need all of it
+        read it as a whole (`sample_in_pieces`).
 
     Returns
     -------
     Recording
-        SI units, joint side, uniform clock; its `warnings` say what was done and noticed.
+        SI units, joint side, uniform clock; its `warnings` list what was changed and noticed.
 
     Raises
     ------
     InputError
-        When a file is missing or no table of finite numbers, columns are missing or
-        ambiguous, time goes backward, there is no clock, the units cannot be right, or so many
-        rows are bad that they cannot be cut.
+        If a file is missing or is not a table of finite numbers, columns are missing or
+        ambiguous, time goes backward, there is no clock, the units cannot be right, or too many
+        rows are bad to be cut.
     """
     check_type("read_log", robot, Robot, "dynident.load_robot(file) makes one")
     given: list[Any] = [files]

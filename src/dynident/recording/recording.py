@@ -53,7 +53,7 @@ class Sampled:
 class Recording:
     """Joint-side signals in SI units, sampled uniformly within each segment.
 
-    Signals that can be written are copied, so that later changes of them do not reach it.
+    Writable signals are copied, so later changes to them have no effect.
 
     >>> print(log.overview(robot))
     log ...
@@ -61,7 +61,7 @@ class Recording:
     Attributes
     ----------
     name : str
-        What messages call it: usually the file.
+        Its name in messages: usually the file.
     rate : float
         Samples per second [Hz].
     q, tau : ndarray, shape (samples, n)
@@ -71,13 +71,13 @@ class Recording:
     qref, dqref : ndarray, shape (samples, n), or None
         References where the log has them.
     segments : tuple of (start, stop)
-        Runs of samples without a gap; nothing is bridged between them.
+        Runs of samples without a gap.
     warnings : tuple of str
-        What was noticed and done on the way in.
+        What was noticed and changed while reading.
     drives : Drives or None
-        The robot's, where they are known: `prepare` drops rows in which a coupled one stands.
+        The robot's, if known: `prepare` drops rows in which a coupled drive is at rest.
     repairs : tuple of str
-        What was repaired on the way in, as a study has it: ``delay = 0.012``.
+        Repairs made while reading, as in a study: ``delay = 0.012``.
     joints : tuple of str, or None
         Names of the joints whose columns these are, where they are known: a `Problem` takes the
         columns of its robot's joints.
@@ -88,7 +88,7 @@ class Recording:
     torque : {"measured", "none", "law", "commanded"}
         Whence `tau` is; of a log without torques it holds zeros.
     base : Base or None
-        Of a floating robot, what the log has of its base.
+        Signals of a floating base.
     wrenches : mapping of str to ndarray, shape (samples, 3 or 6)
         Of contacts by name, as logged [N, Nm].
     touching : mapping of str to ndarray of bool, shape (samples,)
@@ -102,7 +102,7 @@ class Recording:
     size : int or None
         Of the files that it was read from [bytes]; None of one from memory.
     sampled : Sampled or None
-        What was measured, where `q` and `tau` were interpolated for the clock.
+        Original samples, if `q` and `tau` were interpolated to the clock.
     unsigned : ndarray, shape (samples, n), or None
         Sizes of currents, of a log without torque [as logged].
     stamps : tuple of (sample, time)
@@ -113,7 +113,7 @@ class Recording:
     Raises
     ------
     InputError
-        When signals are no finite numbers or of other shapes, or a segment is not among them.
+        If signals are not finite or differ in shape, or a segment is outside of them.
     """
 
     name: str
@@ -152,8 +152,8 @@ class Recording:
                 object.__setattr__(self, label, self._signal(label))
         if self.drives is not None and len(self.drives.turns) != self.q.shape[1]:
             raise InputError(
-                f"{self.name}: has {self.q.shape[1]} joints, its drives are of a robot with "
-                f"{len(self.drives.turns)}"
+                f"{self.name}: has {self.q.shape[1]} joints, but its drives belong to a robot "
+                f"with {len(self.drives.turns)}"
             )
         if self.joints is not None:
             object.__setattr__(self, "joints", tuple(self.joints))
@@ -328,7 +328,7 @@ class Recording:
         inside = ((max(a, start) - start, min(b, stop) - start) for a, b in self.segments)
         kept, cut = tuple((a, b) for a, b in inside if a < b), slice(start, stop)
         if not kept:
-            raise InputError(f"{self.name}: rows {start}-{stop} are of no segment of the log")
+            raise InputError(f"{self.name}: rows {start}-{stop} are in no segment of the log")
         signals: dict[str, Any] = {
             label: None if (own := getattr(self, label)) is None else cut_signal(own, cut)
             for label in SIGNALS

@@ -45,7 +45,7 @@ def build_elements(sections: tuple[ElementSection, ...], robot: Robot) -> tuple[
         if section.over == section.joint:
             raise SectionError(f"element[{k}].over is the joint itself")
         if section.ratio is not None and section.over is None:
-            raise SectionError(f"element[{k}].ratio is of an element over another joint")
+            raise SectionError(f"element[{k}].ratio needs an element over another joint")
         maker = ELEMENTS[section.kind]
         with name_section_in_errors(f"element[{k}]"):
             what = f"[[element]] {section.kind}"

@@ -343,8 +343,8 @@ def put_base_motion_before(robot: Robot, log: Samples) -> tuple[Array, Array, Ar
         return joints
     if log.base is None:
         raise InputError(
-            f"{log.name}: {robot.name} floats, but the log has nothing of its base: no "
-            "base_px ... base_qw, no imu_wx ... imu_az; a base that stands has base = 'fixed'"
+            f"{log.name}: {robot.name} floats, but the log does not have its base: no "
+            "base_px ... base_qw, no imu_wx ... imu_az; state base = 'fixed' for a base at rest"
         )
     base = log.base.motion(robot.gravity)
     q, dq, ddq = (np.hstack(pair) for pair in zip(base, joints, strict=True))
@@ -505,7 +505,7 @@ def cut_log_to_limb(idim: Idim, log: Samples) -> Samples:
     if carrier.floating:
         if whole.base is None:
             raise InputError(
-                f"{log.name}: {carrier.name} floats, but the log has nothing of its base, which "
+                f"{log.name}: {carrier.name} floats, but the log does not have its base, which "
                 f"carries {robot.base_link}"
             )
         moved = whole.base.motion(carrier.gravity)
@@ -537,7 +537,7 @@ def choose_equations(robot: Robot, log: Samples | Recording) -> Equations:
             kind = "joints"
     if kind == "base" and not (robot.floating or robot.sensed):
         raise InputError(
-            f"{log.name}: equations = 'base' are of a robot that is read as floating, or has a "
+            f"{log.name}: equations = 'base' needs a robot that is read as floating, or has a "
             "sensor in its chain"
         )
     if kind != "base" and log.torque == "none":
@@ -574,8 +574,8 @@ def split_by_contacts(
     free = [c for c in robot.contacts if c.name not in log.wrenches]
     if log.base is not None and not log.base.oriented and any(c.radius for c in free):
         raise InputError(
-            f"{log.name}: a contact with a radius touches where gravity points to, and the log has "
-            "no orientation of the base (base_qx ...); leave radius out"
+            f"{log.name}: radius of a contact needs the orientation of the base (base_qx ...), "
+            "which the log does not have; leave radius out"
         )
     flags = np.zeros((len(q), len(free)), dtype=bool)
     for k, contact in enumerate(free):
@@ -584,7 +584,7 @@ def split_by_contacts(
             continue
         if log.base is not None and not np.any(log.base.twist[:, :3]) and not log.base.still:
             raise InputError(
-                f"{log.name}: nothing says when {contact.name} is in contact: no "
+                f"{log.name}: the contact state of {contact.name} is unknown: no "
                 f"contact_{contact.name}, "
                 "and without the base's position and orientation its speed is not known"
             )
@@ -614,8 +614,8 @@ def split_by_contacts(
                 sets.append(tuple(c.name for c, on in zip(free, flags[a], strict=True) if on))
     if not segments:
         raise InputError(
-            f"{log.name}: its contacts never last for {shortest / log.rate:.2g} s, as the torque "
-            "filter takes; check the contact columns, or raise contact_speed or bandwidth"
+            f"{log.name}: no set of contacts lasts for {shortest / log.rate:.2g} s, which the "
+            "torque filter needs; check the contact columns, or raise contact_speed or bandwidth"
         )
     return tuple(segments), tuple(sets)
 

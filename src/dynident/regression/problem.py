@@ -206,13 +206,13 @@ class Problem(Regression):
     samples : Samples or sequence of Samples
         One or several logs.
     friction : str
-        Name in `dynident.friction.models.FRICTIONS`, or one a joint with commas between them.
+        Name in `dynident.friction.models.FRICTIONS`, or one per joint, separated by commas.
     rotor : bool, optional
-        Whether the drives' rotor inertias are parameters; unless friction is "none".
+        Whether the drives' rotor inertias are parameters; by default unless friction is "none".
     elements : sequence of Attached
         What else acts on the joints.
     progress : callable, optional
-        Called with "rows" and the share of a log that has been turned into rows.
+        Called with "rows" and the share of a log that has been converted to rows.
 
     Raises
     ------
@@ -412,7 +412,7 @@ def refuse_sensors(robot: Robot, what: str) -> None:
     if robot.sensed:
         gauge, _ = robot.sensed[0]
         raise InputError(
-            f"{robot.name}: {what} nothing of the {gauge.kind} at {gauge.name}; leave {gauge.key}, "
+            f"{robot.name}: {what} no rows of the {gauge.kind} at {gauge.name}; leave {gauge.key}, "
             "or take wls or pc-idim-ls"
         )
 
@@ -422,8 +422,7 @@ def refuse_springs(robot: Robot, what: str) -> None:
     names = ", ".join(gauge.name for gauge in robot.gauges if "K" in gauge.terms)
     if names:
         raise InputError(
-            f"{robot.name}: {what} nothing of the springs behind {names}; leave link out of "
-            "[[robot.drive]]"
+            f"{robot.name}: {what} no springs behind {names}; leave link out of [[robot.drive]]"
         )
 
 
@@ -435,13 +434,13 @@ def require_torque(problem: Problem) -> None:
         if all(log.torque == "none" for log in problem.samples):
             raise InputError(f"{called}: has no torque with a sign, which this takes")
         raise ComputationError(
-            f"{called}: the torque is zero throughout, which says nothing of the robot; "
+            f"{called}: the torque is zero throughout, so it has no information; "
             "check the torque columns"
         )
     if problem.robot.floating and all(lacks_joint_torques(log) for log in problem.samples):
         raise ComputationError(
             f"{', '.join(log.name for log in problem.samples)}: the torques of all joints are zero "
-            "throughout, which nothing that moves has: leave their columns out if they were not "
+            "throughout, unlike those of any motion: leave their columns out if they were not "
             "measured"
         )
 

@@ -92,7 +92,7 @@ def average_rests(log: Samples) -> Samples:
     assert log.rests is not None
     if log.averaging is not None or log.base is not None or log.wrenches or log.locked:
         raise InputError(
-            f"{log.name}: rests are of fixed robots without locked joints, measured wrenches and "
+            f"{log.name}: rests need a fixed robot without locked joints, measured wrenches and "
             "period; leave rests out"
         )
     if log.torque != "measured":
@@ -100,7 +100,7 @@ def average_rests(log: Samples) -> Samples:
     found = find_rests(log)
     if not found:
         raise InputError(
-            f"{log.name}: no joint moves less than {CREEP:.0%} of its largest speed, all together, "
+            f"{log.name}: joints are never all slower than {CREEP:.0%} of their largest speeds "
             f"for {log.rests:g} s; hold poses longer, or lower rests"
         )
     signals = {key: getattr(log, key) for key in AVERAGED}

@@ -719,7 +719,7 @@ class KeptRows(RowSource):
 
     def passes(self) -> Iterator[Iterator[Rows]]:
         """Refuse to give rows."""
-        raise InputError("factors alone are left of these rows; identify the logs themselves")
+        raise InputError("only factors of these rows were kept; identify the logs themselves")
 
 
 @dataclass(frozen=True, eq=False)

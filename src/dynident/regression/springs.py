@@ -114,9 +114,9 @@ def mark_remembering_rows(idim: Idim, log: Samples, deflection: Array) -> Boolea
             found[own, rows] |= ~find_forgotten(gauge.slips, bent)[:, None]
             if found[own, rows].all():
                 raise InputError(
-                    f"{log.name}: {gauge.name}: bristles of {max(gauge.slips):g} forget nothing, "
-                    f"as the spring bends by {np.ptp(bent):.2g}; give shorter ones in slip of its "
-                    "[[robot.drive]]"
+                    f"{log.name}: {gauge.name}: bristles of {max(gauge.slips):g} never slip, "
+                    f"because the spring bends by {np.ptp(bent):.2g}; give shorter ones in slip "
+                    "of its [[robot.drive]]"
                 )
     return found
 

@@ -231,7 +231,7 @@ def refuse_unit_elsewhere(log: GeneralisedSamples, base: BaseMotion, gravity: Ar
     found = base.mount + shift
     place = ", ".join(f"{x:.3g}" for x in found)
     raise MountError(
-        f"{log.name}: what the accelerometer says does not fit its place in the base; with "
+        f"{log.name}: the accelerometer does not match its place in the base; with "
         f"imu_position = [{place}] it would",
         ("imu_position", tuple(round(float(x), 5) + 0.0 for x in found)),
     )
@@ -275,7 +275,7 @@ def refuse_gravity_elsewhere(log: GeneralisedSamples, base: BaseMotion, gravity:
             "accelerometer gives"
         )
     raise InputError(
-        f"{log.name}: in the mean the base's acceleration without its fall is {size:.3g} m/s^2 and "
+        f"{log.name}: on average the base's acceleration minus gravity is {size:.3g} m/s^2 and "
         f"{angle:.0f} degrees off the vertical; {hint}"
     )
 
@@ -332,8 +332,8 @@ def check_weight(idim: Idim, log: GeneralisedSamples, base: BaseMotion) -> tuple
         )
     if left > WRONG:
         return (
-            f"{begun} leave {100.0 * left:.0f} % of the wrench that the robot file asks for; "
-            "unless it is that wrong, check their frames and signs, and whether one was forgotten",
+            f"{begun} differ by {100.0 * left:.0f} % from the wrench that the robot file predicts; "
+            "unless it is that wrong, check their frames and signs, and whether one is missing",
         )
     return ()
 

@@ -197,7 +197,7 @@ def list_result_statements(result: Result) -> tuple[VerdictSentence, ...]:
             for words in list_floor_words(result)
         )
     if not result.validation:
-        text = "the errors are of the logs that were fitted; validate on another log"
+        text = "all errors are on fitted logs; validate on another log"
         statements.append(VerdictSentence("note", "No held-out log", text))
     statements.append(judge_excitation(result))
     statements.append(judge_residuals(result))

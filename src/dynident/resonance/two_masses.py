@@ -183,7 +183,7 @@ def find_resonance(
     InputError
         When the log does not repeat, or fewer lines than parameters are excited.
     ComputationError
-        When there seems to be a spring whose antiresonance the motor was not shaken beyond.
+        If there seems to be a spring whose antiresonance is above the excited band.
     """
     from scipy.optimize import least_squares  # a quarter of a second that few runs need
 
@@ -235,8 +235,8 @@ def refuse_beyond_lines(found: Resonance, bottom: float, top: float) -> None:
     wanted = WANTED * min(found.antiresonance, BEYOND * top)
     raise ComputationError(
         f"{found.log}: {found.joint} seems to have an antiresonance of {swings} Hz, and is shaken "
-        f"up to {top:.3g} Hz; a multisine from {bottom:.3g} to {wanted:.3g} Hz tells its spring, "
-        f"logged at {wanted / HIGHEST:.0f} Hz or more"
+        f"up to {top:.3g} Hz; a multisine from {bottom:.3g} to {wanted:.3g} Hz identifies its "
+        f"spring, logged at {wanted / HIGHEST:.0f} Hz or more"
     )
 
 
@@ -271,7 +271,7 @@ def collect_lines(
     if np.sum(excited & inside) <= len(NAMES):
         raise InputError(
             f"{log.name}: joint {joint + 1} moves at {np.sum(excited & inside)} lines from "
-            f"{band[0]:g} to {band[1]:g} Hz; {len(NAMES) + 1} at least tell a spring"
+            f"{band[0]:g} to {band[1]:g} Hz; a spring needs at least {len(NAMES) + 1}"
         )
     # friction is sampled, and folded, as the torques of the log are, which have as many lines
     grid = max(2 * count, round((known.tau.shape[1] - 1) / HIGHEST))
@@ -330,7 +330,7 @@ def search_start(lines: HarmonicLines, band: Array) -> Array:
             least = error
             found = np.array([*values, 0.0, 1.0 / (values[3] * w**2), T])
     if not np.any(found):
-        raise InputError("no link behind a spring moves as this motor says")
+        raise InputError("no link behind a spring explains the motion of this motor")
     return found
 
 

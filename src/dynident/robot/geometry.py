@@ -230,7 +230,7 @@ def read_shapes(model: pin.Model, root: etree._Element, path: Path) -> list[pin.
     drawn = len(root.findall("link/collision")) + len(root.findall("link/visual"))
     if not reason and len(found) < drawn:
         # the library leaves out what it does not know; the hull would be too small
-        unknown = f"{drawn - len(found)} shapes are of no known kind"
+        unknown = f"{drawn - len(found)} shapes are of unknown kind"
         reason = next(list_library_errors(said), unknown)
     if reason:
         raise InputError(f"{path}: its geometry cannot be read: {' '.join(reason.split())}")

@@ -47,19 +47,19 @@ def load_robot(
     ----------
     path : str or Path
     floating : bool
-        Put a free-flyer under the root link, also where the file does not ask for one.
+        Add a free-flyer joint at the root link, even if the file does not have one.
     gravity : array_like, shape (3,), optional
         In the base frame (world frame when floating), instead of the file's [m/s^2].
     drives : sequence of DriveSpec
-        Each replaces what the file says of the drive of its joint.
+        Each replaces the file's drive of its joint.
     transmission : TransmissionSpec, optional
         Instead of the file's.
     locked : mapping of str to float, optional
-        Joints that stay at a value, besides the file's [rad or m].
+        Joints that are fixed at a value, in addition to the file's [rad or m].
     loops : sequence of LoopSpec
-        What closes chains of its tree, besides the file's.
+        Closed kinematic loops, in addition to the file's.
     closed_as : Robot, optional
-        Another one with the same joints, whose loops it has, too.
+        Another robot with the same joints, whose loops are used, too.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def _load_from_toml(path: Path, floating: bool, locked: dict[str, float]) -> Rob
     spec = validate_data(RobotSpec, data, path)
     floating = floating or spec.floating
     if floating and spec.base is not None:
-        raise InputError(f"{path}: key 'base' is of a fixed base; a floating base's pose is logged")
+        raise InputError(f"{path}: key 'base' needs a fixed base; a floating base's pose is logged")
     locked = {**spec.locked, **locked}
     if spec.convention is not None:
         robot = _build_from_table(spec, floating, path)
@@ -323,8 +323,8 @@ def replace_drives(
         for ref in (spec.joint, *(spec.row or {})):
             if ref in robot.locked:
                 raise InputError(
-                    f"{key}: {ref} is locked, and drives are of the joints that are left; leave it "
-                    "out, and state what its drive does to the others as a drive of theirs"
+                    f"{key}: {ref} is locked, but drives belong to moving joints; leave it out, "
+                    "and state what its drive does to the others as a drive of theirs"
                 )
         joint = find_joint_index(names, spec.joint, f"{key}.joint")
         if joint in seen:

@@ -385,7 +385,7 @@ def _refuse_joints(body: Body) -> None:
         kind = axis.own.text("type", "hinge")
         if kind not in ("hinge", "slide"):
             raise InputError(
-                f"{axis.own.element.place}: joint {axis.name!r} is of type {kind!r}; only hinge "
+                f"{axis.own.element.place}: joint {axis.name!r} has type {kind!r}; only hinge "
                 "and slide can be identified"
             )
     if body.free is not None and (body.parent >= 0 or body.axes):

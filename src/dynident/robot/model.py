@@ -190,7 +190,7 @@ class Robot:
         The file's inertial parameters; rows of zeros where it has none.
     drives : Drives
     locked : mapping of str to float
-        Joints of the file that stay at a value and are none of `joints`; what they move is
+        Joints of the file that are fixed at a value and not among `joints`; their links are
         part of the body that carries them [rad or m].
     source : Path or None
         The file it came from (the URDF or the MJCF where there is one).
@@ -202,8 +202,8 @@ class Robot:
     seat : Contact or None
         Where the limb's base is on the carrier.
     limbs : tuple of Robot
-        What force/torque sensors in the chain hold, whose wrenches are fitted beside all else: the
-        `carrier` of each is this robot. `nominal` has their `parts` behind the bodies.
+        Limbs beyond force/torque sensors in the chain, whose wrenches are fitted, too: the
+        `carrier` of each is this robot. `nominal` has their `parts` after the bodies.
     gauges : tuple of Gauge
         Other sensors in the chain.
     loops : tuple of KinematicLoop
@@ -278,7 +278,7 @@ class Robot:
         """Refuse closed chains, of which `what` knows nothing."""
         if self.loops:
             raise InputError(
-                f"{self.name}: {what} takes trees alone, and the robot has a closed chain "
+                f"{self.name}: {what} needs a tree, but the robot has a closed chain "
                 f"({', '.join(loop.name for loop in self.loops)}); see docs/loops.md for what does"
             )
 

@@ -45,11 +45,11 @@ class DriveSpec(Spec):
     def _spring_of_an_encoder(self) -> Self:
         if "stiffness" in self.spring:
             if self.link != ("torque",) or len(self.spring) > 1:
-                raise ValueError('spring = ["stiffness"] takes the torque alone, link = ["torque"]')
+                raise ValueError('spring = ["stiffness"] needs the torque alone, link = ["torque"]')
         elif self.spring and "position" not in self.link:
-            raise ValueError('spring takes the encoder of the link, link = ["position"]')
+            raise ValueError('spring needs the encoder of the link, link = ["position"]')
         if self.slip != SLIPS and "hysteresis" not in self.spring:
-            raise ValueError('slip is of hysteresis, spring = ["hysteresis"]')
+            raise ValueError('slip needs spring = ["hysteresis"]')
         if any(b <= a for a, b in pairwise(self.slip)):
             raise ValueError("slip takes lengths that rise")
         return self
@@ -67,7 +67,7 @@ class TransmissionSpec(Spec):
 def refuse_no_gain(gain: float) -> float:
     """Refuse a gain that makes no torque of any current."""
     if gain == 0.0:
-        raise ValueError("is 0, which makes no torque of any current; leave it out where it is 1")
+        raise ValueError("is 0, so that no current gives a torque; leave it out where it is 1")
     return gain
 
 
@@ -188,9 +188,7 @@ class RobotSpec(Spec):
                 '| "standard" with [[joint]] rows'
             )
         if self.convention is None and self.joint:
-            raise ValueError(
-                f"[[joint]] rows are of a DH table and have no place beside {given[0]}"
-            )
+            raise ValueError(f"[[joint]] rows define a DH table and exclude {given[0]}")
         if self.convention is not None and not self.joint:
             raise ValueError("the DH table has no [[joint]] rows")
         return self

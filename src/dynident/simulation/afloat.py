@@ -79,7 +79,7 @@ def record_floating(
     """
     robot, reference = loop.idim.robot, loop.reference
     if sensors.jitter > 0.0:
-        raise InputError("[noise] jitter is not simulated of floating robots; leave it out")
+        raise InputError("[noise] jitter is not simulated for floating robots; leave it out")
     feet = build_feet(robot, sole)
     motion = simulate_floating(loop, theta, feet, ground, tolerance=TOLERANCE, progress=progress)
     q = motion.q[:, 7:]

@@ -181,7 +181,7 @@ def build_points(robot: Robot, feet: Sequence[Foot]) -> Points:
         if names.count(each.name) > 1:
             raise InputError(f"foot {each.name!r} is there twice")
         if not 0 <= each.body <= robot.n:
-            raise InputError(f"foot {each.name!r} is of body {each.body}; there are {robot.n}")
+            raise InputError(f"foot {each.name!r} is on body {each.body} of {robot.n}")
     found = [(f, each, point) for f, each in enumerate(feet) for point in each.points]
     placed = [each.rotation @ point + each.translation for _, each, point in found]
     return Points(

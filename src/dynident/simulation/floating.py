@@ -151,7 +151,7 @@ def simulate_floating(
     tolerance: float = 1e-3,
     progress: Progress = ignore_progress,
 ) -> FloatingMotion:
-    """Have a floating robot stand, walk or fly: its joints follow a reference under control.
+    """Simulate a floating robot that stands, walks or flies: its joints follow a reference.
 
     >>> motion = di.simulate_floating(floating_loop, floating_theta)
 

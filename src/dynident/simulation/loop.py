@@ -36,7 +36,7 @@ TOLERANCE, TOLERANCES = 1e-8, (1e-12, 1e-2)
 
 @dataclass(frozen=True)
 class Loop:
-    """A robot's model under control, all but its parameter values.
+    """A robot's model under control, without its parameter values.
 
     >>> loop = di.Loop(model, pd([900.0, 600.0], [60.0, 40.0]), reference)
     >>> motion = di.rollout(loop, theta)
@@ -46,7 +46,7 @@ class Loop:
     idim : Idim
     controller : Controller
     reference : Reference
-        Its clock is the log's.
+        Its rate is that of the log.
     integrator : str
         Name in `INTEGRATORS`.
     substeps : int
@@ -65,18 +65,18 @@ class Loop:
     model : ndarray, shape (standard parameters,), optional
         Of the controller's model compensation.
     q0, dq0 : ndarray, shapes (nq,) and (dof,), optional
-        Where the robot starts; on the reference by default (a free-flying base at rest in
+        Initial state; on the reference by default (a free-flying base at rest at
         the origin).
     held : bool
         Whether targets are held from sample to sample; else they move smoothly between.
     bias : ndarray, shape (n,), optional
-        What the encoders read where the robot's positions are zero [rad or m].
+        Readings of the encoders when the robot's positions are zero [rad or m].
     lead : int
-        Rows of the reference from before the start, for targets that come late.
+        Rows of the reference before the start, for delayed targets.
     mount : Mount, optional
-        What the base stands on, where that gives way.
+        Compliant stand of the base.
     base : ndarray, shape (samples, 19), optional
-        Pose (7), twist and acceleration of a floating robot's base that is made to move so; else it
+        Prescribed pose (7), twist and acceleration of a floating robot's base; by default it
         moves freely.
     tolerance : float
         Of a step's error over ``1 + |value|`` of each position and speed, for integrators that
@@ -122,7 +122,7 @@ class Loop:
         self._check_signals()
         self._check_compensation()
         if self.base is not None and not idim.robot.floating:
-            raise InputError(f"{name}: a motion of the base is of a robot that floats")
+            raise InputError(f"{name}: a motion of the base needs a floating robot")
         _ = self.steps  # which refuses clocks that do not fit
 
     def _check_integrator(self) -> None:
@@ -133,7 +133,7 @@ class Loop:
             idim.has_states or any(each.model.state for each in self.elements)
         ):
             raise InputError(
-                f"integrator {self.integrator!r} chooses its steps, and friction that remembers is "
+                f"integrator {self.integrator!r} chooses its steps, but friction that remembers is "
                 "followed in equal ones: take ode3"
             )
         if not TOLERANCES[0] <= self.tolerance <= TOLERANCES[1]:
@@ -167,7 +167,7 @@ class Loop:
                 "a delay needs a sampled controller (give it a rate), or targets that are held"
             )
         if not 0 <= self.lead < len(self.reference.q) or (self.lead and sampled):
-            raise InputError("rows before the start are of a continuous controller's reference")
+            raise InputError("rows before the start need a continuous controller and its reference")
         if self.bias is not None and np.shape(self.bias) != (n,):
             raise InputError(f"encoder biases need {n} values, got {np.size(self.bias)}")
 

@@ -193,8 +193,8 @@ def sensitive_rollout(
     """Simulate, and differentiate the motion by parameters along the way.
 
     The sensitivities are exact for the discrete motion: each operation of the integrator,
-    of the controller and of the friction is differentiated. The steps of an encoder are not:
-    there a position counts as read.
+    of the controller and of the friction is differentiated, except for the quantisation of an
+    encoder, which is ignored.
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ def refuse_chosen_steps(integrator: str | None) -> None:
     """Refuse an integrator whose steps depend on the motion where that is differentiated."""
     if integrator is not None and INTEGRATORS[integrator].error is not None:
         raise InputError(
-            f"integrator {integrator!r} chooses its steps, in which no motion can be "
+            f"integrator {integrator!r} has adaptive steps, in which no motion can be "
             "differentiated; take one of fixed steps, as ode3"
         )
 

@@ -77,7 +77,7 @@ def estimate_encoder_noise(log: Samples) -> Array:
     for j, cutoff in enumerate(log.position_hz):
         if cutoff >= 0.5 * log.rate:
             raise InputError(
-                f"{log.name}: positions are not filtered, so that nothing shows the noise of their "
+                f"{log.name}: positions are not filtered, so nothing shows the noise of their "
                 "encoders; give position_std, or lower position_hz"
             )
         lost = -compute_impulse_responses(cutoff, log.rate)[0]

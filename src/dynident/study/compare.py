@@ -89,26 +89,26 @@ def compare(
     Parameters
     ----------
     source : Study or Problem
-        Its method and friction model are not read; a method has those of the study's options that
-        are its own. A problem is of logs in memory, and of this process alone.
+        Its method and friction model are ignored; each method uses those of the study's options
+        that it has. A problem has logs in memory, and is compared in this process only.
     methods, frictions : sequence of str
         Names in `ESTIMATORS`, and of `build_friction`.
     blocks : int
-        Contiguous blocks in time, of equal length: of the held-out logs, where the study has
-        any, on which one fit is scored; else of the fitted logs, each held out in turn.
+        Contiguous blocks in time, of equal length: of the held-out logs, if the study has
+        any, on which one fit is scored; else of the fitted logs, for cross-validation.
     progress : callable
         Called with "comparing" and the share that is done.
     validation : sequence of Samples
         Held-out logs beside a problem; a study names its own.
     workers : int
-        Processes of this machine; each friction model is the work of one.
+        Processes of this machine, one per friction model.
     engine : Engine, distributed.Client or str, optional
-        What does the work instead: a Dask cluster by a client or its scheduler's address.
+        Runs the work instead: a Dask cluster by a client or its scheduler's address.
 
     Returns
     -------
     Comparison
-        Held-out errors of each, and what is recommended for each joint.
+        Held-out errors of each, and the recommendation for each joint.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def compare(
     candidates = tuple(each for each in tried if isinstance(each, Candidate))
     failures = tuple(each for each in tried if isinstance(each, Failure))
     if not candidates:
-        raise ComputationError(f"nothing gave an answer; {failures[0].reason}")
+        raise ComputationError(f"every candidate failed; {failures[0].reason}")
     return Comparison(
         robot,
         kinds,

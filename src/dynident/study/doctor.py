@@ -36,7 +36,7 @@ from dynident.study.study import (
 @tells_compilations
 @limit_to_one_thread
 def doctor(source: Study | Problem, progress: Progress = ignore_progress) -> tuple[Report, ...]:
-    """Look for everything that may be wrong with every log of a study, or of a problem.
+    """Test every log of a study, or of a problem, for all known faults.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def doctor(source: Study | Problem, progress: Progress = ignore_progress) -> tup
     robot = whole.bare  # what sensors in the chain feel is not looked at
     if robot.carrier is not None:
         raise InputError(
-            f"{study.robot.file}: dynident doctor takes whole robots; leave out beyond = "
+            f"{study.robot.file}: dynident doctor examines whole robots; leave out beyond = "
             f"{robot.base_link!r} to look at these logs"
         )
     logs = read_study_logs(study, whole, torque=study.controller is None, progress=progress)
@@ -104,10 +104,10 @@ def doctor(source: Study | Problem, progress: Progress = ignore_progress) -> tup
 def examine_problem(problem: Problem) -> tuple[Report, ...]:
     """The same on logs in memory: sensors in the chain are not looked at, nor encoders alone."""
     if problem.robot.carrier is not None:
-        raise InputError("dynident.doctor takes whole robots, not what a force sensor carries")
+        raise InputError("dynident.doctor examines whole robots, not a limb beyond a force sensor")
     if not problem.robot.floating and any(log.torque != "measured" for log in problem.samples):
         raise InputError(
-            "dynident.doctor looks at logs without torques by their controller's law: give a study "
+            "dynident.doctor examines logs without torques by their controller's law: give a study "
             "with [controller] (dynident.read_study)"
         )
     if problem.robot.sensed:

@@ -51,7 +51,7 @@ def find_law_delay(
         sigma = estimate_group_sigma(factors, beta, sigma)
         if LAW not in problem.base.names:
             raise InputError(
-                "law_delay is not found of a mean period, nor of a limb beyond a sensor; state it"
+                "law_delay is not estimated for mean periods and limbs beyond a sensor; state it"
             )
         before, step = delay, float(beta[problem.base.names.index(LAW)])
         delay = round(min(max(delay + step, 0.0), LONGEST), 6)  # no targets come early

@@ -168,7 +168,7 @@ def build_base_sensors(section: NoiseSection, floating: bool) -> BaseSensors:
             if key in OF_BASES
         }
         if given and not floating:
-            raise InputError(f"[noise] {next(iter(given))} is of floating robots")
+            raise InputError(f"[noise] {next(iter(given))} needs a floating robot")
         return BaseSensors(**given)
 
 

@@ -128,7 +128,7 @@ def replay(
     layout: LogLayout = AS_FITTED,
     robot: str | None = None,
 ) -> Replay:
-    """Simulate a fit, or a robot's file as it is, under a log's law in an engine, and in ours.
+    """Simulate a fit, or a robot file, under a log's control law in an engine and in dynident.
 
     >>> replayed = di.replay(di.read_study("soft.toml", use=None), driven_log)
 

@@ -51,8 +51,8 @@ WITHOUT_LOADS = (
 def run_study(study: Study, progress: Progress = ignore_progress, *, engine: Runner = None) -> Fit:
     """Run a study from its files to the result.
 
-    Where drives are fitted to encoders and the study says nothing of friction, joints whose
-    friction changes along a turn get that friction, which the result says. The engine is that of
+    If drives are fitted to encoders and the study does not state friction, friction that varies
+    with the joint angle is chosen where it helps, and the result says so. The engine is that of
     `identify`.
 
     >>> fit = di.run_study(di.read_study("study.toml"))

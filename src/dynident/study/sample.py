@@ -70,7 +70,7 @@ def sample(
     InputError
         For counts and seeds that are none.
     ComputationError
-        Of a refuted result; when no consistent set is near the result, or a draw is not certified.
+        For a refuted result; if no consistent set is near the result, or a draw is not certified.
     """
     check_type("sample", fit, Fit, "dynident.identify and read_result give one")
     fit.require_trust("a draw", anyway)

@@ -72,7 +72,7 @@ class SimulatedLog:
 
 @tells_compilations
 def simulate_study(study: Study, progress: Progress = ignore_progress) -> SimulatedLog:
-    """The log that a study's robot would give under its controller.
+    """Simulate the log of a study's robot under its controller.
 
     >>> driven_log = di.simulate_study(di.read_study("loop.toml", use=None)).recording
 
@@ -120,7 +120,7 @@ def simulate_study(study: Study, progress: Progress = ignore_progress) -> Simula
             )
         return SimulatedLog(recording, robot.joint_names, robot.warnings, robot.contacts)
     if study.ground.model_fields_set:
-        raise SectionError("[ground] is of a robot that is read as floating (floating = true)")
+        raise SectionError("[ground] needs a robot that is read as floating (floating = true)")
     with name_section_in_errors("[simulation]"):
         check_integration(loop, theta)
         check_loop(loop, theta)

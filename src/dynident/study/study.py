@@ -239,15 +239,15 @@ class Study(Spec):
     robot : RobotSection
     log : tuple of LogSection
     contact : tuple of ContactSpec
-        Where the world acts on the robot.
+        Frames on which external forces act.
     loop : tuple of LoopSpec
-        What closes chains of the robot's tree.
+        Closed kinematic loops of the robot.
     prepare : PrepareSection
     identify : IdentifySection
     element : tuple of ElementSection
-        What acts on joints beside their friction.
+        Torques on joints in addition to friction.
     constraint : tuple of ConstraintSection
-        More that is known of the robot.
+        Known facts about the robot's parameters.
     controller : ControllerSection, optional
         For methods that simulate the closed loop, and for `dynident simulate`.
     reference : ReferenceSection
@@ -587,7 +587,7 @@ def prepare_study_recording(
     own = {"period": section.period, "warmup": section.warmup}
     given |= {key: value for key, value in own.items() if value is not None}
     if section.warmup and given.get("period", "none") == "none":
-        raise InputError(f"{recording.name}: warmup is of period; leave it out")
+        raise InputError(f"{recording.name}: warmup applies only with period; leave it out")
     samples = prepare(recording, **given)
     if section.keep is None:
         return samples
@@ -656,7 +656,7 @@ def read_whole_recording(
         )
     if repair.sizes("delay", robot.n).any():
         raise InputError(
-            f"{recording.name}: law_kp makes the torque, and delay is of one that was logged; "
+            f"{recording.name}: law_kp gives the torque, but delay shifts a logged one; "
             "change law_delay"
         )
     return command_torque(repaired, law)

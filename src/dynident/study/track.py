@@ -90,8 +90,8 @@ class TrackSetting:
         std = self.result.estimate.covariance.std
         if not np.all(std > 0.0):
             raise InputError(
-                f"{self.robot.name}: parameters that the result holds, without error, cannot be "
-                "followed; start from one of logs with torque that holds none, as of wls"
+                f"{self.robot.name}: parameters that the result fixes have no errors and cannot be "
+                "tracked; start from a result without any, such as wls on logs with torque"
             )
         return PriorKnowledge(self.result.estimate.beta, np.diag(std**2))
 
@@ -535,5 +535,5 @@ def refuse_repairs(section: LogSection | None) -> None:
         )
     if read_law(section).law_kp is not None:
         raise InputError(
-            "[[log]]: law_kp makes torques of whole logs; of a stream name them in columns.tau"
+            "[[log]]: law_kp computes torques of whole logs; for a stream name them in columns.tau"
         )

@@ -133,12 +133,12 @@ def build_fit_setting(fit: Fit, **options: Any) -> TrackSetting:
 
 @limit_to_one_thread
 def track(fit: Fit, log: Recording | Files, **options: Unpack[TrackOptions]) -> FollowedParameters:
-    """Follow a fit's base parameters, and what is carried, along a log.
+    """Track a fit's base parameters, and the load, along a log.
 
     Parameters
     ----------
     fit : Fit
-        What is known before the first sample, with its robot and preparation.
+        Knowledge before the first sample, with its robot and preparation.
     log : Recording, path, DataFrame, or sequence of paths or frames
         Files and data frames as `read_log` knows them by the names of their columns.
     **options

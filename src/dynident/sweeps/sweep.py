@@ -40,7 +40,7 @@ def sweep(
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> Sweep:
-    """Identify a study with every combination of some values, and compare what was held out.
+    """Identify a study with every combination of some values, and compare the held-out errors.
 
     All are scored on the same rows: those of the held-out logs, as the study prepares them with its
     own values. Without held-out logs the last one is held out, or the last third of a log alone.
@@ -73,7 +73,7 @@ def sweep(
     InputError
         For keys and values that the study has not.
     ComputationError
-        Where no combination gave an answer.
+        Where every combination failed.
     """
     if blocks < 2:
         raise InputError(f"blocks is {blocks}, but a standard error needs at least 2")
@@ -115,7 +115,7 @@ def sweep(
         tuple(run for run in runs if isinstance(run, SweepFailure)),
     )
     if not found.runs:
-        raise ComputationError(f"no combination gave an answer; {found.failures[0]}")
+        raise ComputationError(f"every combination failed; {found.failures[0]}")
     texts = (found.to_json(), found.render())
     write_files({folder / name: t.encode() for name, t in zip(OUTPUTS, texts, strict=True)})
     return found

@@ -145,7 +145,7 @@ class Payload:
             mass = check_number("payload", "mass", mass, positive=True)
             check_inertia(inertia)
         elif any(com) or any(inertia):
-            raise InputError("constraint 'payload' has com or inertia of no mass; give its mass")
+            raise InputError("constraint 'payload' has com or inertia but no mass; give its mass")
         set_frozen_fields(self, link=link, mass=mass, com=com, inertia=inertia)
 
     def cones(self, space: Space) -> list[Cone]:
@@ -177,7 +177,7 @@ def check_inertia(inertia: tuple[float, ...]) -> None:
     moments = 0.5 * np.trace(matrix) * np.eye(3) - matrix
     if np.linalg.eigvalsh(moments)[0] < -ROUNDED * np.max(np.abs(matrix)):
         raise InputError(
-            "constraint 'payload': no mass has its inertia; each principal moment has to be "
+            "constraint 'payload': no body has its inertia; each principal moment has to be "
             "at least 0 and at most the sum of the others"
         )
 

@@ -119,7 +119,7 @@ class Belief:
 
     def cones(self, space: Space) -> list[Cone]:
         """None of them: methods with a prior of their own have no place for it."""
-        raise InputError("constraint 'belief' is of cloe with links = 'fixed'")
+        raise InputError("constraint 'belief' applies only to cloe with links = 'fixed'")
 
 
 @dataclass(frozen=True)
