@@ -41,6 +41,7 @@ from dynident.study.study import (
     PrepareSection,
     Study,
     build_study_simulation,
+    fill_preset,
     read_study_logs,
     read_study_samples,
 )
@@ -193,7 +194,7 @@ def read_other_log(
 ) -> Samples:  # fmt: skip
     """A log, laid out and prepared as the first of a study, or prepared as is known."""
     logs = known.log if isinstance(known, Study) else ()
-    section = relocate_log_section(logs, files, layout.keys)
+    section = fill_preset(relocate_log_section(logs, files, layout.keys), robot)
     found = known.prepare.model_dump() if isinstance(known, Study) else known
     prepare = validate_data(PrepareSection, {**found, **layout.prepare}, "command line")
     return read_study_samples(section, robot, prepare, torque)
@@ -205,7 +206,8 @@ def relocate_log_section(
     """A log section that reads other files laid out as a log, but for keys that are told.
 
     As the first log whose columns they have; where they have those of none, their own are
-    recognised by their names. Where there is no log, the keys are all that is known.
+    recognised by their names, or are those of a preset that is told. Where there is no log, the
+    keys are all that is known.
     """
     if not logs:
         keys = {"files": tuple(files), "use": "validate", **told}
@@ -217,7 +219,7 @@ def relocate_log_section(
             "give as many, separated by commas"
         )
     section, here = alike[0], [Path(file) for file in files if not is_remote(file)]
-    if "columns" not in told:
+    if "columns" not in told or "preset" in told:
         titles = [title for file in here for title in list_titles(file)]
         section = choose_layout(alike, titles, ",".join(files), told)
     old = section.files
@@ -252,20 +254,23 @@ def choose_layout(
 ) -> LogSection:
     """The first log whose columns are among some names; of none the first, without its columns.
 
-    What may be of these alone is refused beside others, unless it is told.
+    What may be of these alone is refused beside others, unless it is told. A preset that is told
+    has columns and units of its own.
     """
-    for own in logs:
+    for own in logs if "preset" not in told else ():
         if has_columns(names, {"q": "q_*", **(own.columns or {})}):
             return own
     first, usual = logs[0], LogSection(files=logs[0].files)
-    keys = [key for key in OF_COLUMNS if key not in told]
+    known = {*told, "units"} if "preset" in told else {*told}
+    keys = [key for key in OF_COLUMNS if key not in known]
     stated = [key for key in keys if getattr(first, key) != getattr(usual, key)]
     if stated:
         raise InputError(
             f"{called}: has other columns than {','.join(first.files)}, whose "
             f"{', '.join(stated)} may not be theirs; state columns = {{ q = [...] }}, or units"
         )
-    return first.model_copy(update={"columns": None})
+    units = None if "units" in known else first.units
+    return first.model_copy(update={"columns": None, "units": units})
 
 
 @dataclass(frozen=True)
