@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dynident.api import measure_held_out_log
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.nearest import describe_base_shift, nearest_to_base
@@ -17,7 +19,7 @@ from dynident.core.plain import from_plain
 from dynident.core.schema import list_file_names, replace_file_names, validate_data
 from dynident.decide.decision import Decision
 from dynident.dynamics.base import BaseParameters
-from dynident.estimators.closed_loop import Simulation, fill_missing_torque
+from dynident.estimators.closed_loop import HELD, Simulation, fill_missing_torque
 from dynident.fit.figures import check_lowpass
 from dynident.fit.json import read_document
 from dynident.fit.logs import LogsGone, Use
@@ -70,7 +72,7 @@ class StudyLogs:
         study, robot = self.study, self.base.idim.robot
         found = read_study_logs(study, robot, use, self.torque)
         if not self.torque and study.controller is not None and found:
-            loop = build_study_loop(study, robot, found)
+            loop = build_study_simulation(study, robot, found)
             found = [fill_missing_torque(log, loop, robot.passive) for log in found]
         return Problem.of(self.base, found).samples if found else ()
 
@@ -130,11 +132,23 @@ def read_zoo(name: str) -> Fit:
     return read_result(find_zoo_entry(name).result)
 
 
-def build_study_loop(study: Study, robot: Robot, logs: Sequence[Samples]) -> Simulation:
-    """The loop of a study along logs without torque."""
-    return build_study_simulation(study, robot, logs).of_encoders(
-        robot.floating or bool(robot.loops)
-    )
+def build_study_loop(study: Study, robot: Robot, log: Samples) -> Simulation:
+    """The loop of a study along a log, as it is simulated and replayed."""
+    return suit_loop(build_study_simulation(study, robot, [log]), robot, log)
+
+
+def suit_loop(simulation: Simulation, robot: Robot, log: Samples, held: bool = False) -> Simulation:
+    """A loop with what its study leaves open, as suits a log.
+
+    Targets go smoothly between samples, as identification takes logs with torque; they are `held`
+    where there is none, and where the law is late or follows slowly.
+    """
+    control = simulation.controller
+    late = control.delay > 0.0 and control.rate is None
+    if not (held or late or log.torque != "measured" or np.any(np.isfinite(control.speed_limit))):
+        return simulation
+    found = simulation.of_encoders(robot.floating or bool(robot.loops))
+    return found.smoothed(log) if found.targets == HELD else found
 
 
 def find_study(fit: Fit) -> Study | None:
@@ -152,14 +166,14 @@ def rebuild_loop(fit: Fit, samples: Samples, fitted: bool = True) -> Simulation:
     """The loop of a fit along another log: what was `fitted` of it as found, or as it is told."""
     study, loop = find_study(fit), fit.simulation
     if study is not None and study.controller is not None:
-        loop = build_study_loop(study, fit.robot, [samples])
+        loop = build_study_simulation(study, fit.robot, [samples])
     if loop is None:
         raise InputError(
             f"{fit.robot.name}: was identified without a [controller], whose law it takes: "
             "identify it by a study that has one"
         )
     found = fit.estimate.fitted if fitted else None
-    loop = loop.of_encoders(fit.robot.floating or bool(fit.robot.loops))
+    loop = suit_loop(loop, fit.robot, samples, fit.estimate.fitted is not None)
     return loop if found is None else loop.told(dict(zip(found.names, found.values.tolist())))
 
 
