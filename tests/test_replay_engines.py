@@ -36,7 +36,7 @@ from dynident.friction.elements import spring
 from dynident.simulation.law import average_held_targets
 from dynident.simulation.loop import Loop
 from dynident.simulation.rollout import rollout
-from dynident.study.replay import describe_found_law
+from dynident.study.replay import choose_player, describe_found_law
 
 WIDTH = np.full(3, 0.1)
 
@@ -474,7 +474,7 @@ def test_a_result_replays_another_file_under_its_law(z1, falling, capfd):
     assert other["overall_rms_mrad"]["dynident"] > 3.0 * whole["dynident"]
     assert other["verdict"] == json.loads(result.read_text())["verdict"]["state"]
     assert run(["replay", str(result), str(log), "--robot", str(falling / "arm.urdf")]) == 2
-    assert "has the joints shoulder, elbow, the result's robot joint1," in capfd.readouterr().err
+    assert "has the joints shoulder, elbow, z1 joint1," in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -605,3 +605,56 @@ def test_what_was_simulated_is_replayed_closed_chains_included(tmp_path):
     as_it_is, beside = (di.replay(fit, log, robot=each) for each in (str(robot.source), None))
     assert np.max(beside.ours) < 0.2 * np.max(beside.nominal)
     np.testing.assert_allclose(as_it_is.ours, beside.nominal, rtol=1e-6)
+
+
+FINGERS = (
+    '[[loop]]\nname = "{}"\nkind = "joint"\njoints = ["two", "one"]\npolynomial = [0.01, -2.0]\n'
+)
+BODY = '<body><inertial pos="0 0 0" mass="{}" diaginertia="1e-3 1e-3 1e-3"/>{}</body>'
+SLIDE = '<joint name="{}" type="slide" axis="0 1 0"/>'
+TWINS = {
+    "bare.urdf": GRIPPER,
+    "same.toml": 'urdf = "bare.urdf"\n' + FINGERS.format("fingers"),
+    "named.toml": 'urdf = "bare.urdf"\n' + FINGERS.format("pair"),
+    "twin.xml": (
+        f"<mujoco><worldbody><body>{BODY.format(0.4, SLIDE.format('one'))}"
+        f"{BODY.format(0.6, SLIDE.format('two'))}</body></worldbody><equality>"
+        '<joint joint1="two" joint2="one" polycoef="0.01 -2 0 0 0"/></equality></mujoco>'
+    ),
+}
+
+
+@pytest.mark.parametrize("stated", ["study", "file"])
+@pytest.mark.parametrize("twin", TWINS)
+def test_another_file_has_the_loops_of_the_study(twin, stated, tmp_path):
+    """Those of its own file, too; where the other file states them, they are not there twice."""
+    (tmp_path / "gripper.urdf").write_text(GRIPPER)
+    study = SWAYING
+    if stated == "file":
+        (tmp_path / "own.toml").write_text('urdf = "gripper.urdf"\n' + FINGERS.format("fingers"))
+        loop = FINGERS.format("fingers")
+        assert loop in study
+        study = study.replace(loop, "").replace("gripper.urdf", "own.toml")
+    (tmp_path / "sway.toml").write_text(study)
+    for name, text in TWINS.items():
+        (tmp_path / name).write_text(text)
+    told = di.read_study(tmp_path / "sway.toml", use=None)
+    own = choose_player(told, None)[0].robot
+    robot = choose_player(told, str(tmp_path / twin))[0].robot
+    assert robot.source != own.source
+    assert len(robot.loops) == 1
+    assert robot.loops[0].polynomial == pytest.approx(own.loops[0].polynomial)
+    assert robot.loops[0].passive == own.loops[0].passive == ("two",)
+    assert robot.assembled == pytest.approx(own.assembled)
+
+
+def test_another_file_with_other_joints_is_refused(falling, tmp_path):
+    (tmp_path / "gripper.urdf").write_text(GRIPPER)
+    with pytest.raises(
+        di.InputError, match=r"gripper.urdf: has the joints one, two, arm shoulder,"
+    ):
+        di.replay(
+            di.read_study(falling / "study.toml"),
+            [str(falling / "log.csv")],
+            robot=str(tmp_path / "gripper.urdf"),
+        )

@@ -86,8 +86,9 @@ def play(model: WholeModel, find_loop: Callable[[Samples], Simulation]) -> Playe
 
 def play_study(study: Study, file: str | None = None) -> Player:
     """What a study simulates, or a robot's file as it is instead, under the study's law."""
-    own = study if file is None else update_section(study, "robot", file=file)
-    robot = load_study_robot(own)
+    robot = load_study_robot(study)
+    if file is not None:
+        robot = load_study_robot(update_section(study, "robot", file=file), closed_as=robot)
     if study.controller is None:
         raise InputError(f"{robot.name}: has no [controller], whose law a replay takes")
 
@@ -111,11 +112,6 @@ def choose_player(
     robot = load_robot(
         file, floating=own.floating, gravity=own.gravity, locked=own.locked or None, closed_as=own
     )
-    if robot.joint_names != own.joint_names:
-        raise InputError(
-            f"{file}: has the joints {', '.join(robot.joint_names)}, the result's robot "
-            f"{', '.join(own.joint_names)}"
-        )
     return play_file(robot, law), None
 
 

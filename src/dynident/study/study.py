@@ -451,8 +451,8 @@ def list_input_files(study: Study) -> tuple[str | Path, ...]:
     return (*list_file_names(study), *list_model_files(load_study_robot(study)))
 
 
-def load_study_robot(study: Study) -> Robot:
-    """The robot of a study, with its contacts."""
+def load_study_robot(study: Study, closed_as: Robot | None = None) -> Robot:
+    """The robot of a study, with its contacts; its loops are those of another one, where told."""
     check_type("a function of studies", study, Study, "dynident.read_study(path) reads one")
     section = study.robot
     robot = load_robot(
@@ -462,7 +462,8 @@ def load_study_robot(study: Study) -> Robot:
         drives=section.drive,
         transmission=section.transmission,
         locked=section.locked or None,
-        loops=study.loop,
+        loops=study.loop if closed_as is None else (),
+        closed_as=closed_as,
     )
     return add_sensors(robot, study.contact, section.beyond, section.sensor)
 
