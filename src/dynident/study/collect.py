@@ -41,6 +41,7 @@ from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.equations import Observed
 from dynident.dynamics.idim import Idim
 from dynident.estimators.closed_loop import lacks_torque
+from dynident.fit.copies import TRACED, trace_log
 from dynident.fit.doctor import find_log_faults
 from dynident.fit.json import relate_path
 from dynident.methods.keywords import IdentifyOptions
@@ -245,7 +246,9 @@ def reduce_log(task: ReductionTask) -> Reduced:
             source = reduce_problem(problem, key, told, examine, task.stamp)
     except DynidentError as error:
         return Reduced(b"", "", str(error))
-    return Reduced(pack_source(source, idim.robot.name, task.fingerprint), key)
+    content = pack_source(source, idim.robot.name, task.fingerprint)
+    trace = trace_log(log) if len(log.measured) <= TRACED else None
+    return Reduced(content, key, "", source.about.facts.words.marks, trace)
 
 
 @cache
