@@ -524,6 +524,7 @@ TAKES_LOGS = {
     "track --start": ["track", "l.csv", "--start", RESULT],
 }
 OF_LOGS = {
+    "--preset": ("abb-egm", "l.csv: has no positions as preset 'abb-egm'"),
     "--columns": ("q=nope_*", "nope_"),
     "--units": ("q=furlong", "furlong"),
     "--side": ("mtor", "'mtor'; did you mean 'motor'?"),

@@ -197,6 +197,48 @@ def test_what_cannot_be_used_is_named_and_the_rest_is_done(logs, tmp_path):
         di.collect(study, [tmp_path], tmp_path / "strict", strict=True)
 
 
+def write_part(whole: Path, path: Path, rows: slice, digits: int | None = None) -> None:
+    """A stretch of a log as text, its angles in degrees of some digits."""
+    with np.load(whole) as signals:
+        told = {key: values[rows] for key, values in signals.items()}
+    angles = [name.startswith("q_") for name in told]
+    table = np.column_stack([*told.values()]) * np.where(angles, 180.0 / np.pi, 1.0)
+    header = ",".join(f"{n} [deg]" if own else n for n, own in zip(told, angles, strict=True))
+    table = table if digits is None else table.round(digits)
+    np.savetxt(path, table, delimiter=",", header=header, comments="")
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_copies_in_other_units_and_stretches_count_once(together, logs, tmp_path):
+    """Whichever comes first: the log with the most samples is kept."""
+    study, made = logs / "study.toml", tmp_path / "made"
+    shutil.copy(logs / "run1.npz", tmp_path / "b.npz")
+    write_part(logs / "run1.npz", tmp_path / "a.csv", slice(400, 900), 5)
+    write_part(logs / "run1.npz", tmp_path / "c.csv", slice(None), 5)
+    write_part(logs / "run2.npz", tmp_path / "d.csv", slice(300, 900))
+    files = [tmp_path / name for name in ("a.csv", "b.npz", "c.csv", "d.csv")]
+    for some in [files] if together else [[each] for each in files]:
+        found = di.collect(study, some, made)
+    assert [entry.name for entry in found.entries if entry.state != "left out"] == [
+        "b.npz",
+        "d.csv",
+    ]
+    assert len(list(made.glob("*.npz"))) == 2
+    again = di.collect(study, files, made)
+    told = {entry.name: entry.reason for entry in again.left_out}
+    assert told == dict.fromkeys(("a.csv", "c.csv"), "has the samples of b.npz")
+
+
+def test_merged_folders_count_copies_in_other_units_once(logs, tmp_path):
+    write_part(logs / "run1.npz", tmp_path / "copy.csv", slice(None), 5)
+    di.collect(logs / "study.toml", [tmp_path / "copy.csv"], tmp_path / "made")
+    for path in (logs / "made").glob("*.npz"):
+        shutil.copy(path, tmp_path / "made")
+    fit = di.identify_factors(tmp_path / "made", "wls")
+    assert len(fit.settings["sources"]) == 3
+    assert any("left out: has the samples of" in words for words in fit.warnings)
+
+
 def test_a_file_of_factors_that_is_cut_is_named_and_made_again(logs, tmp_path):
     folder = tmp_path / "made"
     shutil.copytree(logs / "made", folder)

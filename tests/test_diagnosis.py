@@ -159,6 +159,35 @@ def test_a_delay_is_measured(base, sound, seconds):
     assert again == ()
 
 
+@pytest.mark.parametrize("nominal", [False, True])
+@pytest.mark.parametrize("value", [0.0, -1.3])
+@pytest.mark.parametrize("joint", [0, 1])
+def test_a_torque_that_is_one_number_is_named_alone(value, joint, nominal):
+    """Nothing is said of its own joint, nor of another one, by a log alone or beside another."""
+    robot = toy.arm(2, nominal=nominal)
+    one, other = (toy.measure(toy.arm(2), seconds=seconds) for seconds in (3.0, 2.0))
+    tau = one.tau.copy()
+    tau[:, joint] = value
+    hurt = prepare(replace(one, tau=tau), 10.0)
+    assert [sign.kind for sign in find_signs(robot, hurt)] == ["dead"]
+    base = base_parameters(build_idim(robot))
+    for logs in ([hurt], [hurt, prepare(other, 10.0)]):
+        assert not any(examine(base, logs, thorough=True))
+    driven = replace(hurt, qref=hurt.measured + prepare(one, 10.0).tau / 100.0)
+    assert find_by_law(take_scene(base, driven), controller.pd([100.0] * 2, [0.0] * 2)) is None
+
+
+@pytest.mark.parametrize("name", ["torque sign", "position sign", "torque order"])
+def test_other_faults_are_found_beside_a_torque_that_is_one_number(base, sound, name):
+    hurt = damaged(sound, REPAIRS[name])
+    tau = hurt.tau.copy()
+    tau[:, 0] = 2.2
+    (found,) = findings(base, replace(hurt, tau=tau))
+    repaired = repair_recording(hurt, found.repair)
+    np.testing.assert_allclose(repaired.q, sound.q, atol=1e-12)
+    np.testing.assert_allclose(repaired.tau, sound.tau, atol=1e-12)
+
+
 def test_a_gain_that_changes_within_a_log_is_measured(base, sound):
     tau = sound.tau.copy()
     tau[len(tau) // 2 :] *= 1.5

@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 import toy
 from differences import assert_slope
+from linkage_logs import plan_motion
+from linkages import load_linkage
 
 import dynident as di
 from dynident.consistency.constraints import Fixed
@@ -192,6 +195,30 @@ def test_a_log_without_the_known_torque_is_refused():
     samples = prepare(toy.log(robot, seconds=5.0)[0], bandwidth=10.0)
     with pytest.raises(InputError, match="needs known torques; name them in"):
         Problem(robot, samples, elements=[Attached(0, known())])
+
+
+def test_known_torques_of_driven_joints_alone_are_said_to_be_zero_elsewhere(tmp_path):
+    """A log of the drives of a closed chain, and an element on a joint without one."""
+    robot = load_linkage("five_bar.xml", tmp_path)
+    _, motion = plan_motion(robot, 2.0, 100.0, 2)
+    driven = [robot.joint_names[k] for k in robot.driven]
+    passive = next(k for k in range(robot.n) if robot.passive[k])
+    columns = {f"q_{robot.joint_names[k]}": motion[0][:, k] for k in range(robot.n)}
+    columns |= {f"{s}_{name}": columns[f"q_{name}"] for s in ("tau", "known") for name in driven}
+    own = {f"q_{name}": columns[f"q_{name}"] for name in driven}
+    alone = {key: value for key, value in columns.items() if key[:2] != "q_"} | own
+    words = f"log: has no known_{robot.joint_names[passive]}, or zeros there"
+    elements = [Attached(robot.driven[0], known()), Attached(passive, known())]
+
+    def warn(columns, elements):
+        log = di.read_log(pandas.DataFrame(columns), robot, rate=100.0, name="log")
+        told = Problem(robot, prepare(log, bandwidth=5.0), elements=elements).warnings
+        return [each for each in told if "known" in each]
+
+    assert [each[: len(words)] for each in warn(alone, elements)] == [words]
+    assert warn(alone, elements[:1]) == []
+    whole = columns | {f"known_{name}": columns[f"q_{name}"] for name in robot.joint_names}
+    assert warn(whole | {f"tau_{name}": 0.0 for name in robot.joint_names}, elements) == []
 
 
 @pytest.mark.parametrize("coupled", [False, True])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import sys
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import dynident as di
 from dynident.cli import run
 from dynident.readers import read_tables
 from dynident.readers.presets import PRESETS, UNITREE, find_layout
+from dynident.study.fits import LogLayout, read_other_log
 from dynident.study.study import (
     load_study_robot,
     parse_study,
@@ -269,7 +271,55 @@ def test_presets_that_are_not_known_or_do_not_fit_are_refused(motion, capsys):
     with pytest.raises(di.InputError, match=r"preset is filled in by dynident\.read_study"):
         di.run_study(bare)
     assert run(["doctor", "study.toml", "--preset", "ur-rtde"]) == 2
-    assert "either a study, or --robot and --log" in capsys.readouterr().err
+    assert "--preset: study.toml has logs of its own" in capsys.readouterr().err
+
+
+USUAL = Written("run.csv", {s: f"{s}_{{joint}}" for s in ("q", "tau", "qref")} | {"time": "time"})
+
+
+def test_a_log_beside_a_result_has_a_preset_of_its_own(motion, caplog):
+    """Instead of columns and units of the result's log; joints that are locked are numbered."""
+    write(LOGS["abb-egm"], motion)
+    write(replace(USUAL, names={**USUAL.names, "q": "x_{joint}"}), motion)
+    for locked in ({}, {"one": 0.0}):
+        own = 'columns = { q = ["x_one", "x_two"] }\nunits = { tau = "Nmm" }\n'
+        study = study_of("run.csv", own)
+        robot = di.load_robot("arm.toml", locked=locked)
+        layout = {"preset": "abb-egm"}
+        with caplog.at_level("INFO", "dynident"):
+            samples = read_other_log(
+                study, robot, ["egm.csv"], LogLayout(layout, {"bandwidth": 10.0}), torque=False
+            )
+        expected = di.prepare(di.read_arrays(motion["q"], motion["tau"], rate=RATE), 10.0)
+        joints = [j for j in range(2) if JOINTS[j] not in locked]
+        np.testing.assert_allclose(samples.q, expected.q[:, joints], atol=1e-9)
+        assert "ABB's EGM" in " ".join(caplog.messages)
+
+
+def test_factors_are_collected_of_a_recorders_logs(motion):
+    write(LOGS["libfranka"], motion)
+    assert run(["collect", "arm.toml", "log.csv", "--preset", "libfranka", "-o", "made"]) == 0
+    fit = di.identify_factors("made", "wls")
+    assert fit.robot.name == "arm"
+    assert not fit.idim.rotor  # torque is measured behind the gears
+    assert fit.study.log[0].preset is None
+    assert fit.study.log[0].units == {"time": "ms"}
+
+
+def test_a_stream_has_a_preset(motion, monkeypatch, capsys):
+    write(LOGS["libfranka"], motion)
+    Path("study.toml").write_text('[robot]\nfile = "arm.toml"\n')
+    flags = ["--study", "study.toml", "--preset", "libfranka", "--sigma", "1", "--every", "0.5"]
+    told = []
+    for source in ("log.csv", "-"):
+        with Path("log.csv").open() as stream:
+            monkeypatch.setattr(sys, "stdin", stream)
+            assert run(["track", source, *flags]) == 0
+        told.append(capsys.readouterr().out)
+    assert told[0] == told[1]
+    assert len(told[0].splitlines()) > 4
+    assert run(["track", "-", "--robot", "arm.toml", "--preset", "libfranka"]) == 2
+    assert "give --study or --start instead of --robot" in capsys.readouterr().err
 
 
 def test_what_a_driver_estimates_as_torque_comes_before_its_currents(motion):

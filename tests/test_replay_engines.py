@@ -36,7 +36,7 @@ from dynident.friction.elements import spring
 from dynident.simulation.law import average_held_targets
 from dynident.simulation.loop import Loop
 from dynident.simulation.rollout import rollout
-from dynident.study.replay import describe_found_law
+from dynident.study.replay import choose_player, describe_found_law
 
 WIDTH = np.full(3, 0.1)
 
@@ -474,7 +474,7 @@ def test_a_result_replays_another_file_under_its_law(z1, falling, capfd):
     assert other["overall_rms_mrad"]["dynident"] > 3.0 * whole["dynident"]
     assert other["verdict"] == json.loads(result.read_text())["verdict"]["state"]
     assert run(["replay", str(result), str(log), "--robot", str(falling / "arm.urdf")]) == 2
-    assert "has the joints shoulder, elbow, the result's robot joint1," in capfd.readouterr().err
+    assert "has the joints shoulder, elbow, z1 joint1," in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -517,14 +517,76 @@ velocity = 0.5
 acceleration = 2.0
 smoothing = 0.5
 pause = 0.1
-[simulation]
-targets = "held"
-width = 0.01
 [simulation.parameters]
 fv1 = 5.0
 fc1 = 1.0
 fv2 = 2.0
 """
+
+
+DRIVEN = """[robot]
+file = "arm.urdf"
+friction = "{friction}"
+gravity = [0.0, 0.0, {gravity}]
+[prepare]
+bandwidth = 10.0
+[controller]
+kind = "pd"
+kp = [300.0, 200.0]
+kd = [10.0, 6.0]
+{more}
+"""
+QUINTIC = """[reference]
+kind = "quintic"
+rate = 1000.0
+points = [[0.0, 0.0], [0.0, 0.0], [0.5, -0.4], [0.1, 0.3]]
+times = [0.0, 0.1, 0.6, 1.2]
+"""
+VALUES = "[simulation.parameters]\nfc1 = 0.2\nfc2 = 0.1\nIa1 = 0.4\nIa2 = 0.1\nm2 = 1.1\n"
+
+
+def write_driven(folder: Path, friction: str, more: str, gravity: float = 0.0) -> di.Study:
+    text = DRIVEN.format(friction=friction, more=more, gravity=gravity)
+    (folder / "driven.toml").write_text(text)
+    return di.read_study(folder / "driven.toml", use=None)
+
+
+@pytest.mark.parametrize(
+    ("friction", "more", "gravity"),
+    [
+        ("coulomb-viscous", f"{QUINTIC}{VALUES}", -9.81),
+        ("cube-root", f"{QUINTIC}[simulation.parameters]\nIa1 = 0.4\nIa2 = 0.1\n", -9.81),
+        ("none", QUINTIC, 0.0),
+        (
+            "coulomb-viscous",
+            f'rate = 1000.0\ncompensation = "feed-forward"\n{QUINTIC}{VALUES}',
+            0.0,
+        ),
+    ],
+)
+def test_a_study_is_replayed_as_it_is_simulated(friction, more, gravity, falling):
+    """Without being told of targets and widths; along the log that is written."""
+    study = write_driven(falling, friction, more, gravity)
+    log = di.simulate_study(study).recording
+    found = di.replay(study, log)
+    assert np.max(found.ours) < 1e-9
+    assert "targets smooth between samples" in found.notes[-1]
+
+
+@pytest.mark.parametrize(("torque", "targets"), [("measured", "smooth"), ("none", "held")])
+def test_a_log_is_simulated_as_it_is_replayed(torque, targets, falling):
+    """Along the targets of a log, with its torque and without."""
+    log = di.simulate_study(write_driven(falling, "coulomb-viscous", QUINTIC + VALUES)).recording
+    signals = {"q": log.q, "qref": log.qref, "dqref": log.dqref}
+    signals |= {"tau": log.tau} if torque == "measured" else {}
+    write_joints(falling / "own.csv", ("shoulder", "elbow"), 1000.0, **signals)
+    study = write_driven(falling, "coulomb-viscous", '[[log]]\nfiles = "own.csv"\n')
+    simulated = di.simulate_study(study).recording
+    found = di.replay(study, [str(falling / "own.csv")])
+    assert f"targets {targets} between samples" in found.notes[-1]
+    apart = np.sqrt(np.mean((log.q - simulated.q) ** 2, axis=0))
+    assert np.max(apart) > 1e-3
+    np.testing.assert_allclose(found.ours, apart, rtol=1e-6)
 
 
 def test_what_was_simulated_is_replayed_closed_chains_included(tmp_path):
@@ -535,12 +597,64 @@ def test_what_was_simulated_is_replayed_closed_chains_included(tmp_path):
     log = di.simulate_study(study).recording
     own = di.replay(study, log)
     assert np.max(own.ours) < 1e-7
-    assert "targets held between samples" in own.notes[-1]
-    assert "turning over 0.010 m/s" in own.notes[-1]
+    assert "targets smooth between samples" in own.notes[-1]
     robot = di.load_robot(tmp_path / "gripper.urdf", loops=study.loop)
     problem = di.Problem(robot, di.prepare(log, 20.0))
-    law = Simulation(pd([400.0] * 2, [60.0] * 2), targets="held", width=(0.01, 0.01))
+    law = Simulation(pd([400.0] * 2, [60.0] * 2))
     fit = di.identify(problem, "idim-iv", doctor=False, simulation=law)
     as_it_is, beside = (di.replay(fit, log, robot=each) for each in (str(robot.source), None))
     assert np.max(beside.ours) < 0.2 * np.max(beside.nominal)
     np.testing.assert_allclose(as_it_is.ours, beside.nominal, rtol=1e-6)
+
+
+FINGERS = (
+    '[[loop]]\nname = "{}"\nkind = "joint"\njoints = ["two", "one"]\npolynomial = [0.01, -2.0]\n'
+)
+BODY = '<body><inertial pos="0 0 0" mass="{}" diaginertia="1e-3 1e-3 1e-3"/>{}</body>'
+SLIDE = '<joint name="{}" type="slide" axis="0 1 0"/>'
+TWINS = {
+    "bare.urdf": GRIPPER,
+    "same.toml": 'urdf = "bare.urdf"\n' + FINGERS.format("fingers"),
+    "named.toml": 'urdf = "bare.urdf"\n' + FINGERS.format("pair"),
+    "twin.xml": (
+        f"<mujoco><worldbody><body>{BODY.format(0.4, SLIDE.format('one'))}"
+        f"{BODY.format(0.6, SLIDE.format('two'))}</body></worldbody><equality>"
+        '<joint joint1="two" joint2="one" polycoef="0.01 -2 0 0 0"/></equality></mujoco>'
+    ),
+}
+
+
+@pytest.mark.parametrize("stated", ["study", "file"])
+@pytest.mark.parametrize("twin", TWINS)
+def test_another_file_has_the_loops_of_the_study(twin, stated, tmp_path):
+    """Those of its own file, too; where the other file states them, they are not there twice."""
+    (tmp_path / "gripper.urdf").write_text(GRIPPER)
+    study = SWAYING
+    if stated == "file":
+        (tmp_path / "own.toml").write_text('urdf = "gripper.urdf"\n' + FINGERS.format("fingers"))
+        loop = FINGERS.format("fingers")
+        assert loop in study
+        study = study.replace(loop, "").replace("gripper.urdf", "own.toml")
+    (tmp_path / "sway.toml").write_text(study)
+    for name, text in TWINS.items():
+        (tmp_path / name).write_text(text)
+    told = di.read_study(tmp_path / "sway.toml", use=None)
+    own = choose_player(told, None)[0].robot
+    robot = choose_player(told, str(tmp_path / twin))[0].robot
+    assert robot.source != own.source
+    assert len(robot.loops) == 1
+    assert robot.loops[0].polynomial == pytest.approx(own.loops[0].polynomial)
+    assert robot.loops[0].passive == own.loops[0].passive == ("two",)
+    assert robot.assembled == pytest.approx(own.assembled)
+
+
+def test_another_file_with_other_joints_is_refused(falling, tmp_path):
+    (tmp_path / "gripper.urdf").write_text(GRIPPER)
+    with pytest.raises(
+        di.InputError, match=r"gripper.urdf: has the joints one, two, arm shoulder,"
+    ):
+        di.replay(
+            di.read_study(falling / "study.toml"),
+            [str(falling / "log.csv")],
+            robot=str(tmp_path / "gripper.urdf"),
+        )

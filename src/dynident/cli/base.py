@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dynident.cli.options import ROBOT, JsonFlag, LogFlags
+from dynident.cli.options import ROBOT, JsonFlag, LogFlags, PresetOption
 from dynident.cli.output import print_answer, print_json, say
 from dynident.cli.studies import StudyFlags, add_study_flags
 from dynident.core.errors import InputError
 
 if TYPE_CHECKING:
     from dynident import Robot
+    from dynident.study.study import Study
 
 
 @add_study_flags("study", "robot", "validate")
@@ -51,6 +52,7 @@ def base(
             help="Algorithm that chooses the combinations: svd, qr or rref.",
         ),
     ] = None,
+    preset: PresetOption = None,
     study: Annotated[
         Path | None,
         typer.Option("--study", help="Also analyse the logs of this study of the robot."),
@@ -80,15 +82,17 @@ def base(
     asked = [flag for flag, value in ways.items() if value]
     if len(asked) > 1:
         raise InputError(f"{asked[0]} does not go with {asked[1]}; leave one of them out")
-    for flag in ("bandwidth", "preset") if not (study or logs) else ():
-        if getattr(given, flag) is not None:
-            raise InputError(f"--{flag} needs --log")
+    flags = LogFlags({} if preset is None else {"preset": preset}, {})
+    of_logs = {"--bandwidth": given.bandwidth, "--preset": preset}
+    for flag in (flag for flag, value in of_logs.items() if value is not None):
+        if not (study or logs):
+            raise InputError(f"{flag} needs --log")
     if symmetries:
         print_symmetries(model, json)
         return
     if study is not None or logs:
         own = replace(given, study=study, robot=None if study else robot)
-        print_told(robot, own, rotor, json)
+        print_told(robot, own.read(flags), study, rotor, json)
         return
     law = given.friction
     idim = build_idim(model, law, rotor) if law else build_idim(model, rotor=rotor)
@@ -111,7 +115,9 @@ def base(
     typer.echo(format_regroupings(found, texts))
 
 
-def print_told(file: Path, given: StudyFlags, rotor: bool | None, json: bool) -> None:
+def print_told(
+    file: Path, chosen: Study, place: Path | None, rotor: bool | None, json: bool
+) -> None:
     """The structural base parameters of a robot, and what the motion of logs tells of them."""
     from dynident.cli.progress import show_progress
     from dynident.core.errors import name_study_in_errors
@@ -123,12 +129,11 @@ def print_told(file: Path, given: StudyFlags, rotor: bool | None, json: bool) ->
     from dynident.report.base import format_regroupings
     from dynident.study.study import read_study_problem, update_section
 
-    chosen = given.read(LogFlags({}, {}))
     if Path(chosen.robot.file).resolve() != file.resolve():
-        raise InputError(f"{given.study}: describes {chosen.robot.file}, not {file}")
+        raise InputError(f"{place}: describes {chosen.robot.file}, not {file}")
     if rotor is not None:
         chosen = update_section(chosen, "robot", rotor=rotor)
-    with show_progress() as progress, name_study_in_errors(given.study):
+    with show_progress() as progress, name_study_in_errors(place):
         problem = read_study_problem(chosen, progress)
         found = find_told_parameters(problem)
     if json:

@@ -15,7 +15,7 @@ from dynident.core.errors import InputError, name_study_in_errors
 from dynident.core.side_by_side import Engine
 
 
-@add_study_flags("study", "robot", "log", "validate", "preset")
+@add_study_flags("study", "robot", "log", "validate")
 @add_log_flags
 @add_engine_flags()
 def collect(

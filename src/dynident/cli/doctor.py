@@ -82,13 +82,15 @@ def format_reports(reports: Sequence[Report]) -> str:
     lines = []
     for report in reports:
         lines += format_entry("log", report.log)
+        for sign in report.dead:  # which no finding is of
+            lines += format_entry("sign", sign.what)
         for found in report.findings:
             gain = f" ({found.gain})" if found.gain else ""
             lines += format_entry("finding", f"{found.found}{gain}")
             if found.other:
                 lines += format_entry("", f"next best: {found.other}")
             lines += format_entry("repair", found.remedy)
-        for sign in report.signs:
+        for sign in (own for own in report.signs if own not in report.dead):
             lines += format_entry("sign", sign.what)
         if not report.findings and not report.signs:
             lines += format_entry(

@@ -148,6 +148,17 @@ FrictionOption = Annotated[
 ]
 
 
+PresetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--preset",
+        metavar="NAME",
+        autocompletion=complete_by("preset"),
+        help="Recorder that wrote the logs: ur-rtde, libfranka ...",
+    ),
+]
+
+
 def declare_directory(words: str) -> Any:
     """The flag of a directory that a command writes."""
     return typer.Option("-o", "--output", metavar="DIR", help=words)
@@ -179,8 +190,8 @@ class LogFlags:
         """Refuse flags of logs where there is none that they could be of."""
         if self.given and not logs:
             raise InputError(
-                "--columns, --units, --side, --rate, --rows, --bad-rows and --drop-below go with "
-                f"{what}"
+                "--preset, --columns, --units, --side, --rate, --rows, --bad-rows and --drop-below "
+                f"go with {what}"
             )
 
     def prepared(self, study: Study) -> Study:
@@ -273,6 +284,7 @@ def add_log_flags(command: Command) -> Command:
 
 def read_log_flags(
     *,
+    preset: PresetOption = None,
     columns: ColumnsOption = None,
     units: UnitsOption = None,
     side: SideOption = None,
@@ -304,6 +316,7 @@ def read_log_flags(
 ) -> LogFlags:
     """What the flags of logs say."""
     keys = {
+        "preset": preset,
         "columns": parse_signal_values("--columns", columns),
         "units": parse_signal_values("--units", units),
         "side": parse_sides(side),

@@ -21,7 +21,6 @@ from dynident.cli.options import (
     RobotOption,
     SensorOption,
     check_positive,
-    complete_by,
     gather_flags,
     override_section,
     parse_locked_joints,
@@ -72,15 +71,6 @@ class StudyFlags:
     contact: ContactOption = None
     beyond: BeyondOption = None
     sensor: SensorOption = None
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            "--preset",
-            metavar="NAME",
-            autocompletion=complete_by("preset"),
-            help="Recorder that wrote the logs: ur-rtde, libfranka ...",
-        ),
-    ] = None
 
     def __post_init__(self) -> None:
         parse_locked_joints(self.locked)  # refused first
@@ -95,10 +85,11 @@ class StudyFlags:
         from dynident.study.recognise import recognise
         from dynident.study.study import fill_presets
 
-        study = fill_presets(self.parse(told, identify))
-        if self.study is None:
-            study, said = recognise(study)
-            say("note", map(": ".join, said))
+        study = self.parse(told, identify)
+        if self.study is not None:
+            return fill_presets(study)
+        study, said = recognise(study)
+        say("note", map(": ".join, said))
         return study
 
     def parse(self, told: LogFlags, identify: Mapping[str, object] | None = None) -> Study:
@@ -144,10 +135,10 @@ class StudyFlags:
         from dynident.study.study import parse_study
 
         if self.study is not None:
-            if self.robot or self.log or self.validate or self.preset or self.describes_robot:
+            if self.robot or self.log or self.validate or self.describes_robot:
                 raise InputError(
-                    "give either a study, or --robot and --log (and --validate, --preset, "
-                    "--floating, --contact, --beyond, --sensor)"
+                    "give either a study, or --robot and --log (and --validate, --floating, "
+                    "--contact, --beyond, --sensor)"
                 )
             told.refuse_beside(f"{self.study} has logs of its own")
             return parse_study(self.study)
@@ -156,7 +147,7 @@ class StudyFlags:
         given = {
             "robot": {"file": str(self.robot)},
             "log": [
-                {"files": text.split(","), "use": use, "preset": self.preset, **told.keys}
+                {"files": text.split(","), "use": use, **told.keys}
                 for texts, use in ((self.log, "identify"), (self.validate, "validate"))
                 for text in texts or ()
             ],

@@ -119,6 +119,11 @@ def track(
         section = chosen.log[0]
         say("note", map(": ".join, recognised))
     elif robot is not None:
+        if "preset" in told.keys:
+            raise InputError(
+                "--preset: what a stream's recorder measures is not known before it comes; give "
+                "--study or --start instead of --robot"
+            )
         chosen, coupled = couple(chosen)
         say("note", coupled)
     if outputs := [each for each in (state, mcap, rrd, page) if each is not None]:

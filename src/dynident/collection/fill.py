@@ -20,10 +20,12 @@ from dynident.collection.folder import (
 )
 from dynident.collection.reduce import describe_layout, take_key, take_stamp
 from dynident.collection.source import Source, name_source_file
+from dynident.core.arrays import Array
 from dynident.core.errors import InputError, refuse_unknown
 from dynident.core.files import write_files
 from dynident.core.progress import Progress
 from dynident.core.side_by_side import Engine, Lost, run_side_by_side
+from dynident.fit.copies import LogMarks, find_marked
 from dynident.readers.stores import is_remote
 
 Section = Mapping[str, Any]
@@ -50,6 +52,21 @@ class Reduced(NamedTuple):
     content: bytes
     key: str
     reason: str = ""
+    marks: LogMarks | None = None
+    """By which copies of its log are known."""
+    trace: Array | None = None
+    """What marks are of it at all its samples; None of what is too long."""
+
+
+class Kept(NamedTuple):
+    """A log of the folder."""
+
+    section: Section
+    """Files named as seen from here."""
+    name: str
+    marks: LogMarks | None
+    held: bool
+    """Whether it was there before."""
 
 
 def fill_folder(
@@ -93,6 +110,7 @@ def fill_folder(
         if not known & {log.key, log.stamp} - {""}
     ]
     fresh: dict[str, Section] = {}
+    kept = {key: keep_source(source, folder) for key, source in held.items()}
     for k, made in run_side_by_side(work, tasks, engine, progress, "collecting"):
         section = tasks[k].section
         if isinstance(made, Lost) or made.reason:
@@ -109,6 +127,18 @@ def fill_folder(
         if twin is not None:  # whichever was ready first, the first in order counts
             section, later = sorted((section, twin), key=order_sections)
             left.append(tell_of_twin(later, name_section(section)))
+        own = Kept(section, name_section(section), made.marks, False)
+        others = {key: each for key, each in kept.items() if key != made.key}
+        better, worse = find_copies(own, made.trace, others)
+        if better is not None:
+            left.append(tell_of_copy(own.name, better.name))
+            continue
+        for key in worse:
+            other = kept.pop(key)
+            (folder / name_source_file(key)).unlink(missing_ok=True)
+            fresh.pop(key, None)
+            left.append(tell_of_copy(other.name, own.name))
+        kept[made.key] = own
         if section is not twin:
             if not (there or fresh):  # a folder is none before it has a source
                 write_files(head)
@@ -162,6 +192,41 @@ def order_sections(section: Section) -> tuple[str, list[str]]:
 def tell_of_twin(section: Section, name: str) -> LogEntry:
     """A log that is left out because another one holds the same."""
     return leave_out(name_section(section), f"has the contents of {name}")
+
+
+def tell_of_copy(name: str, other: str) -> LogEntry:
+    """A log that is left out because another one has its samples, and maybe more."""
+    return leave_out(name, f"has the samples of {other}")
+
+
+def keep_source(source: Source, folder: Path) -> Kept:
+    """A log that the folder had before."""
+    files = [f if is_remote(f) else str(folder / f) for f in source.about.section["files"]]
+    section = {**source.about.section, "files": files}
+    return Kept(section, source.name, source.about.facts.words.marks, True)
+
+
+def find_copies(
+    own: Kept, trace: Array | None, kept: Mapping[str, Kept]
+) -> tuple[Kept | None, list[str]]:
+    """Which log of a folder has all samples of another one, and keys of those that have fewer.
+
+    In other units, formats or digits, too. Of equal ones that counts which was there before, or is
+    the first in order. What was read of the same files earlier is no copy.
+    """
+    if own.marks is None or trace is None:
+        return None, []
+    place, worse = locate_section(own.section, Path()), list[str]()
+    marked = [(key, each, each.marks) for key, each in kept.items() if each.marks is not None]
+    found = find_marked(trace, [marks for _, _, marks in marked])
+    for key, other, marks in (marked[k] for k in found):
+        if locate_section(other.section, Path()) == place:
+            continue
+        first = other.held or order_sections(other.section) < order_sections(own.section)
+        if marks.samples > own.marks.samples or (marks.samples == own.marks.samples and first):
+            return other, []
+        worse.append(key)
+    return None, worse
 
 
 def refuse_left_out(left: Sequence[LogEntry], strict: bool) -> None:

@@ -18,6 +18,7 @@ from dynident.core.version import VERSION
 from dynident.core.words import format_entry, format_number, format_percent, format_table
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.plain import make_model, put_model
+from dynident.fit.copies import is_alike
 from dynident.fit.json import relate_path
 from dynident.fit.provenance import RobotFiles, carry_robot_files, restore_robot_files
 
@@ -189,12 +190,22 @@ def read_sources(folder: Path, statement: FolderStatement) -> tuple[list[Source]
 def choose_sources(sources: Sequence[Source]) -> tuple[list[Source], list[LogEntry]]:
     """The sources that count: what is there twice, under whatever names, counts once."""
     left: list[LogEntry] = []
-    first: dict[str, Source] = {}
+    first: list[Source] = []
     for source in sources:
-        twin = first.setdefault(source.about.facts.digest, source)
-        if twin is not source:
+        twin = next((other for other in first if is_same_log(source, other)), None)
+        if twin is None:
+            first.append(source)
+        else:
             left.append(leave_out(source.name, f"has the samples of {twin.name}"))
-    return list(first.values()), left
+    return first, left
+
+
+def is_same_log(source: Source, other: Source) -> bool:
+    """Whether two sources are of the same samples, as of other units, formats or digits."""
+    own, facts = source.about.facts, other.about.facts
+    marks = own.words.marks, facts.words.marks
+    alike = marks[0] is not None and marks[1] is not None and is_alike(marks[0], marks[1])
+    return alike or own.digest == facts.digest
 
 
 def leave_out(name: str, reason: object) -> LogEntry:

@@ -105,7 +105,7 @@ def find_missing_bodies(s: Scene) -> Sign | None:
     """
     parts = split_file_torque(s)
     borne = np.std(parts[0], axis=0)
-    heavy = borne > limit.HEAVY * np.max(borne)
+    heavy = (borne > limit.HEAVY * np.max(borne)) & np.any(s.tau, axis=0)
     if s.n < 2 or not np.any(heavy):
         return None
     shares = measure_shares(s, parts)

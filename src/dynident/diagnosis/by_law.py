@@ -31,7 +31,8 @@ def find_by_law(s: Scene, law: Controller) -> Suspected | None:
     clocks = [*DIAGNOSES["rate"].suspect(case)]
     factors = [1.0, *((each.rate or log.rate) / log.rate for each in clocks)]
     told = np.concatenate([np.arange(a, b) for a, b in log.segments])
-    driven = s.base.idim.robot.driven  # no law acts on the others
+    # no law acts on the others, and of some there is no torque
+    driven = [j for j in s.base.idim.robot.driven if np.any(s.tau[:, j])]
     asked = ask_for_torques(s, own, factors)[:, told][..., driven]
     tau = log.joint_torque[told][:, driven]
     size = np.sqrt(np.sum(tau**2, axis=0)) + TINY

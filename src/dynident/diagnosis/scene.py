@@ -372,6 +372,9 @@ def take_scene(
     thin = max(1, int(log.rate / (limit.THIN * max(cutoffs))))
     raw = {label: getattr(log, label) for label in JOINTS} | {"tau": log.reference}
     raw = {label: x if x.shape[1] == n else x[:, -n:] for label, x in raw.items()}
+    dead = np.ptp(raw["tau"], axis=0) == 0.0
+    if np.any(dead):  # what is one number throughout says nothing of its joint, nor of others
+        raw["tau"] = np.where(dead, 0.0, raw["tau"])
     if robot.floating and log.base is not None:
         raw |= {label: getattr(log.base, label) for label in BASE}
     raw |= {WRENCHES + name: own for name, own in log.wrenches.items()}

@@ -22,6 +22,8 @@ NUMBERS = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
 """In the words of a sign, by which the same ones differ."""
 STILL = "still"
 """Kind of a sign that is no reason to doubt: a joint may rest."""
+DEAD = "dead"
+"""Kind of a torque that is one number throughout, of which nothing else is said."""
 
 
 @dataclass(frozen=True)
@@ -227,7 +229,7 @@ def find_stuck_signals(
             what == "position" and is_joint_at_rest(q, tau, first, first + length, borders)
         ):
             yield Sign(
-                "stuck",
+                DEAD if what == "torque" and length == len(signal) else "stuck",
                 f"{what} of {name} stands still for {length / samples.rate:.3g} s at "
                 f"{signal[first]:.4g} while the other goes on",
             )

@@ -107,8 +107,8 @@ class Simulation(Options):
     ] = None
     targets: Annotated[
         Targets | None,
-        "between samples: `smooth` by default, `held` for logs without torque, in replays and "
-        "where drives are fitted to positions",
+        "between samples: `smooth` by default, `held` for logs without torque, where drives are "
+        "fitted to positions and in other engines",
     ] = None
     references: Annotated[
         tuple[Reference, ...] | None, InPython(), "one a log, where the log has none of its own"

@@ -14,7 +14,7 @@ from dynident.core.options import InPython, Options
 from dynident.core.schema import Flag
 from dynident.diagnosis.encoders import examine_encoders, follows_law
 from dynident.diagnosis.examine import USUAL, Finding, examine
-from dynident.diagnosis.signs import STILL, Sign, find_signs
+from dynident.diagnosis.signs import DEAD, STILL, Sign, find_signs
 from dynident.diagnosis.thresholds import WORTH
 from dynident.dynamics.base import BaseParameters, base_parameters, find_observed_base
 from dynident.dynamics.idim import Idim, build_idim
@@ -78,6 +78,11 @@ class Report:
     gravity: tuple[float, ...] | None
     repairable: bool
     warnings: tuple[str, ...] = ()
+
+    @property
+    def dead(self) -> tuple[Sign, ...]:
+        """Signs of torques that are one number throughout, which come first."""
+        return tuple(sign for sign in self.signs if sign.kind == DEAD)
 
 
 OF_MOTORS = (

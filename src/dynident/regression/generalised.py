@@ -266,7 +266,7 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
         log = average_rests(log)
     q, dq, ddq = put_base_motion_before(robot, log)
     kind = choose_equations(robot, log)
-    log = warn_of_missing_torques(robot, log)
+    log = warn_of_unlogged_torques(idim, warn_of_missing_torques(robot, log))
     if idim.structure.closure is not None:
         q, dq, ddq = close_motion(idim.structure.closure, log)
     measured = [contact for contact in robot.contacts if contact.name in log.wrenches]
@@ -358,6 +358,23 @@ def warn_of_missing_torques(robot: Robot, log: Samples) -> Samples:
     words = (
         f"{log.name}: has no torques (tau_{robot.joint_names[0]}); the base's wrench alone is "
         "fitted (equations = 'base')"
+    )
+    return replace(log, warnings=(*log.warnings, words))
+
+
+def warn_of_unlogged_torques(idim: Idim, log: Samples) -> Samples:
+    """A log that says so where an element takes a known torque that it does not have.
+
+    Its columns may be of driven joints alone; what is known of passive ones then counts as zero.
+    """
+    passive, joints = idim.robot.passive, idim.robot.joint_names
+    taken = [e.joint for e in idim.elements if "known" in e.model.needs and passive[e.joint]]
+    names = [joints[j] for j in taken if log.known is not None and not np.any(log.known[:, j])]
+    if not names:
+        return log
+    words = (
+        f"{log.name}: has no known_{names[0]}, or zeros there: what an element takes for known of "
+        f"{', '.join(dict.fromkeys(names))} counts as zero"
     )
     return replace(log, warnings=(*log.warnings, words))
 

@@ -93,8 +93,10 @@ def render_doctor_page(
 ) -> str:
     """What is wrong with logs, what repairs them, and what they hold of each joint."""
     every = [(report.log, found) for report in reports for found in report.findings]
-    statements = [VerdictSentence("bad", log, found.found, found.remedy) for log, found in every]
-    statements += [VerdictSentence("note", r.log, sign.what) for r in reports for sign in r.signs]
+    statements = [VerdictSentence("note", r.log, sign.what) for r in reports for sign in r.dead]
+    statements += [VerdictSentence("bad", log, found.found, found.remedy) for log, found in every]
+    beside = [(r.log, sign) for r in reports for sign in r.signs if sign not in r.dead]
+    statements += [VerdictSentence("note", log, sign.what) for log, sign in beside]
     statements += [
         VerdictSentence("good", r.log, "no alternative hypothesis explains the log clearly better")
         for r in reports

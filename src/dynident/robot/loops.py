@@ -58,12 +58,21 @@ def add_loops(robot: Robot, specs: Sequence[LoopSpec], place: str | Path) -> Rob
 def take_loops(robot: Robot, other: Robot) -> Robot:
     """The robot closed as another one with the same joints is; loops that it has stay its own.
 
-    Those of the same name have the other's passive joints.
+    Those of the same name have the other's passive joints; one that is called otherwise stands for
+    the other's where it gives the same joints.
     """
     if robot.joint_names != other.joint_names:
-        return robot
-    theirs = {loop.name: loop for loop in other.loops}
+        names = ", ".join(robot.joint_names), ", ".join(other.joint_names)
+        raise InputError(
+            f"{robot.source or robot.name}: has the joints {names[0]}, {other.name} {names[1]}"
+        )
     own = {loop.name: loop for loop in robot.loops}
+    given = {joint for loop in robot.loops for joint in loop.passive}
+    theirs = {
+        loop.name: loop
+        for loop in other.loops
+        if loop.name in own or not loop.passive or not given.issuperset(loop.passive)
+    }
     same = {k: replace(own[k], passive=theirs[k].passive) for k in own.keys() & theirs.keys()}
     loops = tuple((theirs | own | same).values())
     return replace(robot, loops=loops, assembled=other.assembled or robot.assembled)

@@ -41,6 +41,7 @@ from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.equations import Observed
 from dynident.dynamics.idim import Idim
 from dynident.estimators.closed_loop import lacks_torque
+from dynident.fit.copies import TRACED, trace_log
 from dynident.fit.doctor import find_log_faults
 from dynident.fit.json import relate_path
 from dynident.methods.keywords import IdentifyOptions
@@ -58,6 +59,7 @@ from dynident.study.study import (
     LogSection,
     Study,
     build_study_idim,
+    fill_preset,
     list_logs_of,
     load_study_robot,
     pack_study,
@@ -217,8 +219,6 @@ def lay_out(study: Study, files: tuple[str, ...], layout: Mapping[str, Any]) -> 
 def reduce_log(task: ReductionTask) -> Reduced:
     """Read, prepare and reduce one log."""
     section = LogSection.model_validate(task.section)
-    placed = replace_file_names(section, lambda name: relate_path(name, Path(task.folder)))
-    told = placed.model_dump(mode="json", exclude_none=True)
     study, idim = open_model(task.study)
     try:
         if section.period not in (None, "none"):
@@ -229,6 +229,8 @@ def reduce_log(task: ReductionTask) -> Reduced:
         ):
             key = task.key or take_key(files, describe_layout(task.section))
             local = section.model_copy(update={"files": cut, "rows": rows})
+            local = fill_preset(local, idim.robot)
+            filled = {key: getattr(local, key) for key in ("preset", "columns", "units")}
             recording = read_torque_recording(study, local, idim.robot, pieces=True)
             samples = prepare_study_recording(local, recording, study.prepare)
             log = generalise_samples(idim, samples)
@@ -237,10 +239,16 @@ def reduce_log(task: ReductionTask) -> Reduced:
                 raise InputError("has no torque")
             require_torque(problem)
             examine = find_log_faults if asks_doctor(study) else None
+            placed = replace_file_names(
+                section.model_copy(update=filled), lambda name: relate_path(name, Path(task.folder))
+            )
+            told = placed.model_dump(mode="json", exclude_none=True)
             source = reduce_problem(problem, key, told, examine, task.stamp)
     except DynidentError as error:
         return Reduced(b"", "", str(error))
-    return Reduced(pack_source(source, idim.robot.name, task.fingerprint), key)
+    content = pack_source(source, idim.robot.name, task.fingerprint)
+    trace = trace_log(log) if len(log.measured) <= TRACED else None
+    return Reduced(content, key, "", source.about.facts.words.marks, trace)
 
 
 @cache

@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dynident.api import measure_held_out_log
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.nearest import describe_base_shift, nearest_to_base
@@ -17,7 +19,7 @@ from dynident.core.plain import from_plain
 from dynident.core.schema import list_file_names, replace_file_names, validate_data
 from dynident.decide.decision import Decision
 from dynident.dynamics.base import BaseParameters
-from dynident.estimators.closed_loop import Simulation, fill_missing_torque
+from dynident.estimators.closed_loop import HELD, Simulation, fill_missing_torque
 from dynident.fit.figures import check_lowpass
 from dynident.fit.json import read_document
 from dynident.fit.logs import LogsGone, Use
@@ -41,6 +43,7 @@ from dynident.study.study import (
     PrepareSection,
     Study,
     build_study_simulation,
+    fill_preset,
     read_study_logs,
     read_study_samples,
 )
@@ -69,7 +72,7 @@ class StudyLogs:
         study, robot = self.study, self.base.idim.robot
         found = read_study_logs(study, robot, use, self.torque)
         if not self.torque and study.controller is not None and found:
-            loop = build_study_loop(study, robot, found)
+            loop = build_study_simulation(study, robot, found)
             found = [fill_missing_torque(log, loop, robot.passive) for log in found]
         return Problem.of(self.base, found).samples if found else ()
 
@@ -129,11 +132,23 @@ def read_zoo(name: str) -> Fit:
     return read_result(find_zoo_entry(name).result)
 
 
-def build_study_loop(study: Study, robot: Robot, logs: Sequence[Samples]) -> Simulation:
-    """The loop of a study along logs without torque."""
-    return build_study_simulation(study, robot, logs).of_encoders(
-        robot.floating or bool(robot.loops)
-    )
+def build_study_loop(study: Study, robot: Robot, log: Samples) -> Simulation:
+    """The loop of a study along a log, as it is simulated and replayed."""
+    return suit_loop(build_study_simulation(study, robot, [log]), robot, log)
+
+
+def suit_loop(simulation: Simulation, robot: Robot, log: Samples, held: bool = False) -> Simulation:
+    """A loop with what its study leaves open, as suits a log.
+
+    Targets go smoothly between samples, as identification takes logs with torque; they are `held`
+    where there is none, and where the law is late or follows slowly.
+    """
+    control = simulation.controller
+    late = control.delay > 0.0 and control.rate is None
+    if not (held or late or log.torque != "measured" or np.any(np.isfinite(control.speed_limit))):
+        return simulation
+    found = simulation.of_encoders(robot.floating or bool(robot.loops))
+    return found.smoothed(log) if found.targets == HELD else found
 
 
 def find_study(fit: Fit) -> Study | None:
@@ -151,14 +166,14 @@ def rebuild_loop(fit: Fit, samples: Samples, fitted: bool = True) -> Simulation:
     """The loop of a fit along another log: what was `fitted` of it as found, or as it is told."""
     study, loop = find_study(fit), fit.simulation
     if study is not None and study.controller is not None:
-        loop = build_study_loop(study, fit.robot, [samples])
+        loop = build_study_simulation(study, fit.robot, [samples])
     if loop is None:
         raise InputError(
             f"{fit.robot.name}: was identified without a [controller], whose law it takes: "
             "identify it by a study that has one"
         )
     found = fit.estimate.fitted if fitted else None
-    loop = loop.of_encoders(fit.robot.floating or bool(fit.robot.loops))
+    loop = suit_loop(loop, fit.robot, samples, fit.estimate.fitted is not None)
     return loop if found is None else loop.told(dict(zip(found.names, found.values.tolist())))
 
 
@@ -193,7 +208,7 @@ def read_other_log(
 ) -> Samples:  # fmt: skip
     """A log, laid out and prepared as the first of a study, or prepared as is known."""
     logs = known.log if isinstance(known, Study) else ()
-    section = relocate_log_section(logs, files, layout.keys)
+    section = fill_preset(relocate_log_section(logs, files, layout.keys), robot)
     found = known.prepare.model_dump() if isinstance(known, Study) else known
     prepare = validate_data(PrepareSection, {**found, **layout.prepare}, "command line")
     return read_study_samples(section, robot, prepare, torque)
@@ -205,7 +220,8 @@ def relocate_log_section(
     """A log section that reads other files laid out as a log, but for keys that are told.
 
     As the first log whose columns they have; where they have those of none, their own are
-    recognised by their names. Where there is no log, the keys are all that is known.
+    recognised by their names, or are those of a preset that is told. Where there is no log, the
+    keys are all that is known.
     """
     if not logs:
         keys = {"files": tuple(files), "use": "validate", **told}
@@ -217,7 +233,7 @@ def relocate_log_section(
             "give as many, separated by commas"
         )
     section, here = alike[0], [Path(file) for file in files if not is_remote(file)]
-    if "columns" not in told:
+    if "columns" not in told or "preset" in told:
         titles = [title for file in here for title in list_titles(file)]
         section = choose_layout(alike, titles, ",".join(files), told)
     old = section.files
@@ -252,20 +268,23 @@ def choose_layout(
 ) -> LogSection:
     """The first log whose columns are among some names; of none the first, without its columns.
 
-    What may be of these alone is refused beside others, unless it is told.
+    What may be of these alone is refused beside others, unless it is told. A preset that is told
+    has columns and units of its own.
     """
-    for own in logs:
+    for own in logs if "preset" not in told else ():
         if has_columns(names, {"q": "q_*", **(own.columns or {})}):
             return own
     first, usual = logs[0], LogSection(files=logs[0].files)
-    keys = [key for key in OF_COLUMNS if key not in told]
+    known = {*told, "units"} if "preset" in told else {*told}
+    keys = [key for key in OF_COLUMNS if key not in known]
     stated = [key for key in keys if getattr(first, key) != getattr(usual, key)]
     if stated:
         raise InputError(
             f"{called}: has other columns than {','.join(first.files)}, whose "
             f"{', '.join(stated)} may not be theirs; state columns = {{ q = [...] }}, or units"
         )
-    return first.model_copy(update={"columns": None})
+    units = None if "units" in known else first.units
+    return first.model_copy(update={"columns": None, "units": units})
 
 
 @dataclass(frozen=True)

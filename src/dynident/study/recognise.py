@@ -12,15 +12,24 @@ from dynident.recording.read import find_called_columns
 from dynident.robot.contacts import find_contacts
 from dynident.robot.mimics import find_couplings, find_mimics
 from dynident.robot.model import Robot
-from dynident.study.study import LogSection, Study, load_study_robot, update_section
+from dynident.study.study import (
+    LogSection,
+    Study,
+    fill_presets,
+    load_study_robot,
+    update_section,
+)
 
 Words = tuple[str, str]
 """A keyword, and what is said of it."""
 
 
 def recognise(study: Study) -> tuple[Study, tuple[Words, ...]]:
-    """A study whose logs have the columns, joints and bases that their columns' names tell."""
-    study, of_columns = recognise_columns(study)
+    """A study whose logs have the columns, joints and bases that their columns' names tell.
+
+    Those of a preset, where one is stated.
+    """
+    study, of_columns = recognise_columns(fill_presets(study))
     study, of_base = recognise_base(study)
     return study, (*of_columns, *of_base)
 

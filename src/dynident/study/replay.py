@@ -39,6 +39,7 @@ from dynident.study.fits import (
     read_fit_log,
     read_other_log,
     rebuild_loop,
+    suit_loop,
 )
 from dynident.study.simulate import choose_simulated_model
 from dynident.study.study import (
@@ -85,15 +86,14 @@ def play(model: WholeModel, find_loop: Callable[[Samples], Simulation]) -> Playe
 
 def play_study(study: Study, file: str | None = None) -> Player:
     """What a study simulates, or a robot's file as it is instead, under the study's law."""
-    own = study if file is None else update_section(study, "robot", file=file)
-    robot, settings = load_study_robot(own), study.simulation
+    robot = load_study_robot(study)
+    if file is not None:
+        robot = load_study_robot(update_section(study, "robot", file=file), closed_as=robot)
     if study.controller is None:
         raise InputError(f"{robot.name}: has no [controller], whose law a replay takes")
 
-    def find_loop(log: Samples) -> Simulation:
-        return build_study_loop(study, robot, [log])
-
-    if file is not None or (settings.result is None and not settings.parameters):
+    find_loop = partial(build_study_loop, study, robot)
+    if file is not None:
         return play_file(robot, find_loop)
     return play(WholeModel(*choose_simulated_model(study, robot)), find_loop)
 
@@ -112,11 +112,6 @@ def choose_player(
     robot = load_robot(
         file, floating=own.floating, gravity=own.gravity, locked=own.locked or None, closed_as=own
     )
-    if robot.joint_names != own.joint_names:
-        raise InputError(
-            f"{file}: has the joints {', '.join(robot.joint_names)}, the result's robot "
-            f"{', '.join(own.joint_names)}"
-        )
     return play_file(robot, law), None
 
 
@@ -202,7 +197,7 @@ def replay_samples(
     """The same on a log that was read."""
     robot, model = player.robot, player.model
     refuse_springs(robot, "replay knows")
-    simulation = player.find_loop(samples)
+    simulation = find_loop(player, samples, engine)
     samples = fill_missing_torque(samples, simulation, robot.passive)
     exported, said = (model, ()) if engine == OURS else player.near()
     if engine != OURS:
@@ -212,7 +207,9 @@ def replay_samples(
     aside: dict[str, Array] = {}
     simulated = samples.measured.copy()
     problem = Problem.of(player.base, samples)
-    for start, stop, loop in build_auxiliary_model(problem, simulation).loops[0]:
+    auxiliary = build_auxiliary_model(problem, simulation)
+    for start, stop, begun in auxiliary.loops[0]:
+        loop = auxiliary.begin(0, start, begun, model.theta)[0]
         measured = samples.measured[start:stop]
         here = rollout(loop, model.theta)
         motions = [measured - here.measured]
@@ -228,7 +225,7 @@ def replay_samples(
         squares[: len(motions)] += [np.sum(motion**2, axis=0) for motion in motions]
         count += stop - start
     rms = np.sqrt(squares / count)
-    nominal, reason = measure_file_error(beside, samples)
+    nominal, reason = measure_file_error(beside, samples, engine)
     return Replay(
         name,
         engine,
@@ -252,6 +249,12 @@ def replay_samples(
     )
 
 
+def find_loop(player: Player, log: Samples, engine: str) -> Simulation:
+    """The law along a log; other engines have targets that are held between samples."""
+    found, robot = player.find_loop(log), player.robot
+    return found if engine == OURS else suit_loop(found, robot, log, held=True)
+
+
 def describe_found_law(simulation: Simulation) -> tuple[str, ...]:
     """What was found of the law, which no model of a robot has."""
     control, found = simulation.controller, []
@@ -270,7 +273,7 @@ def describe_found_law(simulation: Simulation) -> tuple[str, ...]:
 
 
 def measure_file_error(
-    beside: Callable[[], Player] | None, log: Samples
+    beside: Callable[[], Player] | None, log: Samples, engine: str
 ) -> tuple[Array | None, tuple[str, ...]]:
     """Error of a robot's file as it is, and why it has none."""
     if beside is None:
@@ -282,8 +285,11 @@ def measure_file_error(
     problem, count = Problem.of(player.base, log), 0
     squares = np.zeros(player.robot.n)
     try:
-        for start, stop, loop in build_auxiliary_model(problem, player.find_loop(log)).loops[0]:
-            motion = rollout(loop, player.model.theta)
+        auxiliary = build_auxiliary_model(problem, find_loop(player, log, engine))
+        for start, stop, loop in auxiliary.loops[0]:
+            motion = rollout(
+                auxiliary.begin(0, start, loop, player.model.theta)[0], player.model.theta
+            )
             squares += np.sum((log.measured[start:stop] - motion.measured) ** 2, axis=0)
             count += stop - start
     except RolloutError as error:

@@ -25,7 +25,7 @@ from dynident.simulation.afloat import collect_floating_signals, record_floating
 from dynident.simulation.contacts import Ground
 from dynident.simulation.record import record_rollout
 from dynident.simulation.stability import check_integration, check_loop
-from dynident.study.fits import read_result
+from dynident.study.fits import build_study_loop, read_result
 from dynident.study.loop import (
     OF_LOGS,
     build_base_sensors,
@@ -37,7 +37,6 @@ from dynident.study.loop import (
 from dynident.study.study import (
     Study,
     build_study_idim,
-    build_study_simulation,
     load_study_robot,
     read_study_samples,
 )
@@ -98,9 +97,7 @@ def simulate_study(study: Study, progress: Progress = ignore_progress) -> Simula
         # all of it is simulated, at its own rate: a mean period would not be
         own = study.log[0].model_copy(update={"period": "none"})
         logs = (read_study_samples(own, robot, study.prepare, torque=False),)
-        simulation = build_study_simulation(study, robot, logs)
-        if logs[0].torque != "measured":
-            simulation = simulation.of_log(logs[0])
+        simulation = build_study_loop(study, robot, logs[0])
         reference = choose_log_reference(simulation.references, logs[0])
     else:
         controller, _ = build_controller(study.controller, robot, logs)
@@ -110,7 +107,8 @@ def simulate_study(study: Study, progress: Progress = ignore_progress) -> Simula
     sensors = build_sensors(study.noise, robot.n)
     beside = build_base_sensors(study.noise, robot.floating)
     with name_section_in_errors("[simulation]"):
-        loop = simulation.loop(idim, reference, model=theta)
+        known = idim.nominal if robot.has_nominal else None  # of a law that compensates
+        loop = simulation.loop(idim, reference, model=known)
     if robot.floating:
         with name_section_in_errors("[ground]"):
             ground = Ground(**collect_arguments(Ground, study.ground, "[ground]", ("sole",)))

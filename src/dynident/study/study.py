@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -50,6 +50,7 @@ from dynident.online.tracker import Alarm, TrackerSettings
 from dynident.readers import READERS, read_tables
 from dynident.readers.presets import PRESETS, PresetLayout, find_layout, find_stated_layout
 from dynident.readers.stores import is_remote
+from dynident.readers.table import Table
 from dynident.recording.commanded import DriveLaw, command_torque
 from dynident.recording.floating import Floating, find_logged_robot
 from dynident.recording.options import CLOCKING, LOG_OPTIONS
@@ -362,10 +363,7 @@ def recognise_layouts(study: Study, stated: bool = False) -> tuple[Study, tuple[
         if layout is None:
             logs.append(log)
             continue
-        columns = {**layout.leave_out(study.robot.locked, joints), **(log.columns or {})}
-        units = {**layout.units, **(log.units or {})}
-        told = {"preset": None, "columns": columns or None, "units": units or None}
-        logs.append(log.model_copy(update=told))
+        logs.append(take_layout(log, layout, study.robot.locked, joints))
         if not study.robot.drive:
             layout = layout.of_robot(whole.name, joints)
         found[layout.name] = layout
@@ -382,14 +380,54 @@ def recognise_layouts(study: Study, stated: bool = False) -> tuple[Study, tuple[
     return study.model_copy(update={"log": tuple(logs), "robot": robot}), tuple(found.values())
 
 
+def take_layout(
+    log: LogSection, layout: PresetLayout, locked: Mapping[str, float], joints: Sequence[str]
+) -> LogSection:
+    """A log with the columns and units of a recorder, but for those that it states."""
+    columns = {**layout.leave_out(locked, joints), **(log.columns or {})}
+    units = {**layout.units, **(log.units or {})}
+    told = {"preset": None, "columns": columns or None, "units": units or None}
+    return log.model_copy(update=told)
+
+
+def fill_preset(log: LogSection, robot: Robot, names: Sequence[str] | None = None) -> LogSection:
+    """A log of a robot that is known already, with what its preset says of columns and units.
+
+    `names`: of its columns, where no file has them.
+    """
+    if log.preset is None:
+        return log
+    whole = find_logged_robot(robot)
+    if whole.locked and whole.source is not None:  # recorders number all joints
+        whole = find_logged_robot(load_robot(whole.source))
+    if names is None:
+        names = [name for table in read_heads(log) for name in table.titles]
+    layout = find_preset_layout(log, log.preset, names, whole.joint_names)
+    for key, words in (*layout.words, ("columns", layout.signals)):
+        NOTES.info("%s: %s: %s", layout.name, key, words)
+    return take_layout(log, layout, robot.locked, whole.joint_names)
+
+
 def find_log_layout(log: LogSection, joints: Sequence[str]) -> PresetLayout | None:
     """The layout of a log's preset, or the one that is recognised."""
-    tables = [table for file in log.files for table in read_tables(Path(file), whole=False)]
+    tables = read_heads(log)
     names = [name for table in tables for name in table.titles]
     if log.preset is None:
         return find_layout(names, joints, tables[0].topic is not None)
+    return find_preset_layout(log, log.preset, names, joints)
+
+
+def read_heads(log: LogSection) -> list[Table]:
+    """The tables of a log, of which the names of columns are wanted."""
+    return [table for file in log.files for table in read_tables(Path(file), whole=False)]
+
+
+def find_preset_layout(
+    log: LogSection, preset: str, names: Sequence[str], joints: Sequence[str]
+) -> PresetLayout:
+    """The layout of a log's preset, by the names of its columns."""
     try:
-        return find_stated_layout(log.preset, names, joints, log.columns or {})
+        return find_stated_layout(preset, names, joints, log.columns or {})
     except InputError as error:
         raise InputError(f"{','.join(log.files)}: {error}") from error
 
@@ -413,8 +451,8 @@ def list_input_files(study: Study) -> tuple[str | Path, ...]:
     return (*list_file_names(study), *list_model_files(load_study_robot(study)))
 
 
-def load_study_robot(study: Study) -> Robot:
-    """The robot of a study, with its contacts."""
+def load_study_robot(study: Study, closed_as: Robot | None = None) -> Robot:
+    """The robot of a study, with its contacts; its loops are those of another one, where told."""
     check_type("a function of studies", study, Study, "dynident.read_study(path) reads one")
     section = study.robot
     robot = load_robot(
@@ -424,7 +462,8 @@ def load_study_robot(study: Study) -> Robot:
         drives=section.drive,
         transmission=section.transmission,
         locked=section.locked or None,
-        loops=study.loop,
+        loops=study.loop if closed_as is None else (),
+        closed_as=closed_as,
     )
     return add_sensors(robot, study.contact, section.beyond, section.sensor)
 

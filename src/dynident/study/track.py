@@ -50,6 +50,7 @@ from dynident.study.study import (
     LogSection,
     Study,
     build_study_idim,
+    fill_preset,
     load_study_robot,
     read_law,
     read_torque_recording,
@@ -506,6 +507,7 @@ def read_whole_log(setting: TrackSetting, rate: float | None) -> Recording:
         raise InputError("no log is given")
     if rate is not None and section.rate is None:
         section = section.model_copy(update={"rate": rate})
+    section = fill_preset(section, setting.robot)
     return read_torque_recording(setting.study, section, setting.robot)
 
 
@@ -518,7 +520,8 @@ def make_layout_finder(
     floating = replace(floating, locked=None)  # a stream has the columns of all joints
 
     def find(table: Table) -> ColumnLayout:
-        own = choose_layout([section], table.titles, str(table.path))
+        own = fill_preset(section, robot, table.titles)
+        own = choose_layout([own], table.titles, str(table.path))
         return find_column_layout(table, robot, own.columns, own.units, own.side, floating)
 
     return find
