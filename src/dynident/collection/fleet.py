@@ -16,17 +16,8 @@ from dynident.collection.drift import (
     list_times,
     measure_sessions,
 )
-from dynident.collection.folder import (
-    FolderStatement,
-    choose_sources,
-    read_sources,
-    read_statement,
-)
-from dynident.collection.identify import (
-    fit_sources,
-    merge_sources,
-    refuse_what_needs_rows,
-)
+from dynident.collection.folder import FolderStatement, choose_sources, read_sources, read_statement
+from dynident.collection.identify import fit_sources, merge_sources, refuse_what_needs_rows
 from dynident.collection.member import Site, Team, weigh_members
 from dynident.collection.odd import WIDE, FleetFit, find_deviation, fit_fleet
 from dynident.collection.population import describe_knowledge

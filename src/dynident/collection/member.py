@@ -21,13 +21,7 @@ from dynident.collection.population import add_deviation, compare_triangles, fit
 from dynident.collection.source import Source
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, refuse_unknown
-from dynident.core.factors import (
-    UNEXCITED,
-    Factors,
-    System,
-    stack_triangles,
-    stack_weighted_groups,
-)
+from dynident.core.factors import UNEXCITED, Factors, System, stack_triangles, stack_weighted_groups
 from dynident.core.inertia import PER_BODY
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.idim import Idim

@@ -14,11 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.conic.cones import Cone, Definite, measure_cone_violation
-from dynident.conic.solve import (
-    ConeSolution,
-    approximate_minimiser,
-    solve_cone_problem,
-)
+from dynident.conic.solve import ConeSolution, approximate_minimiser, solve_cone_problem
 from dynident.consistency.constraints import ON_BASE, Bounds, Fixed, list_consistency
 from dynident.consistency.constraints.checks import abbreviate_value, name_constraint_in_errors
 from dynident.consistency.gyration import Gyration, list_radii

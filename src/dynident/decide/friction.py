@@ -21,14 +21,7 @@ from dynident.decide.decision import (
     compute_gain_percent,
 )
 from dynident.decide.folds import Change, Folds
-from dynident.decide.laws import (
-    PLAIN,
-    CandidateLaw,
-    Column,
-    Menu,
-    build_menu,
-    list_columns,
-)
+from dynident.decide.laws import PLAIN, CandidateLaw, Column, Menu, build_menu, list_columns
 from dynident.decide.prior import choose_weight, weigh_prior
 from dynident.decide.springs import (
     NONE,

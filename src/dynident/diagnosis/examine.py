@@ -32,13 +32,7 @@ from dynident.diagnosis.screening import (
 )
 from dynident.diagnosis.signs import Sign, find_lost_rows, find_unsigned_log
 from dynident.diagnosis.springs import find_sure_spring
-from dynident.diagnosis.suspicion import (
-    Case,
-    Reading,
-    Suspected,
-    Suspicion,
-    fit_consistent_model,
-)
+from dynident.diagnosis.suspicion import Case, Reading, Suspected, Suspicion, fit_consistent_model
 from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.idim import build_idim
 from dynident.instants.squares import NO_ERROR, LeastSquares, average_errors

@@ -31,11 +31,7 @@ from dynident.filters.filters import interpolate_rows
 from dynident.filters.shift import shift_in_time
 from dynident.instants.motion import BASE, WRENCHES
 from dynident.instants.squares import project_onto_span, sum_correlations
-from dynident.recording.repairs import (
-    LogRepair,
-    collapse_equal_values,
-    undo_lowpass,
-)
+from dynident.recording.repairs import LogRepair, collapse_equal_values, undo_lowpass
 
 EIGHTHS = 8
 """Of a log: where a gain may change, and between which sizes may differ."""

@@ -11,12 +11,7 @@ from dynident.core.bundle import Bundle, keep_bundle
 from dynident.core.errors import ComputationError
 from dynident.core.jit import entry
 from dynident.dynamics.cholesky import factorise_ldl, solve_ldl
-from dynident.dynamics.spatial import (
-    accelerate_bodies,
-    find_room,
-    gather_subtrees,
-    move_bodies,
-)
+from dynident.dynamics.spatial import accelerate_bodies, find_room, gather_subtrees, move_bodies
 from dynident.dynamics.tangent import linearise_dynamics
 from dynident.dynamics.tree import Tree
 

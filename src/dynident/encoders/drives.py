@@ -37,13 +37,7 @@ from dynident.encoders.errors import (
     linearise_encoder_errors,
 )
 from dynident.encoders.mount import add_mount_unknowns, list_mount_doubts
-from dynident.encoders.servo import (
-    PARTS,
-    begin_loop,
-    choose_parts,
-    list_columns,
-    widen,
-)
+from dynident.encoders.servo import PARTS, begin_loop, choose_parts, list_columns, widen
 from dynident.encoders.unknowns import (
     UNITS,
     Admitted,

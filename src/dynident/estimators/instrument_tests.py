@@ -11,12 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.core.factors import (
-    UNEXCITED,
-    InstrumentSystem,
-    System,
-    measure_columns,
-)
+from dynident.core.factors import UNEXCITED, InstrumentSystem, System, measure_columns
 from dynident.regression.covariance import ScoreRows, sum_prewhitened_scores
 from dynident.regression.problem import Regression
 from dynident.regression.rows import InstrumentedRows

@@ -15,13 +15,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
-from dynident.core.factors import (
-    UNEXCITED,
-    Factors,
-    InstrumentFactors,
-    InstrumentSystem,
-    System,
-)
+from dynident.core.factors import UNEXCITED, Factors, InstrumentFactors, InstrumentSystem, System
 from dynident.core.options import Options
 from dynident.estimators.closed_loop import Auxiliary, Simulation, build_auxiliary_model
 from dynident.estimators.covariance import (

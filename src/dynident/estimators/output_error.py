@@ -19,11 +19,7 @@ from dynident.core.factors import measure_columns
 from dynident.core.options import Options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.schema import Rounds
-from dynident.estimators.closed_loop import (
-    Auxiliary,
-    Simulation,
-    build_auxiliary_model,
-)
+from dynident.estimators.closed_loop import Auxiliary, Simulation, build_auxiliary_model
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.damped import Local, StepPace, run_levenberg_marquardt
 from dynident.estimators.didim import make_didim_step

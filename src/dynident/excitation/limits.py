@@ -11,12 +11,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com
 from dynident.core.options import broadcast_to_joints
-from dynident.dynamics import (
-    Tree,
-    build_tree,
-    differentiate_dynamics,
-    evaluate_inverse_dynamics,
-)
+from dynident.dynamics import Tree, build_tree, differentiate_dynamics, evaluate_inverse_dynamics
 from dynident.dynamics.following import fold_torques
 from dynident.dynamics.idim import Idim
 from dynident.excitation.options import TrajectoryLimits

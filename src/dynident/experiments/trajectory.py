@@ -12,12 +12,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.options import list_options
 from dynident.core.text import format_count
-from dynident.core.words import (
-    format_entry,
-    format_number,
-    format_percent,
-    format_table,
-)
+from dynident.core.words import format_entry, format_number, format_percent, format_table
 from dynident.excitation.certificate import KeptLimit
 from dynident.excitation.criteria import CRITERIA
 from dynident.excitation.design import Design

@@ -32,12 +32,7 @@ from dynident.export.exported import (
     subtract_carried,
 )
 from dynident.export.servo import GAP, Servo, describe_servos, encoder_element
-from dynident.export.softness import (
-    SERVO_TIMESTEP,
-    TIMESTEP,
-    choose_impedance,
-    derive_softness,
-)
+from dynident.export.softness import SERVO_TIMESTEP, TIMESTEP, choose_impedance, derive_softness
 from dynident.export.splice import Text
 from dynident.friction.gap import ONSET, SETTLING, STIFFNESS
 from dynident.robot.load import find_carrying_joints

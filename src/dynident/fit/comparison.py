@@ -13,13 +13,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.series import TorqueSeries
 from dynident.core.text import format_count
-from dynident.core.words import (
-    WIDTH,
-    format_entry,
-    format_number,
-    format_percent,
-    format_table,
-)
+from dynident.core.words import WIDTH, format_entry, format_number, format_percent, format_table
 from dynident.fit.scores import BlockScores, choose_simplest, select_by_verdict
 from dynident.fit.verdict import STATES
 from dynident.robot.model import Robot

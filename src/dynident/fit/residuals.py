@@ -11,9 +11,7 @@ from dynident.core.arrays import Array, freeze_array
 from dynident.core.factors import Factors
 from dynident.estimators.estimate import Estimate
 from dynident.regression.rows import FREE_OF, RowGroup
-from dynident.regression.statistics import (
-    LAGS as TESTED,
-)
+from dynident.regression.statistics import LAGS as TESTED
 from dynident.regression.statistics import (
     SIGNIFICANCE,
     TestResult,

@@ -28,11 +28,7 @@ from dynident.estimators.closed_loop import (
     simulate_readings,
 )
 from dynident.estimators.estimate import Estimate
-from dynident.fit.figures import (
-    FitFigure,
-    decompose_torques,
-    thin_positions,
-)
+from dynident.fit.figures import FitFigure, decompose_torques, thin_positions
 from dynident.fit.floor import Floor
 from dynident.fit.logs import Logs, LogWords
 from dynident.fit.provenance import Provenance, RobotFiles

@@ -21,9 +21,7 @@ from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.contacts import evaluate_levers
 from dynident.dynamics.parameters import Packing
 from dynident.filters.blocks import take_every
-from dynident.filters.filters import (
-    DecimationFilter,
-)
+from dynident.filters.filters import DecimationFilter
 from dynident.filters.shift import shift_in_time
 from dynident.instants.null_spaces import find_null_spaces
 from dynident.instants.squares import Factor

@@ -19,13 +19,7 @@ from dynident.dynamics.parameters import DriveColumn
 from dynident.dynamics.regressor import fill_regressor_samples
 from dynident.dynamics.tree import Tree
 from dynident.friction.kernel import BY_STATE, VALUE, At, consult_law, find_law_address
-from dynident.online.recursion import (
-    AgeingRule,
-    Recursion,
-    absorb_row,
-    follow_rows,
-    solve_for_beta,
-)
+from dynident.online.recursion import AgeingRule, Recursion, absorb_row, follow_rows, solve_for_beta
 
 LOAD = 10
 """Parameters of a load."""

@@ -43,11 +43,7 @@ from dynident.regression.statistics import (
     estimate_long_run_ratio,
     is_whiteness_rejected,
 )
-from dynident.regression.weighted import (
-    compute_literature_std,
-    require_excitation,
-    solve_wls,
-)
+from dynident.regression.weighted import compute_literature_std, require_excitation, solve_wls
 
 INSTANTS = 400
 """Of a track, at most."""

@@ -10,12 +10,7 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import ComputationError, InputError, check_type
-from dynident.core.factors import (
-    Compression,
-    Factors,
-    GroupFactor,
-    InstrumentFactors,
-)
+from dynident.core.factors import Compression, Factors, GroupFactor, InstrumentFactors
 from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.idim import FRICTION, Idim, build_idim
 from dynident.dynamics.parameters import Attached

@@ -23,11 +23,7 @@ from dynident.core.words import (
 from dynident.dynamics.base import BaseParameters, find_base_from_rows
 from dynident.dynamics.units import find_parameter_unit
 from dynident.fit.json import serialise_drive, serialise_figure, serialise_validation
-from dynident.fit.parameters import (
-    find_body_errors,
-    list_base_parameters,
-    list_file_parameters,
-)
+from dynident.fit.parameters import find_body_errors, list_base_parameters, list_file_parameters
 from dynident.fit.result import Result, ValidationFigures
 from dynident.regression.statistics import (
     TestResult,

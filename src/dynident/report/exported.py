@@ -15,11 +15,7 @@ from dynident.core.files import write_files
 from dynident.dynamics.whole import WholeModel
 from dynident.export.c_code import c_code
 from dynident.export.controller import ControllerModel
-from dynident.export.cost import (
-    describe_export_cost,
-    describe_loop_omissions,
-    describe_torque_cost,
-)
+from dynident.export.cost import describe_export_cost, describe_loop_omissions, describe_torque_cost
 from dynident.export.formats import Format, choose_own_format, find_format
 from dynident.export.mujoco import mujoco_model
 from dynident.export.pinocchio import PinocchioModel, build_pinocchio_model

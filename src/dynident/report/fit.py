@@ -25,11 +25,7 @@ from dynident.fit.reasons import expect_percent, list_torque_reasons
 from dynident.fit.result import Result
 from dynident.fit.state import FORMS
 from dynident.fit.verdict import ANYWAY, REFUTED, Reason, reach_verdict
-from dynident.fit.warnings import (
-    warn_of_disbelief,
-    warn_of_sensor_errors,
-    warn_of_weak_excitation,
-)
+from dynident.fit.warnings import warn_of_disbelief, warn_of_sensor_errors, warn_of_weak_excitation
 from dynident.regression.problem import Problem
 from dynident.report.card import render_fit_card
 from dynident.report.difference import Difference, compare_results

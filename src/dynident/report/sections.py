@@ -24,12 +24,7 @@ from dynident.plots.curves import (
     chart_positions,
     chart_torques,
 )
-from dynident.plots.document import (
-    PagePart,
-    build_column_table,
-    render_document,
-    render_macro,
-)
+from dynident.plots.document import PagePart, build_column_table, render_document, render_macro
 from dynident.plots.friction import chart_friction
 from dynident.plots.page import POINTS, render_chart
 from dynident.plots.parameters import build_correlation, chart_precision

@@ -26,13 +26,7 @@ from dynident.core.words import (
 )
 from dynident.dynamics.equations import Observed
 from dynident.dynamics.units import convert_unit_to_joint, find_parameter_unit
-from dynident.fit.figures import (
-    ALL_SAMPLES,
-    MOVING,
-    FitFigure,
-    JointError,
-    compute_effort_percent,
-)
+from dynident.fit.figures import ALL_SAMPLES, MOVING, FitFigure, JointError, compute_effort_percent
 from dynident.fit.floor import describe_floor
 from dynident.fit.parameters import (
     find_body_errors,

@@ -10,11 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from dynident.core.errors import InputError
-from dynident.robot.geometry import (
-    load_urdf_model,
-    place_shape_points,
-    read_disabled_pairs,
-)
+from dynident.robot.geometry import load_urdf_model, place_shape_points, read_disabled_pairs
 from dynident.robot.model import Robot
 
 Shape = Any

@@ -10,12 +10,7 @@ import pinocchio as pin
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, to_com
-from dynident.robot.mjcf_document import (
-    Attributes,
-    Compiler,
-    MjcfDocument,
-    MjcfElement,
-)
+from dynident.robot.mjcf_document import Attributes, Compiler, MjcfDocument, MjcfElement
 from dynident.robot.model import HUGE, TINY
 from dynident.robot.rotations import turn_z_to
 

@@ -13,10 +13,7 @@ from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
 from dynident.excitation.clearance import Clearance
 from dynident.excitation.obstacles import Obstacle
-from dynident.robot.geometry import (
-    load_urdf_model,
-    surround_shape,
-)
+from dynident.robot.geometry import load_urdf_model, surround_shape
 from dynident.robot.model import HUGE, Robot
 from dynident.robot.rotations import convert_quaternions
 

@@ -65,12 +65,7 @@ from dynident.simulation.kernel import find_runaway, normalise_quaternion
 from dynident.simulation.law import fill_linear_output, interpolate_reference, interpolate_signal
 from dynident.simulation.loop import Loop
 from dynident.simulation.ports import RolloutState, Scratch
-from dynident.simulation.rollout import (
-    STRETCH,
-    build_parts,
-    check_input_signal,
-    describe_failure,
-)
+from dynident.simulation.rollout import STRETCH, build_parts, check_input_signal, describe_failure
 
 FINEST = 4096
 """The shortest step is this share of the longest."""

@@ -10,13 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.core.jit import entry, inner, spliced
-from dynident.plant.state import (
-    DIVERGED,
-    DONE,
-    OPEN,
-    solve_response,
-    step_element_states,
-)
+from dynident.plant.state import DIVERGED, DONE, OPEN, solve_response, step_element_states
 from dynident.plant.vectors import add_matrix, add_vector, copy_matrix, copy_vector
 from dynident.robot.linkage import close_loops, follow_drives
 from dynident.simulation.implicit import MOST_STATUS, call_stage

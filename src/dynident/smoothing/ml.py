@@ -45,12 +45,7 @@ from dynident.regression.weighted import (
     require_excitation,
     solve_wls,
 )
-from dynident.smoothing.propagation import (
-    Levels,
-    NoisyRows,
-    Propagation,
-    estimate_encoder_noise,
-)
+from dynident.smoothing.propagation import Levels, NoisyRows, Propagation, estimate_encoder_noise
 
 STEP = 1e-6
 """Of beta, in standard deviations, below which it has settled."""

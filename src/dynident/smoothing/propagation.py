@@ -22,11 +22,7 @@ from dynident.dynamics.contacts import evaluate_levers, map_wrench_to_joints
 from dynident.dynamics.following import find_conditions
 from dynident.dynamics.parameters import Packing
 from dynident.filters.decimate import group_equal_filters
-from dynident.filters.filters import (
-    count_filter_edge,
-    differentiate_twice,
-    filter_zero_phase,
-)
+from dynident.filters.filters import count_filter_edge, differentiate_twice, filter_zero_phase
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem

@@ -13,12 +13,7 @@ from dynident.robot.model import Robot
 from dynident.study.doctor import render_repaired_study
 from dynident.study.loop import ControllerSection
 from dynident.study.recognise import Words
-from dynident.study.study import (
-    LogSection,
-    Study,
-    list_logs_of,
-    read_study_recording,
-)
+from dynident.study.study import LogSection, Study, list_logs_of, read_study_recording
 from dynident.study.written import render_study
 
 HELD_OUT = 3

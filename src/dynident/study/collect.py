@@ -23,12 +23,7 @@ from dynident.collection.folder import (
     state_together,
 )
 from dynident.collection.identify import identify_sources
-from dynident.collection.reduce import (
-    describe_layout,
-    list_logs,
-    reduce_problem,
-    take_key,
-)
+from dynident.collection.reduce import describe_layout, list_logs, reduce_problem, take_key
 from dynident.collection.source import Source, pack_source
 from dynident.core.compiled import tells_compilations
 from dynident.core.errors import DynidentError, InputError

@@ -12,13 +12,7 @@ from dynident.recording.read import find_called_columns
 from dynident.robot.contacts import find_contacts
 from dynident.robot.mimics import find_couplings, find_mimics
 from dynident.robot.model import Robot
-from dynident.study.study import (
-    LogSection,
-    Study,
-    fill_presets,
-    load_study_robot,
-    update_section,
-)
+from dynident.study.study import LogSection, Study, fill_presets, load_study_robot, update_section
 
 Words = tuple[str, str]
 """A keyword, and what is said of it."""

@@ -282,14 +282,12 @@ def measure_file_error(
         player = beside()
     except InputError as error:
         return None, (str(error),)
-    problem, count = Problem.of(player.base, log), 0
+    problem, theta, count = Problem.of(player.base, log), player.model.theta, 0
     squares = np.zeros(player.robot.n)
     try:
         auxiliary = build_auxiliary_model(problem, find_loop(player, log, engine))
         for start, stop, loop in auxiliary.loops[0]:
-            motion = rollout(
-                auxiliary.begin(0, start, loop, player.model.theta)[0], player.model.theta
-            )
+            motion = rollout(auxiliary.begin(0, start, loop, theta)[0], theta)
             squares += np.sum((log.measured[start:stop] - motion.measured) ** 2, axis=0)
             count += stop - start
     except RolloutError as error:

@@ -23,7 +23,6 @@ from dynident.methods.options import (
     refuse_idle_engine,
 )
 from dynident.recording.prepare import describe_assumed_bandwidth
-from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.regression.rehearsal import prepare_rows
 from dynident.report.fit import Fit
@@ -78,13 +77,38 @@ def run_study(study: Study, progress: Progress = ignore_progress, *, engine: Run
     watch.lap("logs")
     open_ = list_open_decisions(study, asked, simulates)
     study, recordings = find_law_delay(study, robot, recordings, progress)
-    given = robot, recordings, open_, simulates, progress, watch, engine
+
+    def fit(loads: bool) -> tuple[Decided, Problem, Fit]:
+        """What is open decided, with friction that grows with the load or without, and the fit."""
+        decided = decide_study(study, robot, recordings, open_, progress, loads)
+        own, problem = decided.study, decided.problem
+        watch.lap("decisions")
+        held_out = prepare_logs(own, recordings, "validate")
+        if problem is None:
+            fitted = prepare_logs(own, recordings)
+            watch.lap("preparation")
+            problem = build_study_problem(own, robot, fitted, progress)
+        watch.lap("base parameters")
+        build = build_study_simulation if simulates else build_study_law
+        options = collect_study_options(own)
+        options[SIMULATION if simulates else "law"] = build(own, robot, problem.samples)
+        result = identify(
+            problem,
+            chosen.method,
+            **options,
+            validation=held_out,
+            decided=[each.what for each in decided.decisions],
+            progress=progress,
+            engine=engine,
+        )
+        return decided, problem, result
+
     try:
-        decided, problem, result = decide_and_identify(study, *given)
+        decided, problem, result = fit(loads=True)
     except UnsettledError:
         if FRICTION not in open_:
             raise
-        decided, problem, result = decide_and_identify(study, *given, loads=False)
+        decided, problem, result = fit(loads=False)
         decided = decided._replace(warnings=(*decided.warnings, WITHOUT_LOADS))
     study, decisions, _, warnings = decided
     stages = {k: v for k, v in result.timings.items() if k != "total"}
@@ -92,52 +116,13 @@ def run_study(study: Study, progress: Progress = ignore_progress, *, engine: Run
     uneven = () if result.estimate.fitted is None else result.estimate.fitted.uneven
     if uneven and "friction" not in study.robot.model_fields_set:
         again, words = make_uneven(study, robot, uneven)
-        fit = run_study(again, progress, engine=engine)
-        return replace(fit, warnings=(words, *fit.warnings))
+        found = run_study(again, progress, engine=engine)
+        return replace(found, warnings=(words, *found.warnings))
     settings = {**result.settings, "decided": [asdict(decision) for decision in decisions]}
     settled = list_settled_notes(problem, decisions)
     told = (words for words in result.warnings if words not in settled)
     warnings = (*tell_law_delay(study, result), *warnings, *told)
     return replace(result, timings=timings, study=study, settings=settings, warnings=warnings)
-
-
-def decide_and_identify(
-    study: Study,
-    robot: Robot,
-    recordings: Sequence[Recording],
-    open_: Sequence[str],
-    simulates: bool,
-    progress: Progress,
-    watch: Stopwatch,
-    engine: Runner,
-    loads: bool = True,
-) -> tuple[Decided, Problem, Fit]:
-    """The study with what is open decided, its problem, and the fit to that.
-
-    See `decide_study` for `loads`.
-    """
-    decided = decide_study(study, robot, recordings, open_, progress, loads)
-    study, decisions, problem, _ = decided
-    options = collect_study_options(study)
-    watch.lap("decisions")
-    held_out = prepare_logs(study, recordings, "validate")
-    if problem is None:
-        fitted = prepare_logs(study, recordings)
-        watch.lap("preparation")
-        problem = build_study_problem(study, robot, fitted, progress)
-    watch.lap("base parameters")
-    build = build_study_simulation if simulates else build_study_law
-    options[SIMULATION if simulates else "law"] = build(study, robot, problem.samples)
-    result = identify(
-        problem,
-        study.identify.method,
-        **options,
-        validation=held_out,
-        decided=[decision.what for decision in decisions],
-        progress=progress,
-        engine=engine,
-    )
-    return decided, problem, result
 
 
 def check_study_method(study: Study, engine: Runner) -> bool:

@@ -12,12 +12,7 @@ from dynident.core.compiled import tells_compilations
 from dynident.core.options import read_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.text import format_count
-from dynident.core.words import (
-    format_entry,
-    format_number,
-    format_percent,
-    format_table,
-)
+from dynident.core.words import format_entry, format_number, format_percent, format_table
 from dynident.decide.selection import Selecting, Selection, select_blocks
 from dynident.study.study import Study, read_study_problem
 

@@ -34,12 +34,7 @@ from dynident.study.loop import (
     build_sensors,
     replace_parameters,
 )
-from dynident.study.study import (
-    Study,
-    build_study_idim,
-    load_study_robot,
-    read_study_samples,
-)
+from dynident.study.study import Study, build_study_idim, load_study_robot, read_study_samples
 
 
 @dataclass(frozen=True)

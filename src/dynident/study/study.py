@@ -40,11 +40,7 @@ from dynident.friction import DEFAULT_FRICTION
 from dynident.friction.models import FRICTIONS
 from dynident.friction.names import build_friction, split_friction_names
 from dynident.methods import DEFAULT_METHOD, ESTIMATORS, TORQUE_FREE
-from dynident.methods.options import (
-    list_all_options,
-    list_option_names,
-    name_methods_with_option,
-)
+from dynident.methods.options import list_all_options, list_option_names, name_methods_with_option
 from dynident.online.recursive import Drift, Forgetting, Weights
 from dynident.online.tracker import Alarm, TrackerSettings
 from dynident.readers import READERS, read_tables
