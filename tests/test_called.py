@@ -48,6 +48,14 @@ def many(*signals: str) -> list[str]:
             ARM,
             {"q": "positions_*", "tau": "torques_*", "time": "times"},
         ),
+        # a simulator's forces of joints, and those of a sensor
+        (
+            ["t", "Joint1_Pos", "Joint2_Pos", "Joint1_Force", "Joint2_Force"],
+            ARM,
+            ARM,
+            {"q": "Joint*_Pos", "tau": "Joint*_Force"},
+        ),
+        (["t", *many("q", "force")], ARM, ARM, {"q": "q_*"}),
         (["t", *many("q", "effort", "tau")], ARM, ARM, {"q": "q_*"}),  # which torque is not clear
         (["t", *many("pos", "position")], ARM, [], {}),
         (["t", *many("motor_position")], ARM, [], {}),

@@ -15,7 +15,7 @@ TIME = re.compile(r"time|zeit|stamp|\bsecs?\b|\bt\b", re.IGNORECASE)
 """What a column may be called that has the time."""
 SIGNALS = {
     "q": re.compile(r"(?<![a-z])q(?![a-z])|pos(?![est])|angle|winkel|theta", re.IGNORECASE),
-    "tau": re.compile(r"tau|torque|effort|moment(?!um)", re.IGNORECASE),
+    "tau": re.compile(r"tau|torque|effort|moment(?!um)|joint[\W\d_]*force", re.IGNORECASE),
 }
 """What columns of a signal may be called: ``pos``, but neither ``pose`` nor ``post``."""
 OTHERS = re.compile(
