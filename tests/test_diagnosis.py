@@ -765,6 +765,13 @@ def test_what_else_a_log_may_have_been_through(base, sound, name):
     assert found[0].repair is None
 
 
+def test_ripples_above_half_the_cutoff_are_told(base, sound):
+    """Nothing is left of them at half the cutoff, where the log is sound."""
+    tau = sound.tau + np.array([8.0, 0.0, 6.0, 0.0]) * np.sin(60.0 * sound.q)
+    found = findings(base, replace(sound, tau=tau))
+    assert [each.diagnosis for each in found] == ["ripple"]
+
+
 def test_a_robot_that_is_mounted_otherwise(sound):
     file = replace(toy.arm(N, nominal=False), gravity=np.array([0.0, 0.0, 9.81]))
     found = findings(base_parameters(build_idim(file)), sound)

@@ -439,9 +439,7 @@ def find_best_explanation(
         return None
     found = fit_suspects(Case(scene, beta, errors, bad), thorough, apart)
     explained = rank_explanations(scene, found)
-    if explained and (
-        denies_file(scene, explained[0]) or is_lost_below(scene, explained[0].suspicion)
-    ):
+    if explained and (denies_file(scene, explained[0]) or is_of_noise(scene, explained[0], before)):
         explained = []  # nor do the others explain more than what that one does
     best = next(iter(explained), None)
     if apart is None and (
@@ -470,14 +468,16 @@ def find_best_explanation(
     return finding, s.reading
 
 
-def is_lost_below(scene: Scene, s: Suspicion) -> bool:
+def is_of_noise(scene: Scene, found: Explained, error: float) -> bool:
     """Whether a reading leaves no less of a log than the log itself does below a lower cutoff.
 
     What is wrong with a log is wrong there, too. Noise in fast motion, which is most of the torque
-    of a slow log, is explained by readings that have nothing to do with it.
+    of a slow log, is explained by readings that have nothing to do with it; but most of it by none
+    that goes with the position.
     """
-    low = scene.lowered
-    if low is None:
+    low, s = scene.lowered, found.suspicion
+    most = average_errors(found.errors) < limit.OF_NOISE * error
+    if low is None or (most and s.fast):
         return False
     read = build_problem(low, s.reading)
     before = low.problem.errors(fit_consistent_model(low.problem))

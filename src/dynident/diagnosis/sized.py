@@ -602,7 +602,7 @@ def build_ripple_family(n: int, waves: Mapping[int, tuple[float, Array]]) -> Siz
             "ripple", f"the torques ripple with the position, {whose}",
             Reading.plain(n, lambda known: read(known, size)),
             advice="add an [[element]] of kind 'ripple' at each", freedom=3 * len(waves),
-            error=float(np.max(error)),
+            error=float(np.max(error)), fast=True,
         )  # fmt: skip
 
     return SizedReading(read, tell, 1.0, np.inf, 2 * len(waves))

@@ -134,6 +134,8 @@ class Suspicion:
     """Largest standard error of what was measured; 0 for none."""
     sure: float = 0.0
     """How many standard errors by noise what was measured is from none, all of it."""
+    fast: bool = False
+    """Whether it may be in the torques above half of their cutoff alone."""
     measure: Callable[[Scene], Suspicion | None] | None = None
     """The same suspicion of a scene with its size and words; None if it is none."""
 
@@ -252,4 +254,4 @@ def fit_consistent_model(problem: LeastSquares) -> Array:
 
 def compute_column_rms(x: Array) -> Array:
     """Of each column; never zero."""
-    return np.asarray(np.sqrt(np.mean(x**2, axis=0)) + np.finfo(float).tiny)
+    return np.asarray(np.sqrt(np.mean(x**2, axis=0)) + np.finfo(float).eps)

@@ -4,6 +4,7 @@
 
 WORTH = 0.75  # share of the error that a finding leaves at most
 LASTING = 1.0  # and below half the cutoffs: 0.98 of damage measured, 1.003 of noise, xMate
+OF_NOISE = 0.5  # share of the error of noise that a ripple leaves at least
 WORTH_AGAINST = 0.9  # share at most where it settles what logs contradict each other
 WORTH_MANY = 0.65  # of more numbers than one thing has: 0.757 measured, beside other logs 0.885
 WORTH_SURE = 0.97  # the same of one number that is sure, of rates beside other logs: 0.98 measured
