@@ -73,12 +73,12 @@ def test_the_pair_is_dormand_and_princes():
 
 def test_what_cannot_be_done_in_such_steps_is_refused():
     loop, theta = far_apart("continuous", 1e-8)
-    with pytest.raises(InputError, match=r"'ode45' chooses its steps, .* differentiated; take"):
+    with pytest.raises(InputError, match=r"'ode45' has adaptive steps, .* differentiated; take"):
         next(sensitive_rollout(loop, theta, [0]))
     problem, _, control = closed_loop(1, seconds=2.0)
     simulation = Simulation(control, integrator="ode45")
     for method, options in (("clie", {}), ("cloe", {"sensitivities": "differences"})):
-        with pytest.raises(InputError, match="'ode45' chooses its steps"):
+        with pytest.raises(InputError, match="'ode45' has adaptive steps"):
             estimate(problem, method, simulation=simulation, **options)
     with pytest.raises(InputError, match="friction that remembers is followed in equal ones"):
         Loop(build_idim(toy.arm(1), "dahl"), control, loop.reference, "ode45")

@@ -435,7 +435,7 @@ def test_error_bars_by_runs_do_not_hang_on_the_order():
     assert words == same
     assert_near(other, root, 1e-10)
     assert not kept.at_hand
-    with pytest.raises(InputError, match="factors alone are left"):
+    with pytest.raises(InputError, match="only factors of these rows were kept"):
         next(kept.passes())
 
 

@@ -259,5 +259,5 @@ def test_a_round_foot_asks_for_the_direction_of_gravity(tmp_path: Path) -> None:
     study.write_text(text)
     lines = (tmp_path / "walk.csv").read_text()
     (tmp_path / "walk.csv").write_text(lines.replace("base_q", "other_"))
-    with pytest.raises(InputError, match="no orientation of the base"):
+    with pytest.raises(InputError, match="needs the orientation of the base"):
         di.run_study(di.read_study(study))

@@ -516,7 +516,7 @@ def test_constraints_on_links_need_links(loop):
     ):
         with pytest.raises(InputError, match=words):
             ESTIMATORS["pc-idim-ls"](problem, replace(BASE, constraints=(constraint,)))
-    with pytest.raises(InputError, match="which have no prior"):
+    with pytest.raises(InputError, match="without a prior"):
         ESTIMATORS["pc-idim-ls"](problem, replace(BASE, prior="nominal"))
 
 

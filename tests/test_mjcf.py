@@ -272,7 +272,7 @@ def test_included_files_stand_in_their_place(tmp_path: Path) -> None:
     assert [j.armature for j in parts.joints] == [j.armature for j in whole.joints]
     assert agree(path, parts) < 1e-12
     write(tmp_path, "<a>\n<body><joint type='ball'/></body></a>", "parts/slide.xml")
-    with pytest.raises(InputError, match=r"slide.xml, line 2: joint .* of type 'ball'"):
+    with pytest.raises(InputError, match=r"slide.xml, line 2: joint .* has type 'ball'"):
         load_robot(path)
 
 
