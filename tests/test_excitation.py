@@ -344,7 +344,7 @@ def test_a_random_motion_leads_the_hand_along_a_smooth_curve_within_the_limits(p
     speed, limit = np.abs(trajectory.at(times, 1)), [joint.velocity for joint in panda.joints]
     assert np.all(speed <= limit)
     assert np.abs(trajectory.at(times, 2)).max() <= 10.0
-    with pytest.raises(InputError, match="'cartesian' is drawn"):
+    with pytest.raises(InputError, match="'cartesian' is random"):
         excite(panda, polish=True, **given)
 
 
