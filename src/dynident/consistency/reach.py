@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from dynident.conic.cones import Cone, Definite, Equal, Positive, smat
-from dynident.conic.solve import approximate_minimiser
+from dynident.conic.solve import Repeated
 from dynident.consistency.active import build_face
 from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet
 from dynident.core.arrays import Array
@@ -119,14 +120,24 @@ class Reach:
         """Upwards, by what gives way alone; up to `slight`, a bound of it."""
         if self.released is None:
             return np.zeros(len(rows))
+        slopes = rows @ self.released.moved @ self.root
+        found = np.linalg.norm(slopes, axis=1)  # of no projection more
+        asked = np.flatnonzero(found > slight)
+        if len(asked) and self.projection is not None:
+            inside = self.projection.minimisers(slopes[asked] / found[asked, None])
+            found[asked] *= np.linalg.norm(inside, axis=1)
+        return np.asarray(found)
+
+    @cached_property
+    def root(self) -> Array:
+        """Of the slacks' variance, shape (k, rank)."""
         size, axes = np.linalg.eigh(self.variance)
         kept = size > REPEATED * size[-1]
-        root = axes[:, kept] * np.sqrt(size[kept])
-        cones = self.released.list_cones(root)
-        slopes = rows @ self.released.moved @ root
-        found = np.linalg.norm(slopes, axis=1)  # of no projection more
-        for k in np.flatnonzero(found > slight):
-            target = slopes[k] / found[k]
-            inside = approximate_minimiser(np.eye(len(target)), target, cones)
-            found[k] *= np.linalg.norm(inside)
-        return np.asarray(found)
+        return np.asarray(axes[:, kept] * np.sqrt(size[kept]))
+
+    @cached_property
+    def projection(self) -> Repeated | None:
+        """That of coordinates of unit variance on those whose slacks are admitted; None of all."""
+        cones = [] if self.released is None else self.released.list_cones(self.root)
+        none = np.zeros(self.root.shape[1])
+        return Repeated(np.eye(len(none)), none, cones, none) if cones else None
