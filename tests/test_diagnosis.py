@@ -56,7 +56,11 @@ from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import attach
 from dynident.estimators.closed_loop import Simulation
 from dynident.fit.copies import is_marked, mark_log
-from dynident.fit.reasons import expect_percent, list_smoothing_reasons
+from dynident.fit.reasons import (
+    expect_percent,
+    list_reversed_friction_reasons,
+    list_smoothing_reasons,
+)
 from dynident.fit.verdict import DOUBTFUL, REFUTED, TRUSTED, list_sign_reasons
 from dynident.fit.warnings import find_repeated_logs
 from dynident.recording.prepare import Samples, prepare
@@ -1254,6 +1258,30 @@ def test_torques_without_their_compensation_of_friction_are_named(sound):
     (words,) = (own for own in told if own.startswith("without constraints Coulomb friction"))
     assert "compensation of friction is missing" in words
     assert re.search(r"would be -\d[^,]* on \w+ \(\d+ instead of \d+ %\):", words)
+
+
+def test_coulomb_friction_alone_is_told_to_drive_a_joint():
+    """Of the joint itself, whatever rows stand behind; not what may have either sign."""
+    problem = Problem(toy.arm(2), prepare(toy.log(toy.arm(2), 4.0, 0.1)[0], 5.0), "uneven")
+    estimate = SimpleNamespace(restriction=SimpleNamespace(rejected=True))
+
+    def tell(name):
+        beta = np.zeros(problem.base.count)
+        beta[problem.base.names.index(name)] = -3.0
+        own, free = (
+            SimpleNamespace(
+                joints=[
+                    SimpleNamespace(name=row, rmse=1.0, relative_percent=percent)
+                    for row in ("joint_1", "joint_2", "link_2")
+                ]
+            )
+            for percent in (50.0, 10.0)
+        )
+        return list_reversed_friction_reasons(problem, estimate, beta, own, free)
+
+    (reason,) = tell("fc2")
+    assert "would be -3 on joint_2 (10 instead of 50 %):" in reason.words
+    assert tell("fcs2") == []
 
 
 @pytest.mark.long

@@ -226,20 +226,20 @@ def list_reversed_friction_reasons(
     problem: Problem, found: Estimate, beta: Array, own: FitFigure, free: FitFigure
 ) -> list[Reason]:
     """Joints that Coulomb friction drives in the free minimum `beta`, as constraints forbid."""
-    base, names, words = problem.base, problem.robot.joint_names, list[str]()
-    idim = base.idim
+    base, robot, idim, words = problem.base, problem.robot, problem.idim, list[str]()
     if found.restriction is None or not found.restriction.rejected:
         return []
     for value, place, K in zip(beta, base.kept, base.K, strict=True):
-        if not idim.parameters[place].symbol.startswith("fc") or np.any(K):
+        coulomb = idim.parameters[place].symbol.startswith("fc") and idim.positive[place]
+        if not coulomb or np.any(K):
             continue
         column = idim.drive_columns[place - idim.inertial]
         for j in np.flatnonzero(column.turns):
-            error, then = (each.joints[j - len(names)] for each in (own, free))
+            error, then = (each.joints[robot.dof - robot.n + j] for each in (own, free))
             small, large = then.relative_percent, error.relative_percent
             torque = 100.0 * error.rmse / max(large, TINY)
             if -value > NOTABLE * torque and large > max(FINE, CONTRADICTED * small):
-                words.append(f"{value:.2g} on {names[j]} ({small:.0f} instead of {large:.0f} %)")
+                words.append(f"{value:.2g} on {error.name} ({small:.0f} instead of {large:.0f} %)")
     if not words:
         return []
     told = (
