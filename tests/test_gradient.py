@@ -71,6 +71,12 @@ def test_as_a_method_it_says_how_far_it_got_and_refuses_what_has_no_gradient():
     stopped = identify(problem, "gradient", iterations=50, doctor=False)
     assert "and about 8e+03 more are needed" in stopped.estimate.message
     assert any("nls finds that" in note for note in stopped.warnings)
+    exact = identify(problem, "nls", doctor=False).estimate
+    away = np.abs(stopped.estimate.beta - exact.beta)
+    # error bars have the distance in them
+    assert np.max(away / exact.covariance.std) > 5.0
+    assert np.max(away / stopped.estimate.covariance.std) <= 1.0
+    assert np.all(stopped.estimate.covariance.std >= 0.99 * exact.covariance.std)
     for options, words in (
         ({"learning_rate": 2.0}, "learning_rate is 2.0"),
         ({"objective": "mean-and-spread"}, "has no gradient where a mean is zero"),

@@ -419,6 +419,9 @@ class ConstrainedFit:
     """``(Z^T Z)^-1 Z^T X`` of instruments."""
     weights: Array | None = None
     """What the rows were divided by, where that is not sigma, shape (groups,)."""
+    gap: Array | None = None
+    """Scaled unknowns less those of the optimum, where it is known to be missed: error bars count
+    it as a standard deviation."""
 
 
 def compute_covariance_on_faces(
@@ -471,6 +474,8 @@ def finish_constrained_estimate(
     kind = "constrained" if admitted.prior.empty else "posterior"
     moved = differentiate_estimate(admitted, point, faces)
     spread = compute_covariance_on_faces(given, point, scores, found.Pi, moved)
+    if found.gap is not None:
+        spread = replace(spread, matrix=spread.matrix + np.outer(found.gap, found.gap))
     reach = Reach(spread.matrix)
     if active:
         released = release_constraints(admitted, point, faces)

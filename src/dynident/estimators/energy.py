@@ -23,8 +23,9 @@ from dynident.regression.weighted import (
 def energy(problem: Problem, bars: ErrorBars = ErrorBars()) -> Estimate:
     """Least squares on the energy of the whole robot (zhang2018, section 1).
 
-    One row an interval instead of one a joint: which joint did the work is not told, and errors
-    are larger than those of `wls`, but for logs whose accelerations are worse than that.
+    One row an interval instead of one a joint, weighted by the speeds (`build_energy_rows`): which
+    joint did the work is not told, and errors are larger than those of `wls`, but for logs whose
+    accelerations are worse than that.
     Residuals and sigma are those of the torques.
 
     Raises
@@ -40,8 +41,7 @@ def energy(problem: Problem, bars: ErrorBars = ErrorBars()) -> Estimate:
     inverse = rows.factors.weighted(found.weights).inverse()
     errors = compute_residuals(rows, found.beta)
     scores = EstimateScores(rows, found.beta, found.weights, found.sigma, errors)
-    # the noise of a power grows with the speeds
-    spread = estimate_covariance(scores, inverse @ inverse.T, bars, white="robust")
+    spread = estimate_covariance(scores, inverse @ inverse.T, bars)
     literature = compute_literature_std(rows.factors.weighted(found.sigma))
     torques = problem.factors
     return Estimate(

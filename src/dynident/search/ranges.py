@@ -251,8 +251,13 @@ class RangeProblem:
             f"{LEAST_SQUARES!r}"
         )
 
-    def estimate(self, point: FeasiblePoint, iterations: int, message: str) -> Estimate:
-        """The estimate at an admitted point, with the error bars of its criterion."""
+    def estimate(
+        self, point: FeasiblePoint, iterations: int, message: str, gap: Array | None = None
+    ) -> Estimate:
+        """The estimate at an admitted point, with the error bars of its criterion.
+
+        `gap`: see `ConstrainedFit`.
+        """
         given = self.given
         system, sigma = given.system, given.sigma
         if self.spreads is not None:
@@ -260,25 +265,27 @@ class RangeProblem:
             sigma = estimate_group_sigma(given.problem.factors, point.beta, self.weights)
         std = compute_literature_std(given.problem.factors.weighted(sigma))
         fitted = ConstrainedFit(
-            given.problem, system, sigma, std, message, iterations, weights=self.weights
+            given.problem, system, sigma, std, message, iterations, weights=self.weights, gap=gap
         )
         return finish_constrained_estimate(given, point, fitted)
 
     def repaired(self, beta: Array, iterations: int, message: str) -> Estimate:
         """The estimate nearest the end of a search, and its distance from the optimum.
 
-        Its history is where the search began, and where it ended before the repair.
+        Error bars have that distance in them. Its history is where the search began, and where it
+        ended before the repair.
         """
         A, inner = self.metric, self.given.inner()
         inner(System(A, A @ beta, 0.0))
         try:
             away = self.distance(inner.point.beta)
+            gap = inner.point.x - self.optimum[0].x
             words = f"{away:.2g} sigma from the exact optimum of its criterion"
             note = f"the search ended {words}; nls finds that"
         except ComputationError as error:
-            away, words = np.inf, "its exact optimum is not known"
+            away, gap, words = np.inf, None, "its exact optimum is not known"
             note = f"how far the search ended from the exact optimum is not known: {error}"
-        estimate = self.estimate(inner.point, iterations, f"{message}, {words}")
+        estimate = self.estimate(inner.point, iterations, f"{message}, {words}", gap)
         estimate = replace(estimate, history=np.stack([self.begin, beta]))
         if away <= FAR:
             return estimate
