@@ -573,6 +573,7 @@ def test_still_joints_and_dead_sensors(tmp_path):
         ({"lower": -2.0, "upper": 2.0}, 1e5, True, "is no angle of this joint"),
         ({"lower": -2.0, "upper": 2.0}, 3.0, False, "looks like degrees; if so, set units"),
         ({}, 57.3, False, "looks like degrees; if so"),
+        ({}, 20.0, False, "'deg' }; if it turned"),
         ({"lower": -0.9, "upper": 0.9}, 1.0, False, "outside its limits; check the zero"),
     ],
 )

@@ -142,6 +142,7 @@ FEW_STEPS = 4.5  # in a change, of which it tells that changes are multiples of 
 BETWEEN = 0.1  # of a step, that changes are off a multiple; 0.25 where they are of any size
 FAST = 1.5  # speed over the robot file's limit
 STRONGEST = 1e4  # torque that no drive has of which no limit is known [Nm or N]
+IN_STEP = 1e-6  # share of positions that multiples of another joint's leave, of one profile
 LITERAL = 0.005  # share of torques that a law by their targets leaves of commanded ones
 SLOW_RATE = 25.0  # rate below which no robot is logged [Hz]
 NEAR_TURN = 0.05  # how near to a turn a jump is a wrap
