@@ -136,6 +136,8 @@ RECORD = {
     "unsigned": "log the torques with their signs",
     "external torque": "log the full joint torque: this is what remains after subtracting a model, "
     "as by an estimate of external torques or by a controller that adds its model's torque itself",
+    "free swing": "drive the joints against their swing, which tells little of the bodies; "
+    "or log the full joint torque, if this is what remains after subtracting a model",
     "gravity": "log the full torque of the drives, or set gravity = [0, 0, 0] in [robot]",
 }
 """How to log what no reading gives back."""

@@ -39,6 +39,8 @@ LAWFUL = 0.1  # error by a controller's law that explains a torque: 0.03 measure
 HEAVY = 0.2  # share of the file's largest weight that a joint bears, to say whether it does
 BORNE = 0.3  # share of it that external torques have at most: 0.8 and above measured of whole ones
 MOVED = 0.4  # the same of what motion asks for: 0.56 and above measured of those without gravity
+SWINGING = 0.6  # share of its weight that a joint's motion leaves at most, where both balance
+OFF_SWING = 4.0  # times that the file's inertia is off there at most, or one over
 SEEN = 0.75  # share that they explain of what drives leave of a joint's square, to tell
 
 # ---- logs beside each other
