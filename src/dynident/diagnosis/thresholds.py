@@ -109,6 +109,7 @@ WRONG_ALTOGETHER = 0.3  # error under constraints from which it is no spring tha
 MISSING = 0.5  # share of gravity, or friction, that torques without it have at most
 SIGNED = 4  # rounds after which the signs of a torque are settled
 WORST = 3  # joints with the largest errors, whose drives may be coupled otherwise
+CREEPING = 0.02  # speed of the fastest joint that no log at less has [rad/s or m/s]
 SLOWEST_RATE = 5.0  # at which a robot may be logged [Hz]
 FASTEST_RATE = 2e4  # [Hz]
 OTHER = 0.1  # by how much a torque is off those that other logs ask for
