@@ -889,6 +889,15 @@ def test_nor_are_they_from_python(place):
     assert Path("arm.urdf").read_bytes() == before
 
 
+def test_logs_without_their_flag_are_told_of_it(refused, place):
+    for argv, flags in (
+        (["doctor", "arm.urdf", "a.csv"], "--robot FILE --log FILE"),
+        (["payload", RESULT, "--log", "b.csv", "a.csv"], "--log FILE"),
+    ):
+        assert f"(a.csv); logs are given by {flags}; see dynident {argv[0]}" in refused(argv)
+    assert "logs are given by" not in refused(["zoo", "tx40", "a.csv"])
+
+
 def test_links_in_a_circle_are_no_log(refused, place):
     Path("circle.csv").symlink_to("circle.csv")
     argv = ["identify", "--robot", "arm.urdf", "--log", "circle.csv", "-o", "never"]

@@ -1168,6 +1168,26 @@ def test_columns_of_another_joint_and_positions_that_end_in_motion_show(sound):
     assert not {"clipped", "copied"} & set(kinds(replace(sound, q=resting)))
 
 
+@pytest.mark.parametrize("thorough", [False, True])
+def test_along_a_clock_that_makes_a_log_creep_nothing_else_is_found(thorough):
+    """Time in milliseconds: gravity was missing then, and a counterweight pulled."""
+    log = replace(toy.measure(toy.arm(N), seconds=8.0), rate=0.25)
+    base = base_parameters(build_idim(toy.arm(N)))
+    (found,) = examine(base, [prepare(log)], thorough=thorough)[0]
+    assert found.diagnosis == "rate"
+    assert found.what.startswith("the rate is 0.25 Hz, and the fastest joint moves at 0.002")
+    assert found.remedy == "if time is in ms (250 Hz), set units = { time = 'ms' } in [[log]]"
+
+
+def test_joints_that_one_profile_moves_equally_far_are_no_copies(sound):
+    """What simulations log, or targets: all positions are multiples of one."""
+    profile = sound.q[:, :1] - sound.q[0, 0]
+    q = profile * [1.0, -0.7, 1.0, 0.4] + [0.2, 0.0, 0.2, 0.1]
+    assert "copied" not in kinds(replace(sound, q=q))
+    for same in (q + 1e-4 * (sound.q - q) * [0.0, 1.0, 0.0, 1.0], np.repeat(q[:, :1], N, axis=1)):
+        assert "copied" in kinds(replace(sound, q=same))
+
+
 def test_a_torque_of_one_sign_that_comes_near_zero_once_is_none_without_a_sign(sound):
     tau = sound.tau - np.min(sound.tau, axis=0)
     assert kinds(replace(sound, tau=tau)) == set()

@@ -9,6 +9,7 @@ import pytest
 import sound_logs
 import toy
 from robots import urdf
+from scipy.integrate import solve_ivp
 
 from dynident import api, load_robot, read_log
 from dynident.diagnosis.by_file import find_missing_bodies, find_other_side, find_zero
@@ -24,6 +25,7 @@ from dynident.diagnosis.sized import (
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.recording.prepare import prepare
+from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
 from dynident.robot.drives import Drives
 
@@ -77,6 +79,40 @@ def test_torques_without_the_weight_or_the_bodies_are_named(scene):
     assert name_missing(outside) == "external torque"
     for unit in (0.01, 1000.0):
         assert find_missing_bodies(scene.driven(unit * scene.torque)) is None
+
+
+def swing(robot, seconds=8.0, rate=250.0):
+    """Two links that hang and swing under friction alone; the torques are of drives at rest."""
+    idim = build_idim(robot, "none", False)
+    theta, none = idim.nominal, np.zeros(2)
+
+    def move(_, x):
+        q, dq = x[None, :2], x[None, 2:]
+        rest = idim.torque(theta, q, dq, none[None])[0] + 0.05 * dq[0]
+        unit = idim.torque(theta, np.repeat(q, 2, axis=0), np.zeros((2, 2)), np.eye(2))
+        still = idim.torque(theta, q, none[None], none[None])[0]
+        return np.concatenate([dq[0], -np.linalg.solve(unit - still, rest)])
+
+    t = np.arange(int(seconds * rate)) / rate
+    start = np.array([0.9, -0.4, 0.0, 0.0])
+    x = solve_ivp(move, (0.0, seconds), start, t_eval=t, rtol=1e-8, atol=1e-9).y.T
+    tau = 0.01 * np.random.default_rng(2).normal(size=(len(t), 2)) + 0.01 * np.sin(3.0 * t[:, None])
+    return Recording("swing", rate, x[:, :2], tau)
+
+
+def test_a_free_swing_is_no_external_torque():
+    """Its torques hold none of the bodies, as weight and motion balance each other."""
+    joints = tuple(replace(joint, axis=np.array([0.0, 1.0, 0.0])) for joint in toy.arm(2).joints)
+    robot = replace(toy.arm(2), joints=joints, gravity=np.array([0.0, 0.0, 9.81]))  # it hangs
+    heavier = (
+        np.where(np.arange(10) < 4, 1.0, 2.0) * robot.nominal
+    )  # second moments twice too large
+    base = base_parameters(build_idim(replace(robot, nominal=heavier)))
+    log = swing(robot)
+    assert name_missing(take_scene(base, prepare(log, 10.0), most=FEW)) == "free swing"
+    (found,) = examine(base, [prepare(log, 10.0)])[0]
+    assert found.what.endswith("they balance, as in a free swing")
+    assert "drive the joints against their swing" in found.remedy
 
 
 def test_positions_in_degrees_are_no_reason_to_miss_the_bodies(measured):

@@ -29,10 +29,12 @@ from dynident.core.inertia import (
 from dynident.loads.load import (
     NO_LOAD,
     Load,
+    RestFit,
     TorqueRemainder,
     discount_model_covariance,
     estimate_load_intervals,
     to_central_inertia,
+    warn_of_unseen_load,
 )
 from dynident.loads.load import fit_load_columns as estimated
 from dynident.loads.payload import to_abc_angles
@@ -220,6 +222,15 @@ def test_without_a_load_none_is_seen():
     lifted = loads.arm("ur10", -0.5 * KILOGRAM)
     with pytest.raises(ComputationError, match=r"no gain turns -0\.[45]\d* kg into 1 kg"):
         di.payload(ur10()[1], lifted.logs(3)[1], mass=1.0)
+    with pytest.raises(ComputationError, match=r"carries 0\.[45]\d* kg less than in the model"):
+        di.payload(ur10()[1], lifted.logs(3)[1])
+
+
+def test_a_log_that_differs_by_no_load_says_so():
+    fit = RestFit(-np.ones(10), 0.36 * np.eye(10), np.eye(10), np.zeros(10))
+    agrees, differs = (warn_of_unseen_load(fit, "hand", np.ones(10), p)[0] for p in (0.5, 1e-9))
+    assert agrees == "no load is seen on hand: the log agrees with the model without one"
+    assert "the log differs from the model without one, but its mass, -1 +- 0.6 kg" in differs
 
 
 @pytest.mark.long

@@ -473,6 +473,23 @@ def test_columns_that_are_clear_are_read_without_being_named(tmp_path):
     assert read_log(path, ROBOT).torque == "measured"
 
 
+def test_a_star_stands_for_numbers_where_names_go_on(tmp_path):
+    head = (
+        "time,Position1,Position2,PositionCmd1,PositionCmd2,Torque1,Torque2,TorqueCur1,TorqueCur2"
+    )
+    rows = np.column_stack([TIME, Q, 0.0 * Q, TAU, 0.0 * TAU])
+    path = tmp_path / "log.csv"
+    np.savetxt(path, rows, delimiter=",", header=head, comments="")
+    log = read_log(path, ROBOT, columns={"q": "Position*", "tau": "Torque*"})
+    np.testing.assert_allclose(log.q, Q, atol=1e-12)
+    np.testing.assert_allclose(log.tau, TAU, atol=1e-12)
+    for star in ("PositionCmd*", "TorqueCur*"):
+        assert np.all(read_log(path, ROBOT, columns={"q": "Position*", "tau": star}).tau == 0.0)
+    assert "columns.q names 4 columns" in refusal(
+        path, ROBOT, columns={"q": "P*", "tau": "Torque*"}
+    )
+
+
 def test_missing_columns_name_the_nearest(tmp_path):
     path = write(tmp_path / "log.csv", time=TIME, q_a=TIME, q_bb=TIME, tau=TAU)
     message = refusal(path, ROBOT)
@@ -573,6 +590,7 @@ def test_still_joints_and_dead_sensors(tmp_path):
         ({"lower": -2.0, "upper": 2.0}, 1e5, True, "is no angle of this joint"),
         ({"lower": -2.0, "upper": 2.0}, 3.0, False, "looks like degrees; if so, set units"),
         ({}, 57.3, False, "looks like degrees; if so"),
+        ({}, 20.0, False, "'deg' }; if it turned"),
         ({"lower": -0.9, "upper": 0.9}, 1.0, False, "outside its limits; check the zero"),
     ],
 )

@@ -408,6 +408,8 @@ def test_files_side_by_side_have_dates_of_one_clock(tmp_path):
 
 def test_refused_files(tmp_path):
     assert "no such file" in refusal(tmp_path / "gone.csv")
+    several = refusal(tmp_path / "q.csv+tau.csv")  # as a summary names them
+    assert several.endswith(f"no such file; of files side by side: {tmp_path / 'q.csv'},tau.csv")
     (tmp_path / "folder.csv").mkdir()
     assert "folder.csv: is not a file" in refusal(tmp_path / "folder.csv")
     message = refusal(write(tmp_path / "log.xlsx", "x"))

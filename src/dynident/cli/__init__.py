@@ -323,6 +323,8 @@ def run(argv: list[str] | None = None) -> int:
 def describe_parser_error(error: typer.TyperException) -> str:
     """What the parser says, with the value that it could not read."""
     said = error.format_message().rstrip(".?")
+    if said.startswith("Got unexpected extra argument"):
+        return said + tell_log_flags(error)
     if not isinstance(error, typer.BadParameter) or error.__cause__ is None:
         return said
     from pydantic import ValidationError  # a tenth of a second that --help does not need
@@ -332,6 +334,17 @@ def describe_parser_error(error: typer.TyperException) -> str:
     if error.param is None or not isinstance(error.__cause__, ValidationError):
         return said
     return f"{error.param.opts[-1]} {describe_value_errors(error.__cause__.errors())}"
+
+
+def tell_log_flags(error: typer.TyperException) -> str:
+    """How a command is told of logs that stand without a flag, if it takes them at all."""
+    context = getattr(error, "ctx", None)
+    params = [] if context is None else context.command.params
+    flags = {flag for param in params for flag in param.opts}
+    if "--log" not in flags:
+        return ""
+    robot = " --robot FILE" if "--robot" in flags else ""
+    return f"; logs are given by{robot} --log FILE"
 
 
 def complain(reason: object, code: int) -> int:

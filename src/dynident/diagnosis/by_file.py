@@ -127,7 +127,25 @@ def find_missing_bodies(s: Scene) -> Sign | None:
     )
     if in_units or find_other_side(s) is not None:
         return None
+    if np.any(measure_swing(parts)[heavy] < limit.SWINGING):
+        words = f"little of the robot's weight and motion is in the torques{BY_FILE}"
+        return Sign("free swing", f"{words}: they balance, as in a free swing")
     return Sign("external torque", f"{NOTHING} weight and motion{BY_FILE}")
+
+
+def measure_swing(parts: Array) -> Array:
+    """Share of each joint's weight that its motion does not balance, times a number, shape (n,).
+
+    `parts`: see `split_file_torque`. That number is the error of the file's inertia. One, of
+    weight that grows with the motion or that no motion is like.
+    """
+    weight, moved = (part - np.mean(part, axis=0) for part in parts)
+    size, square = np.sum(weight**2, axis=0), np.sum(moved**2, axis=0)
+    both = -np.sum(weight * moved, axis=0)
+    alike = both / np.maximum(square, TINY)
+    share = np.sqrt(np.maximum(size - alike * both, 0.0) / np.maximum(size, TINY))
+    near = (alike > 0.0) & (np.abs(np.log(np.maximum(alike, TINY))) < np.log(limit.OFF_SWING))
+    return np.where(near, share, 1.0)
 
 
 def measure_file_torque(s: Scene) -> float:

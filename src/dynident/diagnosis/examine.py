@@ -136,6 +136,8 @@ RECORD = {
     "unsigned": "log the torques with their signs",
     "external torque": "log the full joint torque: this is what remains after subtracting a model, "
     "as by an estimate of external torques or by a controller that adds its model's torque itself",
+    "free swing": "drive the joints against their swing, which tells little of the bodies; "
+    "or log the full joint torque, if this is what remains after subtracting a model",
     "gravity": "log the full torque of the drives, or set gravity = [0, 0, 0] in [robot]",
 }
 """How to log what no reading gives back."""
@@ -262,6 +264,10 @@ def look_at_log(
     """What is wrong with a log: with it alone, or with how it stands to the others."""
     if scene.plain and np.ptp(scene.q, axis=0).max() < limit.LEAST_MOTION:
         return Look((), scene, others, False, 1.0)  # a pose fits one reading as well as another
+    if is_creeping(scene):
+        found = find_fault(scene, others, thorough)
+        if found is None or found[0].rate is None:  # along such a clock nothing else tells anything
+            return Look((state_clock(scene),), scene, others, False, 1.0)
     findings: list[Finding] = []
     read_before: list[Scene] = []
     deferred = False
@@ -296,6 +302,21 @@ def look_at_log(
         return Look(find_unexplained(scene, lost), scene, others, False, 1.0)
     against = bool(findings[0].against) or not scene.plain
     return Look(tuple(findings), scene, others, against, findings[0].share, deferred)
+
+
+def is_creeping(s: Scene) -> bool:
+    """Whether a log's clock makes of its motion one that no robot makes, at such a rate."""
+    return s.plain and s.log.rate < limit.SLOWEST_RATE and np.max(np.abs(s.dq)) < limit.CREEPING
+
+
+def state_clock(s: Scene) -> Finding:
+    """That a log's clock is wrong, where no other one explains it."""
+    fastest = np.max(np.abs(s.dq))
+    rate = f"{s.log.rate:.3g} Hz"
+    what = f"the rate is {rate}, and the fastest joint moves at {fastest:.2g} rad/s or m/s"
+    quick = f"{1e3 * s.log.rate:.6g} Hz"
+    remedy = f"if time is in ms ({quick}), set units = {{ time = 'ms' }} in [[log]]"
+    return state_finding(s, "rate", what, remedy)
 
 
 def is_read_alike(one: Scene, other: Scene) -> bool:

@@ -194,13 +194,30 @@ def find_lost_rows(samples: Samples) -> Iterator[Sign]:
         )
 
 
+def is_in_step(signal: Array) -> bool:
+    """Whether all columns that change are multiples of the first, and not all are it.
+
+    Joints that were moved by one profile may go equally far: what simulations log, or targets.
+    """
+    x, *others = (column - np.mean(column) for column in signal.T)
+    moved = [y for y in others if np.any(y)]
+    if all(np.array_equal(x, y) for y in moved):
+        return False
+    left = (y - x * (x @ y) / (x @ x) for y in moved)
+    sizes = (np.linalg.norm(y) for y in moved)
+    return all(
+        np.linalg.norm(rest) <= limit.IN_STEP * size for rest, size in zip(left, sizes, strict=True)
+    )
+
+
 def find_copied_columns(robot: Robot, samples: Samples) -> Iterator[Sign]:
     """Columns that are those of another joint."""
     for what, signal in (("position", samples.measured), ("torque", samples.joint_torque)):
         for i, j in combinations(robot.driven, 2):
             if signal[0, i] == signal[0, j] and np.array_equal(signal[:, i], signal[:, j]):
                 names = robot.joint_names
-                if np.ptp(signal[:, i]) > 0.0:
+                moved = signal[:, [i, *(k for k in robot.driven if k not in (i, j))]]
+                if np.ptp(signal[:, i]) > 0.0 and not is_in_step(moved):
                     yield Sign("copied", f"{what}s of {names[i]} and {names[j]} are one column")
 
 

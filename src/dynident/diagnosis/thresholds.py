@@ -39,6 +39,8 @@ LAWFUL = 0.1  # error by a controller's law that explains a torque: 0.03 measure
 HEAVY = 0.2  # share of the file's largest weight that a joint bears, to say whether it does
 BORNE = 0.3  # share of it that external torques have at most: 0.8 and above measured of whole ones
 MOVED = 0.4  # the same of what motion asks for: 0.56 and above measured of those without gravity
+SWINGING = 0.6  # share of its weight that a joint's motion leaves at most, where both balance
+OFF_SWING = 4.0  # times that the file's inertia is off there at most, or one over
 SEEN = 0.75  # share that they explain of what drives leave of a joint's square, to tell
 
 # ---- logs beside each other
@@ -107,6 +109,7 @@ WRONG_ALTOGETHER = 0.3  # error under constraints from which it is no spring tha
 MISSING = 0.5  # share of gravity, or friction, that torques without it have at most
 SIGNED = 4  # rounds after which the signs of a torque are settled
 WORST = 3  # joints with the largest errors, whose drives may be coupled otherwise
+CREEPING = 0.02  # speed of the fastest joint that no log at less has [rad/s or m/s]
 SLOWEST_RATE = 5.0  # at which a robot may be logged [Hz]
 FASTEST_RATE = 2e4  # [Hz]
 OTHER = 0.1  # by how much a torque is off those that other logs ask for
@@ -142,6 +145,7 @@ FEW_STEPS = 4.5  # in a change, of which it tells that changes are multiples of 
 BETWEEN = 0.1  # of a step, that changes are off a multiple; 0.25 where they are of any size
 FAST = 1.5  # speed over the robot file's limit
 STRONGEST = 1e4  # torque that no drive has of which no limit is known [Nm or N]
+IN_STEP = 1e-6  # share of positions that multiples of another joint's leave, of one profile
 LITERAL = 0.005  # share of torques that a law by their targets leaves of commanded ones
 SLOW_RATE = 25.0  # rate below which no robot is logged [Hz]
 NEAR_TURN = 0.05  # how near to a turn a jump is a wrap

@@ -392,9 +392,17 @@ def identify_load(
             scale = mass / told
             std = scale * np.sqrt(fit.covariance[0, 0]) / told
             gains = TorqueGains(("all",), np.array([scale]), np.array([std]))
-    nearest = find_nearest_body(
-        fit.rows, fit.target, fit.x, fit.covariance, unit, DRAWS, loading.seed
-    )
+    try:
+        nearest = find_nearest_body(
+            fit.rows, fit.target, fit.x, fit.covariance, unit, DRAWS, loading.seed
+        )
+    except ComputationError as error:
+        if fit.x[0] > 0.0:
+            raise
+        raise ComputationError(
+            f"{problem.samples[0].name}: {link} carries {-float(fit.x[0]):.3g} kg less than in the "
+            "model: was that identified with a load, and is this the log without?"
+        ) from error
     phi, draws = nearest.phi, nearest.draws
     if mass is None:
         offset, spread, more_words = choose_gain_error(known, rest.A, loading.gain_error)
@@ -466,8 +474,9 @@ def warn_of_unseen_load(fit: RestFit, link: str, unit: Array, p_value: float) ->
         warnings.append(f"no load is seen on {link}: the log agrees with the model without one")
     elif fit.x[0] <= CLEARLY * (std := float(np.sqrt(fit.covariance[0, 0]))):
         warnings.append(
-            f"no load is seen on {link}: its mass, {fit.x[0]:.3g} +- {std:.2g} kg, is not clearly "
-            "above zero"
+            f"no load is seen on {link}: the log differs from the model without one, but its mass, "
+            f"{fit.x[0]:.3g} +- {std:.2g} kg, is not clearly above zero; if there is a load, name "
+            "its link, and turn the wrist to other directions of gravity, and faster"
         )
     if np.any(np.sqrt(np.diag(fit.covariance)[:10]) > 0.3 * UNTOLD * unit):
         warnings.append(

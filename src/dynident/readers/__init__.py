@@ -101,7 +101,11 @@ def read_tables(path: Path, whole: bool = True) -> tuple[Table, ...]:
     if suffix is None:
         raise InputError(f"{path}: unknown log format; known are {', '.join(READERS)}")
     if not path.is_file() and not (folder and suffix == METADATA):
-        raise InputError(f"{path}: {'is not a file' if path.exists() else 'no such file'}")
+        several = [Path(part) for part in str(path).split("+")]
+        beside = ""
+        if len(several) > 1 and all(find_suffix(each) is not None for each in several):
+            beside = f"; of files side by side: {','.join(map(str, several))}"
+        raise InputError(f"{path}: {'is not a file' if path.exists() else 'no such file'}{beside}")
     try:
         # what readers say of damage is not about permissions
         (path / METADATA if folder else path).open("rb").close()

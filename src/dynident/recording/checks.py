@@ -425,6 +425,7 @@ def _check_range(
         raise InputError(words)
     elif fits and (not limited or beyond > (MARGIN - 1.0) * limit):
         looks = "degrees" if angle else "millimetres"
-        yield f"{what}: looks like {looks}; if so, {try_this}"
+        turns = "" if limited else f"; if it turned {reach[1] - reach[0]:.3g} rad, nothing is wrong"
+        yield f"{what}: looks like {looks}; if so, {try_this}{turns}"
     elif limited:
         yield f"{what}: outside its limits; check the zero and the unit"

@@ -549,17 +549,20 @@ def _match_columns(log: _Log, wanted: Column, signal: str) -> list[Spot]:
     joints = log.robot.joint_names
     if "*" in column and column not in names:
         prefix, _, suffix = column.partition("*")
-        hits = [
-            spot
+        named = [
+            (spot, name[len(prefix) :].removesuffix(suffix))
             for spot, name in zip(everything, names, strict=True)
             if name.startswith(prefix) and name[len(prefix) :].endswith(suffix)
         ]
+        hits = [spot for spot, _ in named]
         if not hits:
             checks.refuse_missing_column(within, column, signal, joints)
         own = [f"{prefix}{joint}{suffix}" for joint in joints]
         if {*own} <= {*names}:  # what the star stands for are the joints' names: they say the order
             return _find_columns(replace(log, tables=within), own, signal)
-        return hits
+        counted = [spot for spot, end in named if end.isdecimal()]
+        # Position* is Position1 ... Position7 beside PositionCmptd1 ...
+        return counted if len(counted) == len(joints) else hits
     hits = [spot for spot, name in zip(everything, names, strict=True) if name == column]
     least = min((table.rank for table, _ in hits), default=0)
     hits = [spot for spot in hits if spot[0].rank == least]
