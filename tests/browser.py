@@ -29,6 +29,7 @@ FLAGS = (
     "--headless=new", "--no-sandbox", "--remote-debugging-pipe", "--hide-scrollbars",
     "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-extensions",
+    "--disable-gpu-rasterization",  # what Debian turns on is twice the work without such hardware
 )  # fmt: skip
 # the browser reads what it is asked from descriptor 3 and answers on 4
 PLUG = (

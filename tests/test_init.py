@@ -11,6 +11,7 @@ import pytest
 import toy
 from commands import tell
 from robots import EXAMPLES, urdf
+from thin import long
 
 import dynident as di
 from dynident.cli import run
@@ -446,12 +447,18 @@ def test_units_in_names_are_those_of_the_columns(desk, capsys):
     [
         ("q_one", 180.0 / np.pi, {"q": "deg"}, "units       q = deg, because odd.csv: q of one"),
         ("time", 1e9, {"time": "ns"}, "units       time = ns, because odd.csv, row 2, column 1"),
-        ("time", 1e6, {"time": "us"}, "units       time = us, because odd.csv: the time column"),
-        ("time", 1e3, {"time": "ms"}, "finding     time runs 1000 times as fast"),
+        long(
+            "time", 1e6, {"time": "us"}, "units       time = us, because odd.csv: the time column"
+        ),
+        long("time", 1e3, {"time": "ms"}, "finding     time runs 1000 times as fast"),
         # since 1970, where all of them are large
         ("epoch", 1e9, {"time": "ns"}, "units       time = ns, because odd.csv, row 2, column 1"),
-        ("epoch", 1e6, {"time": "us"}, "units       time = us, because odd.csv, row 2, column 1"),
-        ("epoch", 1e3, {"time": "ms"}, "units       time = ms, because odd.csv, row 2, column 1"),
+        long(
+            "epoch", 1e6, {"time": "us"}, "units       time = us, because odd.csv, row 2, column 1"
+        ),
+        long(
+            "epoch", 1e3, {"time": "ms"}, "units       time = ms, because odd.csv, row 2, column 1"
+        ),
     ],
 )
 def test_units_are_recognised(desk, capsys, column, factor, units, said):

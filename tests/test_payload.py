@@ -134,6 +134,7 @@ def test_a_flat_load_stays_a_body_and_its_intervals_too():
     assert found.low["Izz"] < 2e-3 < found.high["Izz"]
 
 
+@pytest.mark.long
 def test_moments_that_a_log_hardly_tells_reach_down_to_those_of_small_bodies():
     """Draws within the cone keep away from its corners: their quantiles hold one truth of seven."""
     true = from_com(1.0, [0.05, 0.02, 0.08], np.diag([0.002, 0.003, 0.0035]))

@@ -9,7 +9,7 @@ import pickle
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -243,24 +243,36 @@ def test_cases_of_papers_are_the_same_on_any_engine(backwards):
         assert np.array_equal(each(HERE), each(backwards))
 
 
+def draw_sample(engine: Engine) -> np.ndarray:
+    return di.sample(bound_fit(), 300, engine=engine).theta
+
+
+@cache
+def bound_fit() -> di.Fit:
+    return di.identify(bound_problem())
+
+
+IN_PROCESSES: tuple[Callable[[Engine], Any], ...] = (bootstrap, partial(search_ranges, "ga"))
+"""One group of tasks, and groups that follow from others."""
+ON_A_CLUSTER: tuple[Callable[[Engine], Any], ...] = (
+    *IN_PROCESSES,
+    draw_chains,
+    draw_sample,
+    lambda engine: search(engine).trajectory.C,
+    partial(search_ranges, "pf"),
+    *(partial(search_shapes, method) for method in SEARCHES),
+    lambda engine: [each.errors for each in repeat_draws(engine)],
+)
+"""All that repeats: of a cluster the workers, which are processes too, begin once for all of it."""
+
+
 @pytest.mark.long
 def test_the_same_bits_in_processes_and_on_a_cluster(monkeypatch):
     monkeypatch.setattr(ranges, "PORTION", 16)
-    fit = di.identify(bound_problem())
-    replicates = bootstrap(HERE)
-    populations = {method: search_ranges(method, HERE) for method in SEARCHES}
-    shapes = {method: search_shapes(method, HERE) for method in SEARCHES}
-    chains, drawn = draw_chains(HERE), di.sample(fit, 300).theta
-    here, repeated = search(HERE), repeat_draws(HERE)
+    here = [repeat(HERE) for repeat in ON_A_CLUSTER]
+    for repeat, expected in zip(IN_PROCESSES, here):
+        assert np.array_equal(repeat(Engine(workers=2)), expected)
     with start_processes() as cluster:
-        engines = [Engine(workers=2), Engine("dask", scheduler=cluster.scheduler_address)]
-        for engine in engines:
-            assert np.array_equal(draw_chains(engine), chains)
-            assert np.array_equal(di.sample(fit, 300, engine=engine).theta, drawn)
-            assert np.array_equal(search(engine).trajectory.C, here.trajectory.C)
-            assert np.array_equal(bootstrap(engine), replicates)
-            for method in SEARCHES:
-                assert np.array_equal(search_ranges(method, engine), populations[method])
-                assert search_shapes(method, engine) == shapes[method]
-            for one, other in zip(repeat_draws(engine), repeated, strict=True):
-                assert np.array_equal(one.errors, other.errors)
+        engine = Engine("dask", scheduler=cluster.scheduler_address)
+        for repeat, expected in zip(ON_A_CLUSTER, here, strict=True):
+            assert np.array_equal(repeat(engine), expected)
