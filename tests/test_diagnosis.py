@@ -38,7 +38,6 @@ from dynident.diagnosis.screening import (
 )
 from dynident.diagnosis.signs import Sign, estimate_smallest_step, find_signs
 from dynident.diagnosis.sized import build_delay_family, measure_gain, suspect_size
-from dynident.diagnosis.spectra import measure_smoothing
 from dynident.diagnosis.springs import (
     build_spring_family,
     find_sure_spring,
@@ -67,6 +66,7 @@ from dynident.recording.prepare import Samples, prepare
 from dynident.recording.recording import Recording
 from dynident.recording.repairs import LogRepair, repair_recording
 from dynident.regression.problem import Problem
+from dynident.regression.spectra import measure_smoothing
 from dynident.regression.weighted import solve_wls
 
 N = 4

@@ -302,7 +302,6 @@ def test_a_browser_shows_all_whole_and_complains_of_nothing(
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.long
 def test_a_browser_finds_faults(browser, tmp_path):
     script = resources.files("dynident.plots").joinpath("chart.js").read_text("utf-8")
     script = script.replace("enlarge(low, high)", "0").replace("tell(panel, group, at);", "")

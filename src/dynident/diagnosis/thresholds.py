@@ -117,14 +117,8 @@ SCALE_ROUNDS = 3  # rounds after which factors of torques are settled
 
 # ---- torques that were smoothed
 
-OCTAVES = 5  # below half of the torques' cutoff that are looked at
-LIVELY = 0.01  # share of its inertia's spectrum that a joint has in an octave, to tell there
-FADING = 0.7  # and over that in the octave below at most: noise of accelerations has more
-VAGUE = 0.15  # standard error of a joint's share from which it tells nothing
-NOISE_SHARE = 0.3  # of what is moved, not noise, torques have more; 0.03 to 0.07 measured, LWR4+
 SMOOTHED = 0.97  # share of what bodies ask for that torques have: 0.96 +- 0.03 measured
 SMOOTHED_SURE = 4.0  # by so many standard errors less: 0.65 +- 0.09 of a sound log that was made
-LONGEST_SPECTRUM = 2**16  # samples of a stretch
 
 # ---- raw signals
 

@@ -10,7 +10,6 @@ from dynident.core.arrays import Array
 from dynident.core.factors import Factors, System
 from dynident.diagnosis.examine import Finding
 from dynident.diagnosis.scene import TINY, measure_unexplained_effort
-from dynident.diagnosis.spectra import measure_smoothing
 from dynident.diagnosis.thresholds import (
     ASTRAY_SHARE,
     LOST_SHARE,
@@ -60,6 +59,7 @@ from dynident.recording.prepare import Samples
 from dynident.regression.generalised import has_only_joint_torques
 from dynident.regression.problem import NO_TORQUE, Problem
 from dynident.regression.rests import find_standstill_speeds, rests_long
+from dynident.regression.spectra import measure_smoothing
 from dynident.robot.drives import find_moving_joints
 from dynident.robot.model import Robot
 

@@ -12,10 +12,25 @@ from typing import NamedTuple
 import numpy as np
 
 from dynident.core.arrays import Array
-from dynident.diagnosis import thresholds as limit
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.torques import evaluate_drive_torques, evaluate_rigid_torques
 from dynident.recording.prepare import Samples
+
+PERIODS = 20.0
+"""Of half the torques' cutoff that a stretch lasts."""
+OCTAVES = 5
+"""Below half of the torques' cutoff that are looked at."""
+LIVELY, FADING = 0.01, 0.7
+"""Share of its inertia's spectrum that a joint has in an octave at least, to tell there, and over
+that in the octave below at most: noise of accelerations has more."""
+VAGUE, BLUR = 0.15, 0.03
+"""Standard error of a joint's share from which it tells nothing, and what any model adds to it."""
+NOISE_SHARE = 0.3
+"""Of what is moved, not noise, torques have more; of LWR4+ 0.03 to 0.07 were measured of noise."""
+LONGEST = 2**16
+"""Samples of a stretch."""
+OPEN = 1e-6
+"""Share of a column that the others leave, below which they have it."""
 
 
 class Octave(NamedTuple):
@@ -41,7 +56,7 @@ def measure_smoothing(idim: Idim, theta: Array, logs: Sequence[Samples]) -> Octa
         each
         for log in logs
         for run in log.segments
-        if (run[1] - run[0]) * hz > limit.CUTOFF_PERIODS * log.rate
+        if (run[1] - run[0]) * hz > PERIODS * log.rate
         for each in [take_spectra(idim, theta, log, *run)]
     ]
     if not spectra:
@@ -52,10 +67,10 @@ def measure_smoothing(idim: Idim, theta: Array, logs: Sequence[Samples]) -> Octa
     every /= np.where(sizes > 0.0, sizes, 1.0)  # joints that loops move are driven by nothing
     below = np.zeros(idim.robot.n)
     found = None
-    for low in hz * 2.0 ** np.arange(-limit.OCTAVES, 0):
+    for low in hz * 2.0 ** np.arange(-OCTAVES, 0):
         own = every[:, (low <= f) & (f < 2.0 * low)]
         there = np.sqrt(np.sum(np.abs(own[1]) ** 2, axis=0))
-        tells = (there > limit.LIVELY) & (there < limit.FADING * below)
+        tells = (there > LIVELY) & (there < FADING * below)
         below = there
         if own.shape[1] > len(own):
             found = combine_joints(low, own[:, :, tells]) or found
@@ -69,7 +84,7 @@ def take_spectra(
 
     Spectra have the shape (4, frequencies, n).
     """
-    own = slice(start, min(stop, start + limit.LONGEST_SPECTRUM))
+    own = slice(start, min(stop, start + LONGEST))
     q, dq, ddq = log.q[own], log.dq[own], log.ddq[own]
     (body,) = evaluate_rigid_torques(idim, idim.split(theta)[0][None], (0,), q, dq[None], ddq[None])
     is_rotor = [each.symbol.startswith("Ia") for each in idim.parameters]
@@ -85,15 +100,15 @@ def combine_joints(low: float, spectra: np.ndarray) -> Octave | None:
     shares, errors = [], []
     for torque, *model in spectra.transpose(2, 0, 1):
         X = np.array(model).T
-        size, _, rank, _ = np.linalg.lstsq(X, torque, rcond=limit.UNSEEN)
+        size, _, rank, _ = np.linalg.lstsq(X, torque, rcond=OPEN)
         if rank < X.shape[1]:
             continue
         rest = np.sum(np.abs(torque - X @ size) ** 2) / (len(X) - rank)
         inverse = np.linalg.inv(X.conj().T @ X)
         error = float(np.sqrt(inverse[0, 0].real * rest))
-        if error < limit.VAGUE and abs(size[0]) > limit.NOISE_SHARE:
+        if error < VAGUE and abs(size[0]) > NOISE_SHARE:
             shares.append(abs(size[0]))
-            errors.append(np.hypot(error, limit.BLUR))
+            errors.append(np.hypot(error, BLUR))
     if not shares:
         return None
     weights = 1.0 / np.square(errors)
