@@ -30,7 +30,7 @@ import scipy.linalg
 from common import FIGURES, timed
 
 from dynident.conic.active_set import certify_answer, polish_answer
-from dynident.conic.cones import Cone, Definite, Equal, list_constraint_names
+from dynident.conic.cones import Cone, SemidefiniteCone, ZeroCone, list_constraint_names
 from dynident.conic.interior import ClarabelForm
 from dynident.conic.solve import (
     ConeSolution,
@@ -163,7 +163,7 @@ def within(cones: Sequence[Cone], x: np.ndarray, reach: float) -> int:
     """Matrices and rows whose smallest eigenvalue or slack is below `reach`."""
     count = 0
     for cone in cones:
-        if isinstance(cone, Definite):
+        if isinstance(cone, SemidefiniteCone):
             count += int(np.linalg.eigvalsh(cone.matrix(x))[0] < reach)
         else:
             count += int(np.sum(cone.G @ x - cone.h < reach))
@@ -208,11 +208,11 @@ class Modelled:
         self.right = cvxpy.Parameter(len(case.c), value=case.c)
         self.constraints = []
         for cone in case.cones:
-            if isinstance(cone, Definite):
+            if isinstance(cone, SemidefiniteCone):
                 d = len(cone.floor)
                 flat = cone.basis[cone.support].reshape(-1, d * d).T @ self.x[cone.support]
                 self.constraints.append(cvxpy.reshape(flat, (d, d), "F") - cone.floor >> 0)
-            elif isinstance(cone, Equal):
+            elif isinstance(cone, ZeroCone):
                 self.constraints.append(cone.G @ self.x == cone.h)
             else:
                 self.constraints.append(cone.G @ self.x >= cone.h)
@@ -238,9 +238,9 @@ class Modelled:
         multipliers = []
         for cone, constraint in zip(self.case.cones, self.constraints, strict=True):
             dual = np.asarray(constraint.dual_value, dtype=float)
-            if isinstance(cone, Definite):
+            if isinstance(cone, SemidefiniteCone):
                 dual = 0.5 * (dual + dual.T)
-            multipliers.append(-dual if isinstance(cone, Equal) else dual)
+            multipliers.append(-dual if isinstance(cone, ZeroCone) else dual)
         stats = self.program.solver_stats
         words = f"{self.program.status}, {stats.num_iters} iterations"
         if stats.solve_time is not None:
@@ -274,7 +274,7 @@ def quality(case: Case, outcome: Outcome, reference: float) -> str:
     lowest = min(
         float(np.linalg.eigvalsh(cone.matrix(outcome.x) + cone.floor)[0])
         for cone in case.cones
-        if isinstance(cone, Definite)
+        if isinstance(cone, SemidefiniteCone)
     )
     proof = certify_answer(case.R, case.c, outcome.x, case.cones, outcome.multipliers or ())
     return (

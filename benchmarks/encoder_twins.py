@@ -22,7 +22,7 @@ import dynident as di
 from dynident.consistency.constraints import Fixed
 from dynident.control.controller import pd
 from dynident.core.arrays import Array
-from dynident.encoders.drives import Fitting, choose_loop_kinds
+from dynident.encoders.drives import DriveFitOptions, choose_loop_kinds
 from dynident.encoders.errors import linearise_encoder_errors
 from dynident.encoders.servo import list_columns
 from dynident.encoders.unknowns import Unknowns
@@ -92,11 +92,11 @@ def twins(case: Case, runs: int, zeros: bool) -> tuple[Array, Array, list[Drives
                          qref=log.qref, torque="none")  # fmt: skip
     problem = di.Problem(robot, di.prepare(exact, bandwidth=10.0))
     start = np.concatenate([motion.measured[0], motion.dq[0]])
-    fitting = Fitting(loop=loop, constraints=tuple(known))
+    fitting = DriveFitOptions(loop=loop, constraints=tuple(known))
     return values, bound(problem, simulation, fitting, np.concatenate([values, start])), found
 
 
-def bound(problem: di.Problem, simulation: Simulation, fitting: Fitting, x: Array) -> Array:
+def bound(problem: di.Problem, simulation: Simulation, fitting: DriveFitOptions, x: Array) -> Array:
     """Standard deviations that no unbiased estimate is below (Cramer and Rao), in names' order.
 
     Of the noise-free log's information at the true values and starts, for white errors of the

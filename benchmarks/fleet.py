@@ -27,7 +27,7 @@ from dynident.collection.drift import (
 )
 from dynident.collection.fleet import OpenedFleet, find_own_parameters, identify_type
 from dynident.collection.folder import FolderStatement
-from dynident.collection.member import Team, weigh_members
+from dynident.collection.member import EqualWeights, weigh_members
 from dynident.collection.odd import FleetFit, fit_fleet
 from dynident.collection.reduce import reduce_problem
 from dynident.collection.source import Source
@@ -93,13 +93,13 @@ def draw_robots(
 
 def draw_fleet(
     seed: int, robots: int, culprits: dict[int, str], loss: float, sessions: int = SESSIONS
-) -> tuple[list[Any], Team]:
+) -> tuple[list[Any], EqualWeights]:
     """Robots with their truth, and as members of a fleet."""
     made, sources = draw_robots(seed, robots, culprits, loss, sessions)
     return made, weigh_members(KIND.model, sources)
 
 
-def open_fleet(team: Team) -> OpenedFleet:
+def open_fleet(team: EqualWeights) -> OpenedFleet:
     """Robots as if they were read from folders."""
     return OpenedFleet(ROOT, FolderStatement("", {}, KIND.model), team, fit_fleet(team), ())
 
@@ -114,7 +114,7 @@ CHANGES = {"changed": "friction of joint_3", "drifting": "friction of joint_5"}
 """What changes in a robot that belongs."""
 
 
-def list_changes(team: Team, fitted: FleetFit) -> list[list[FrictionCourse]]:
+def list_changes(team: EqualWeights, fitted: FleetFit) -> list[list[FrictionCourse]]:
     """What changes in each robot."""
     times, _ = list_times(team.members)
     followed = [
@@ -233,7 +233,7 @@ def count_covered(seed: int, robots: int, culprits: dict[int, str] | None = None
     return judge_intervals(made, team, fit_fleet(team))
 
 
-def judge_intervals(made: Sequence[Any], team: Team, fitted: FleetFit) -> list[Array]:
+def judge_intervals(made: Sequence[Any], team: EqualWeights, fitted: FleetFit) -> list[Array]:
     """Whether intervals cover: of the type, of deviations, of robots that belong."""
     population = fitted.population
     # drives of the type are the mean of those from which all robots are drawn

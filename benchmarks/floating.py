@@ -23,7 +23,7 @@ from common import FIGURES, ROOT, markdown
 import dynident as di
 from dynident.core.arrays import Array
 from dynident.fit.figures import score_model
-from dynident.recording.floating import Floating, find_logged_robot, list_floating_columns
+from dynident.recording.floating import FloatingOptions, find_logged_robot, list_floating_columns
 from dynident.recording.recording import Recording
 from dynident.robot.contacts import ContactSpec, add_contacts
 from dynident.robot.cut import cut_off_limb
@@ -78,7 +78,7 @@ def recorded(log: Any, robot: Robot, equations: Equations) -> Recording:
         robot=robot,
         name=log.name,
         body=body,
-        floating=Floating(
+        floating=FloatingOptions(
             equations=equations,
             imu_position=tuple(position.tolist()),
             imu_rpy=to_rpy(turn),

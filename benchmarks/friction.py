@@ -17,7 +17,7 @@ from logs import LWR4, lwr4_logs, tx40_halves
 
 import dynident as di
 from dynident.core.errors import DynidentError
-from dynident.dynamics.parameters import Attached
+from dynident.dynamics.parameters import JointElements
 from dynident.friction.elements import gas_spring
 from dynident.friction.models import FRICTIONS
 from dynident.recording.prepare import Samples
@@ -38,7 +38,7 @@ class Task:
     robot: Robot
     pairs: tuple[tuple[Samples, Samples], ...]
     rotor: bool | None = None
-    elements: tuple[Attached, ...] = ()
+    elements: tuple[JointElements, ...] = ()
 
 
 def tx40() -> Task:
@@ -66,7 +66,7 @@ def kr300(spring: bool) -> Task:
         di.prepare(di.read_log(KR300 / f"kr300_{log}.csv", robot).rows(*MOVING), bandwidth=5.0)
         for log in "AB"
     )
-    element = Attached(1, gas_spring(0.8, 0.2, float(np.deg2rad(5.0)), 0.575))
+    element = JointElements(1, gas_spring(0.8, 0.2, float(np.deg2rad(5.0)), 0.575))
     name = "KR300 with its gas spring" if spring else "KR300 without its gas spring"
     return Task(name, robot, ((A, B),), elements=(element,) if spring else ())
 

@@ -21,11 +21,11 @@ import numpy as np
 import pinocchio as pin
 from common import FIGURES, ROOT, TX40
 
-from dynident.conic.cones import Cone, Definite, Positive
+from dynident.conic.cones import Cone, NonnegativeCone, SemidefiniteCone
 from dynident.conic.solve import solve_cone_problem
 from dynident.consistency.constraints import CONSISTENCY
 from dynident.consistency.prior import Prior, build_belief
-from dynident.consistency.space import LENGTH, Space, build_standard_space
+from dynident.consistency.space import LENGTH, ParameterSpace, build_standard_space
 from dynident.core.arrays import Array
 from dynident.core.files import write_files
 from dynident.core.inertia import find_smallest_eigenvalue, to_com, transform_body
@@ -117,7 +117,7 @@ def with_prior_inertials(urdf: Robot, table: Robot, rotations: list[Array]) -> R
     return replace(table, nominal=np.array(bodies))
 
 
-def cones(space: Space) -> list[Cone]:
+def cones(space: ParameterSpace) -> list[Cone]:
     """The cones of physical consistency, each with a margin.
 
     ``J - m r^2 diag(1, 1, 1, 0)`` positive semidefinite says that the body's mass is spread
@@ -126,15 +126,15 @@ def cones(space: Space) -> list[Cone]:
     found: list[Cone] = []
     idim, unit = space.idim, space.unit
     for cone in (c for known in CONSISTENCY["pseudo-inertia"] for c in known.cones(space)):
-        if isinstance(cone, Definite):
+        if isinstance(cone, SemidefiniteCone):
             body = next(k for k, link in enumerate(idim.robot.links) if link in cone.name)
             basis = cone.basis.copy()
             basis[10 * body] -= (GYRATION[body] / LENGTH) ** 2 * np.diag([1.0, 1.0, 1.0, 0.0])
             found.append(replace(cone, basis=basis))
-        elif isinstance(cone, Positive):
+        elif isinstance(cone, NonnegativeCone):
             chosen = [k for k, p in enumerate(idim.parameters) if p.positive]
             least = [LEAST[idim.parameters[k].symbol[:2]] / unit[k] for k in chosen]
-            found.append(Positive(cone.name, cone.G, np.array(least)))
+            found.append(NonnegativeCone(cone.name, cone.G, np.array(least)))
     return found
 
 

@@ -17,8 +17,8 @@ from logs import LWR4, LWR4_MISSING, lwr4_logs, tx40_halves
 
 import dynident as di
 from dynident.core.errors import ComputationError
-from dynident.decide.selection import Selecting, Selection
-from dynident.dynamics.parameters import Attached
+from dynident.decide.selection import Selection, SelectionOptions
+from dynident.dynamics.parameters import JointElements
 from dynident.friction.elements import gas_spring
 from dynident.recording.prepare import Samples
 from dynident.regression.weighted import solve_wls
@@ -41,7 +41,7 @@ class Case:
     held_out: Samples
     block: float
     rotor: bool | None = None
-    elements: tuple[Attached, ...] = ()
+    elements: tuple[JointElements, ...] = ()
 
     @property
     def problem(self) -> di.Problem:
@@ -59,7 +59,7 @@ def tx40() -> list[Case]:
 def kr300() -> list[Case]:
     robot = di.load_robot(KR300 / "kr300.toml")
     A, B = (di.read_log(KR300 / f"kr300_{log}.csv", robot) for log in "AB")
-    element = Attached(1, gas_spring(0.8, 0.2, float(np.deg2rad(5.0)), 0.575))
+    element = JointElements(1, gas_spring(0.8, 0.2, float(np.deg2rad(5.0)), 0.575))
     test = di.prepare(B.rows(*MOVING), bandwidth=5.0)
     name = "KR300, log A, standing at both ends, tested on the moving part of B"
     whole = di.prepare(A, bandwidth=5.0)
@@ -137,7 +137,7 @@ def table(case: Case) -> list[str]:
     condition = problem.factors.weighted(sigma).condition()[0]
     rows = [["all rows", "100", f"{condition:.1f}", "", *every]]
     for gain in GAINS:
-        found = di.select_blocks(problem, Selecting(block=case.block, gain=gain))
+        found = di.select_blocks(problem, SelectionOptions(block=case.block, gain=gain))
         own = found.of(problem)
         share = f"{100 * found.rows / found.rows_all:.0f}"
         ratio = np.median(found.after / found.before)

@@ -26,7 +26,7 @@ from dynident.core.arrays import Array
 from dynident.dynamics.base import base_parameters
 from dynident.estimators.closed_loop import (
     FreeError,
-    Hindered,
+    HinderedStretch,
     build_auxiliary_model,
     choose_judged_error,
 )
@@ -164,7 +164,7 @@ def measure_rms(
     return 1e3 * float(np.sqrt(np.mean(np.concatenate(errors) ** 2)))
 
 
-def list_free_spans(count: int, stretches: tuple[Hindered, ...]) -> list[tuple[int, int]]:
+def list_free_spans(count: int, stretches: tuple[HinderedStretch, ...]) -> list[tuple[int, int]]:
     """What is left of so many samples without some stretches."""
     edges = [0, *(k for each in stretches for k in (each.start, each.stop)), count]
     spans = list(zip(edges[::2], [min(k, count) for k in edges[1::2]], strict=True))

@@ -21,7 +21,7 @@ from dynident.core.inertia import from_com
 from dynident.core.schema import validate_data
 from dynident.dynamics.idim import build_idim
 from dynident.live.channels import find_channels
-from dynident.live.messages import EstimateRow, Noticed, SampleSignals
+from dynident.live.messages import EstimateRow, NoticedChange, SampleSignals
 from dynident.live.stream import stream_recording
 from dynident.study.study import (
     Study,
@@ -77,7 +77,7 @@ def follow(fit: Any, log: Any, bandwidth: float) -> tuple[float, float, list[Any
     level = next((s.surprise.level for s in signals if s.time > SETTLED), np.nan)
     rows = [each for each in found if isinstance(each, EstimateRow) and each.time > SETTLED]
     mass = next((each.load[0] for each in rows[:1] if each.load is not None), np.nan)
-    return level, mass, [each for each in found if isinstance(each, Noticed)]
+    return level, mass, [each for each in found if isinstance(each, NoticedChange)]
 
 
 def tabulate_made() -> list[list[str]]:

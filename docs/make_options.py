@@ -15,19 +15,19 @@ from dynident.consistency.constraints import CONSTRAINTS
 from dynident.control.controller import CONTROLLERS
 from dynident.core.makers import Maker, list_arguments
 from dynident.core.options import Option, collect_options
-from dynident.decide.decision import Deciding
-from dynident.decide.selection import Selecting
+from dynident.decide.decision import DecisionOptions
+from dynident.decide.selection import SelectionOptions
 from dynident.estimators.closed_loop import Simulation
 from dynident.excitation.criteria import CRITERIA
 from dynident.excitation.obstacles import OBSTACLES
 from dynident.excitation.options import FAMILIES as EXCITATION
-from dynident.experiments.planning import PLANNING, Planning
+from dynident.experiments.planning import PLANNING, ProtocolPlan
 from dynident.export.formats import EXPORTS
-from dynident.filters.clock import Clocking
+from dynident.filters.clock import ClockOptions
 from dynident.loads.identify import FAMILIES as PAYLOAD
 from dynident.methods.options import SIMULATION, list_all_options, name_methods_with_option
 from dynident.recording.commanded import DriveLaw
-from dynident.recording.floating import Floating
+from dynident.recording.floating import FloatingOptions
 from dynident.recording.prepare import Preparation
 from dynident.recording.repairs import LogRepair
 from dynident.study.loop import JOINTS, MADE
@@ -217,7 +217,7 @@ def rows(head: tuple[str, ...], body: Iterable[tuple[str, ...]]) -> list[str]:
 
 def page() -> str:
     """The reference page."""
-    every = list_all_options() | collect_options([*EVERY_METHOD, Deciding])
+    every = list_all_options() | collect_options([*EVERY_METHOD, DecisionOptions])
     of_methods_rows = [
         (named(o), flags(o), o.words, values(o), default(o), name_methods_with_option(o.name))
         for o in every.values()
@@ -250,7 +250,7 @@ def page() -> str:
         "Keys of a `[[log]]` in a study, and keywords of [`dynident.read_log`](api.md): how rows",
         "become samples on one uniform clock.",
         "",
-        *rows(HEAD, of_family(Clocking)),
+        *rows(HEAD, of_family(ClockOptions)),
         "",
         "## Repairs",
         "",
@@ -271,7 +271,7 @@ def page() -> str:
         "Keys of a `[[log]]` in a study, of robots on bases that move and of robots with contacts:",
         "how the columns are meant, and what the log is to state.",
         "",
-        *rows(HEAD, of_family(Floating)),
+        *rows(HEAD, of_family(FloatingOptions)),
         "",
         "## The simulated loop",
         "",
@@ -305,13 +305,13 @@ def page() -> str:
         "[`dynident.protocol`](api.md), beside the limits and the search of",
         "[excitation](#excitation).",
         "",
-        *rows(WITH_FLAGS, with_flags((Planning,))),
+        *rows(WITH_FLAGS, with_flags((ProtocolPlan,))),
         "",
         "## Selection",
         "",
         "Keys of `[select]` in a study, and flags, of [`dynident select`](selection.md).",
         "",
-        *rows(HEAD, of_family(Selecting)),
+        *rows(HEAD, of_family(SelectionOptions)),
         "",
         "## Loads",
         "",

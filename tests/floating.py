@@ -12,7 +12,7 @@ from robots import urdf
 from dynident.core.arrays import Array
 from dynident.dynamics.contacts import follow_contact
 from dynident.dynamics.idim import Idim, build_idim
-from dynident.recording.floating import Base
+from dynident.recording.floating import LoggedBase
 from dynident.recording.recording import Recording
 from dynident.robot.contacts import ContactSpec, add_contacts
 from dynident.robot.load import load_robot
@@ -102,7 +102,7 @@ def solo(
     forces = (np.linalg.pinv(base) @ missing)[:, :, 0] + inner
     tau -= np.einsum("tij,ti->tj", J, forces)
     wrenches = {c.name: forces[:, 3 * k : 3 * k + 3] for k, c in enumerate(robot.contacts)}
-    base = Base(p, quaternion, twist, acceleration)
+    base = LoggedBase(p, quaternion, twist, acceleration)
     recording = Recording(
         "solo", rate, q, tau[:, 6:], dq, ddq, base=base, wrenches=wrenches, joints=robot.joint_names
     )

@@ -19,7 +19,7 @@ from dynident.control.reference import Reference
 from dynident.core.errors import InputError
 from dynident.engines.drive import build_drive
 from dynident.friction.gap import ONSET, SETTLING, STIFFNESS, fill_gap_torque
-from dynident.friction.kernel import BY_POSITION, BY_SPEED, BY_STATE, VALUE, At
+from dynident.friction.kernel import BY_POSITION, BY_SPEED, BY_STATE, VALUE, DriveInstant
 from dynident.simulation.loop import LoopColumn
 from dynident.simulation.mount import Mount
 from dynident.simulation.rollout import rollout, sensitive_rollout
@@ -71,7 +71,7 @@ def test_flanks_touch_at_half_the_width_and_never_pull():
 
     def torque(position, speed=0.0, width=WIDTH):
         out[:] = 0.0
-        at = At(speed, position, 0.0, 0.0, 0.0, 0.0, 0.0)
+        at = DriveInstant(speed, position, 0.0, 0.0, 0.0, 0.0, 0.0)
         fill_gap_torque(at, np.array([width]), np.zeros(0), out)
         return out[0, VALUE]
 

@@ -15,7 +15,7 @@ from dynident.control.controller import CONTROLLERS
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import RolloutError
 from dynident.dynamics.idim import Idim
-from dynident.dynamics.parameters import Attached
+from dynident.dynamics.parameters import JointElements
 from dynident.dynamics.structure import Structure
 from dynident.friction.elements import spring
 from dynident.robot.drives import Drives
@@ -47,7 +47,7 @@ def two_arms() -> Robot:
 
 def build_loop(kind: str, **options: object) -> tuple[Loop, Array]:
     """Two arms with friction of all kinds, and springs on one joint and over two of an arm."""
-    springs = (Attached(5, spring()), Attached(1, spring(), over=3, ratio=-0.5))
+    springs = (JointElements(5, spring()), JointElements(1, spring(), over=3, ratio=-0.5))
     idim = Idim(Structure(two_arms(), FRICTION, True, springs))
     name, settings = LOOPS[kind]
     values = np.linspace(0.5, 1.5, len(idim.parameters) - idim.inertial)
@@ -119,7 +119,7 @@ def test_of_what_is_fitted_of_a_loop(monkeypatch):
 
 def test_what_couples_arms_makes_one_robot_of_them():
     loop, _ = build_loop("pd")
-    belt = Attached(6, spring(), over=5)
+    belt = JointElements(6, spring(), over=5)
     structure = loop.idim.structure
     assert len(group_joints(replace(structure, elements=(belt,)))) == 1
     assert not find_branches(replace(loop, reads=(0, 0, 2, 3, 4, 5, 6)))

@@ -24,9 +24,9 @@ from dynident.cli import run
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics.idim import Idim, build_idim
-from dynident.dynamics.parameters import Attached, attach
+from dynident.dynamics.parameters import JointElements, attach
 from dynident.dynamics.whole import WholeModel
-from dynident.export.c_code import C_LAWS, Arithmetic, c_code
+from dynident.export.c_code import C_LAWS, CStatements, c_code
 from dynident.friction.elements import ELEMENTS
 from dynident.friction.models import FRICTIONS
 from dynident.robot.closure import Closure
@@ -141,7 +141,7 @@ FACTS = {
 @pytest.mark.parametrize("kind", FACTS)
 def test_other_elements_are_in_on_joints_and_on_cables(kind, tmp_path):
     element = ELEMENTS[kind](**FACTS[kind])
-    elements = [Attached(1, element), Attached(0, element, 2, -0.5)]
+    elements = [JointElements(1, element), JointElements(0, element, 2, -0.5)]
     idim = build_idim(toy.arm(3), elements=elements)
     theta = idim.nominal
     theta[idim.inertial :] = np.linspace(0.5, 2.5, len(idim.drives))
@@ -181,7 +181,7 @@ def test_what_is_zero_is_not_there():
 
 
 def test_sums_fold_constants():
-    code = Arithmetic()
+    code = CStatements()
     a, b = (1.0, "a"), (-2.0, "b")
     assert code.sum(((2.0, ""), (3.0, "")), ((1.0, ""),)) == (7.0, "")
     assert code.sum((a, (0.0, "")), (a,), ((-1.0, ""), a)) == (0.0, "")

@@ -35,7 +35,7 @@ from dynident.estimators.instrument_tests import (
 )
 from dynident.estimators.instrumental import LEAST_F, filter_reference_motion
 from dynident.estimators.iteration import (
-    Search,
+    IterationOptions,
     choose_start_values,
     compress_simulated_rows,
     fit_nominal_drives,
@@ -361,7 +361,7 @@ def test_gain_update_keeps_a_heavy_start_in_bandwidth():
     problem, truth, control = closed_loop(2, friction="viscous", rate=None)
     simulation = Simulation(control, width=WIDTH, start="rotors")
     plain = ESTIMATORS["didim"](problem, simulation)
-    kept = ESTIMATORS["didim"](problem, simulation, search=Search(gain_update=True))
+    kept = ESTIMATORS["didim"](problem, simulation, search=IterationOptions(gain_update=True))
     # the first simulation has the right bandwidth, so the first step is the better one
     first = [np.linalg.norm(e.history[1] - truth) for e in (plain, kept)]
     assert first[1] < first[0]

@@ -15,9 +15,9 @@ from thin import first
 from dynident.conic import solve as solve_module
 from dynident.conic.active_set import Face, LinearisedConstraints, linearise_constraints
 from dynident.conic.cones import (
-    Definite,
-    Equal,
-    Positive,
+    NonnegativeCone,
+    SemidefiniteCone,
+    ZeroCone,
     list_constraint_names,
     measure_cone_violation,
     smat,
@@ -25,7 +25,7 @@ from dynident.conic.cones import (
 )
 from dynident.conic.infeasible import bound_nearest_distance, is_feasible
 from dynident.conic.interior import STEPS, ClarabelForm
-from dynident.conic.solve import Repeated, compress_to_triangle, solve_cone_problem
+from dynident.conic.solve import RepeatedSolver, compress_to_triangle, solve_cone_problem
 from dynident.consistency.constraints import Bounds, Fixed, LinkMass, TotalMass
 from dynident.consistency.feasible_set import build_feasible_set
 from dynident.consistency.knowledge import Knowledge
@@ -47,7 +47,7 @@ def bodies(p, links, floor=1e-3):
     for k in range(links):
         basis = np.zeros((p, 4, 4))
         basis[10 * k : 10 * k + 10] = PSEUDO_INERTIA_BASIS
-        cones.append(Definite(f"link {k}", basis, floor * np.eye(4)))
+        cones.append(SemidefiniteCone(f"link {k}", basis, floor * np.eye(4)))
     return cones
 
 
@@ -58,7 +58,7 @@ def problem(seed, links=3, rows=25):
     A = rng.normal(size=(rows, p))
     b = rng.normal(size=rows) * 5.0
     cones = bodies(p, links)
-    cones.append(Positive(("friction",), np.eye(p)[[-1]], np.array([0.1])))
+    cones.append(NonnegativeCone(("friction",), np.eye(p)[[-1]], np.array([0.1])))
     # full column rank, so that the answer is unique
     return np.vstack([A, 0.1 * np.eye(p)]), np.concatenate([b, np.zeros(p)]), cones
 
@@ -69,10 +69,10 @@ def mixed(seed):
     p = A.shape[1]
     e = np.eye(p)
     total = e[0] + e[10] + e[20]
-    cones.insert(1, Equal(("total mass", "mx of 1 = my of 2"),
+    cones.insert(1, ZeroCone(("total mass", "mx of 1 = my of 2"),
                           np.array([total, e[11] - e[22]]), np.array([2.0, 0.0])))  # fmt: skip
     cones.append(
-        Positive(
+        NonnegativeCone(
             ("m of 0 <= 1", "Izz of 1 <= 0.2", "Izz of 1 >= -10"),
             np.array([-e[0], -e[19], e[19]]),
             np.array([-1.0, -0.2, -10.0]),
@@ -89,7 +89,7 @@ def kkt(A, b, x, cones, multipliers):
     gradient = 2.0 * A.T @ (A @ x - b)
     missed, wrong, product = 0.0, 0.0, 0.0
     for cone, multiplier in zip(cones, multipliers, strict=True):
-        if isinstance(cone, Definite):
+        if isinstance(cone, SemidefiniteCone):
             s = np.einsum("k,kij->ij", x, cone.basis) - cone.floor
             gradient -= np.einsum("kij,ij->k", cone.basis, multiplier)
             np.testing.assert_allclose(multiplier, multiplier.T, atol=1e-12 * abs(b).max())
@@ -98,8 +98,8 @@ def kkt(A, b, x, cones, multipliers):
         else:
             s = cone.G @ x - cone.h
             gradient -= cone.G.T @ multiplier
-            missed = max(missed, np.abs(s).max() if isinstance(cone, Equal) else -s.min())
-            wrong = max(wrong, 0.0 if isinstance(cone, Equal) else -multiplier.min())
+            missed = max(missed, np.abs(s).max() if isinstance(cone, ZeroCone) else -s.min())
+            wrong = max(wrong, 0.0 if isinstance(cone, ZeroCone) else -multiplier.min())
         product += abs(np.sum(s * multiplier))
     scale = 2.0 * np.linalg.norm(A.T @ b)
     size = max(1.0, np.abs(x).max())
@@ -110,13 +110,13 @@ def oracle(cones, x):
     """The constraints as cvxpy has them, by name."""
     found = {}
     for cone in cones:
-        if isinstance(cone, Definite):
+        if isinstance(cone, SemidefiniteCone):
             d, seen = len(cone.floor), np.flatnonzero(np.any(cone.basis, axis=(1, 2)))
             matrix = cvxpy.reshape(cone.basis[seen].reshape(-1, d * d).T @ x[seen], (d, d), "F")
             found.setdefault(cone.name, []).append(matrix - cone.floor >> 0)
             continue
         for name, row, bound in zip(cone.name, cone.G, cone.h, strict=True):
-            side = row @ x == bound if isinstance(cone, Equal) else row @ x >= bound
+            side = row @ x == bound if isinstance(cone, ZeroCone) else row @ x >= bound
             found.setdefault(name, []).append(side)
     return found
 
@@ -182,7 +182,9 @@ def test_karush_kuhn_tucker(make, seed):
     assert max(kkt(A, b, solution.x, cones, solution.multipliers)) < 1e-8
     assert solution.certificate.worst < 1e-8
     assert any(
-        face.shape[1] for cone, face in zip(cones, solution.faces) if isinstance(cone, Definite)
+        face.shape[1]
+        for cone, face in zip(cones, solution.faces)
+        if isinstance(cone, SemidefiniteCone)
     )
 
 
@@ -190,13 +192,13 @@ def test_multipliers_of_equalities_have_the_sign_of_their_force():
     """Moving the right-hand side changes the criterion as the multiplier says."""
     A, b, cones = mixed(0)
     solution = solve_cone_problem(A, b, cones)
-    at = next(k for k, cone in enumerate(cones) if isinstance(cone, Equal))
+    at = next(k for k, cone in enumerate(cones) if isinstance(cone, ZeroCone))
     sizes = solution.multipliers[at]
     for row in range(2):
 
         def cost(t, row=row):
             moved = [*cones]
-            moved[at] = Equal(cones[at].name, cones[at].G, cones[at].h + t * np.eye(2)[row])
+            moved[at] = ZeroCone(cones[at].name, cones[at].G, cones[at].h + t * np.eye(2)[row])
             x = solve_cone_problem(A, b, moved).x
             return np.sum((A @ x - b) ** 2)
 
@@ -277,7 +279,7 @@ def test_one_right_hand_side_after_another_gives_each_its_answer(size, monkeypat
     monkeypatch.setattr(
         solve_module, "solve_cone_problem", lambda *given: attempts.append(0) or whole(*given)
     )
-    repeated = Repeated(A, b, cones, x)
+    repeated = RepeatedSolver(A, b, cones, x)
     found = repeated.minimisers(changes)
     for one, answer in zip(found, answers, strict=True):
         off = np.linalg.norm(A @ (one - answer))
@@ -290,7 +292,7 @@ def test_one_right_hand_side_after_another_gives_each_its_answer(size, monkeypat
 
 def test_contradiction_is_named_as_such():
     G = np.array([[1.0], [-1.0]])
-    cones = [Positive(("x > 1", "x < 0"), G, np.array([1.0, 0.0]))]
+    cones = [NonnegativeCone(("x > 1", "x < 0"), G, np.array([1.0, 0.0]))]
     with pytest.raises(ComputationError, match="contradict"):
         solve_cone_problem(np.eye(1), np.zeros(1), cones)
 
@@ -302,7 +304,7 @@ def far_and_slender(p, links, at, reach=1.0, mass=1.0, trace=0.5):
     # the trace of the second moments is half that of the rotational inertia
     inertia = e[10 * at + 4] + e[10 * at + 6] + e[10 * at + 9]
     rows = np.array([-m, mx, -inertia])
-    return Positive((f"m{at} <=", f"mx{at} >=", f"trace{at} <="), rows,
+    return NonnegativeCone((f"m{at} <=", f"mx{at} >=", f"trace{at} <="), rows,
                     np.array([-mass, reach * mass, -trace]))  # fmt: skip
 
 
@@ -311,7 +313,7 @@ def test_conflicts_through_definite_matrices_are_irreducible(seed):
     A, b, cones = problem(seed)
     p = A.shape[1]
     cones.append(far_and_slender(p, 3, at=1))
-    cones.append(Positive(("m0 <= 50",), -np.eye(p)[[0]], np.array([-50.0])))
+    cones.append(NonnegativeCone(("m0 <= 50",), -np.eye(p)[[0]], np.array([-50.0])))
     with pytest.raises(InfeasibleError) as refused:
         solve_cone_problem(A, b, cones)
     assert set(refused.value.conflict) == {"link 1", "m1 <=", "mx1 >=", "trace1 <="}
@@ -326,7 +328,9 @@ def test_conflicts_between_linear_constraints_are_irreducible():
     p = A.shape[1]
     e = np.eye(p)
     # the total of 2 cannot be reached by three links of 0.5
-    upper = Positive(tuple(f"m{k} <= 0.5" for k in range(3)), -e[[0, 10, 20]], np.full(3, -0.5))
+    upper = NonnegativeCone(
+        tuple(f"m{k} <= 0.5" for k in range(3)), -e[[0, 10, 20]], np.full(3, -0.5)
+    )
     with pytest.raises(InfeasibleError) as refused:
         solve_cone_problem(A, b, [*cones, upper])
     assert set(refused.value.conflict) == {"total mass", *upper.name}
@@ -347,10 +351,10 @@ def test_feasibility_is_decided_by_any_point():
     cones = bodies(10, 1)
     assert is_feasible(cones)
     assert is_feasible([])
-    assert not is_feasible([*cones, Positive(("m < 0",), -np.eye(10)[[0]], np.ones(1))])
+    assert not is_feasible([*cones, NonnegativeCone(("m < 0",), -np.eye(10)[[0]], np.ones(1))])
     # a body may be far from the origin of the unknowns, or hardly have any room
-    assert is_feasible([*cones, Positive(("m > 1e4",), np.eye(10)[[0]], np.full(1, 1e4))])
-    tight = [Positive((f"x{k} >= 1", f"x{k} <= 1"), np.array([e, -e]), np.array([1.0, -1.0]))
+    assert is_feasible([*cones, NonnegativeCone(("m > 1e4",), np.eye(10)[[0]], np.full(1, 1e4))])
+    tight = [NonnegativeCone((f"x{k} >= 1", f"x{k} <= 1"), np.array([e, -e]), np.array([1.0, -1.0]))
              for k, e in enumerate(np.eye(10)[:1])]  # fmt: skip
     assert is_feasible([*cones, *tight])
 
@@ -572,7 +576,7 @@ def test_what_is_visible_does_not_depend_on_the_axes_of_a_face(seed):
     rng = np.random.default_rng(seed)
     faces = tuple(
         face @ np.linalg.qr(rng.normal(size=(face.shape[1],) * 2))[0]
-        if isinstance(cone, Definite)
+        if isinstance(cone, SemidefiniteCone)
         else face
         for cone, face in zip(cones, answer.faces, strict=True)
     )
@@ -582,19 +586,19 @@ def test_what_is_visible_does_not_depend_on_the_axes_of_a_face(seed):
     for share in (0.5, 0.05, 0.005):
         own, others = (s.visible(cones, share * strongest) for s in (answer, turned))
         for cone, one, other in zip(cones, own, others, strict=True):
-            if isinstance(cone, Definite):
+            if isinstance(cone, SemidefiniteCone):
                 assert one.shape == other.shape
                 np.testing.assert_allclose(one @ one.T, other @ other.T, atol=1e-9)
 
 
 def test_a_proof_says_how_far_away_an_answer_would_be():
-    above = Positive(("x > 2",), np.array([[1.0]]), np.array([2.0]))
-    below = Positive(("x < 1",), np.array([[-1.0]]), np.array([-1.0]))
+    above = NonnegativeCone(("x > 2",), np.array([[1.0]]), np.array([2.0]))
+    below = NonnegativeCone(("x < 1",), np.array([[-1.0]]), np.array([-1.0]))
     assert bound_nearest_distance([above, below], np.array([1.0, 1.0])) == np.inf
     assert bound_nearest_distance([above], np.array([1.0])) == 2.0
     # multipliers that are none prove nothing
     assert bound_nearest_distance([above, below], np.array([-1.0, -1.0])) == 0.0
-    far = Positive(("1e-7 x > 1",), np.array([[1e-7]]), np.array([1.0]))
+    far = NonnegativeCone(("1e-7 x > 1",), np.array([[1e-7]]), np.array([1.0]))
     assert bound_nearest_distance([far], np.array([1.0])) == pytest.approx(1e7)
 
 
@@ -606,7 +610,7 @@ def test_the_solver_ends_before_its_numbers_underflow(state, capfd):
     bases = bases + bases.transpose(0, 1, 3, 2)
     sizes = [10.0 ** rng.uniform(-3.0, 3.0, (3, 1, 1)) for _ in bases]
     floor = 1e-9 * np.eye(4)
-    cones = [Definite(f"c{k}", b * s, floor) for k, (b, s) in enumerate(zip(bases, sizes))]
+    cones = [SemidefiniteCone(f"c{k}", b * s, floor) for k, (b, s) in enumerate(zip(bases, sizes))]
     R = rng.normal(size=(3, 3)) * 10.0 ** rng.uniform(-3.0, 3.0, 3)
     form = ClarabelForm(R, rng.normal(size=3), cones, np.zeros(3))
     for unit in (3.0, 30.0):
@@ -624,7 +628,7 @@ def test_rows_beyond_the_digits_are_named():
         A = rng.normal(size=(30, 8)) * np.logspace(0.0, 14.0, 8)
         x, g = rng.normal(size=8), rng.normal(size=(1, 8))
         floor = x - np.abs(rng.normal(size=8)) * (rng.random(8) < 0.5)
-        cones = [Equal(("sum",), g, g @ x), Positive(tuple("abcdefgh"), np.eye(8), floor)]
+        cones = [ZeroCone(("sum",), g, g @ x), NonnegativeCone(tuple("abcdefgh"), np.eye(8), floor)]
         try:
             assert solve_cone_problem(A, A @ x + rng.normal(size=30), cones).worst <= 1e-7
         except ComputationError as error:
@@ -638,7 +642,7 @@ def test_an_unknown_that_hardly_counts_is_settled_like_any_other():
     A = np.diag([1e9, 1.0, 3e-5])
     A[0, 1] = 2e8
     b = A @ np.array([1.0, -1.0, 4000.0])
-    cones = [Positive(("x3",), -np.eye(3)[[2]], np.array([-100.0])),
-             Positive(("x2",), np.eye(3)[[1]], np.array([-0.5]))]  # fmt: skip
+    cones = [NonnegativeCone(("x3",), -np.eye(3)[[2]], np.array([-100.0])),
+             NonnegativeCone(("x2",), np.eye(3)[[1]], np.array([-0.5]))]  # fmt: skip
     found = solve_cone_problem(A, b, cones)
     np.testing.assert_allclose(found.x, [1.0 - 0.1, -0.5, 100.0], rtol=1e-9)

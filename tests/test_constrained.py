@@ -19,7 +19,7 @@ from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.constraints import Bounds, Fixed, LinkMass, Payload, TotalMass
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.prior import METRICS
-from dynident.consistency.reach import SLIGHT, Reach, Released
+from dynident.consistency.reach import SLIGHT, Reach, ReleasedDirections
 from dynident.consistency.weight import WEIGHTS, factor_blocks
 from dynident.core.errors import ComputationError, InfeasibleError, InputError
 from dynident.core.factors import InstrumentSystem
@@ -31,7 +31,7 @@ from dynident.estimators.constrained import build_constrained_setting, choose_co
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import compute_intervals
 from dynident.estimators.instrumental import make_iv_step
-from dynident.estimators.iteration import Search, iterate_until_settled
+from dynident.estimators.iteration import IterationOptions, iterate_until_settled
 from dynident.methods import ESTIMATORS
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem
@@ -152,7 +152,7 @@ def last_system(problem, simulation, knowledge):
     auxiliary = build_auxiliary_model(problem, simulation)
     start = choose_constrained_start(given, auxiliary)
     step = make_iv_step(auxiliary, False, given.inner())
-    found = iterate_until_settled(auxiliary, start, Search(), step, "no advice")
+    found = iterate_until_settled(auxiliary, start, IterationOptions(), step, "no advice")
     return given, found.rows.instrument_factors.weighted(found.sigma)
 
 
@@ -376,13 +376,13 @@ def test_intervals_beside_a_bound_are_longer_on_the_side_on_which_it_gives_way()
 
 def test_constraints_give_way_within_their_cones():
     """Two bounds whose slacks go against each other, and a matrix of rank zero."""
-    bounds = Released((1, 1), np.eye(2), np.eye(2))
+    bounds = ReleasedDirections((1, 1), np.eye(2), np.eye(2))
     reach = Reach(np.zeros((2, 2)), bounds, np.array([[4.0, -1.0], [-1.0, 1.0]]))
     down, up = reach.measure_sides(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))
     # one alone rises where the other would have to fall: by its deviation if that is held
     assert up**2 == pytest.approx([3.0, 0.75, 3.0], rel=1e-4)
     assert down**2 == pytest.approx(np.zeros(3), abs=1e-4)
-    matrix = Released((2,), np.eye(3), np.eye(3))
+    matrix = ReleasedDirections((2,), np.eye(3), np.eye(3))
     rows = np.array([svec(np.diag(each)) for each in ([1.0, 1.0], [1.0, -1.0], [0.0, 2.0])])
     down, up = Reach(np.zeros((3, 3)), matrix, np.eye(3)).measure_sides(rows)
     assert up**2 == pytest.approx([2.0, 1.0, 4.0], rel=1e-4)

@@ -15,9 +15,9 @@ from toy import setup
 
 from dynident.cli import run
 from dynident.conic.cones import (
-    Definite,
-    Equal,
-    Positive,
+    NonnegativeCone,
+    SemidefiniteCone,
+    ZeroCone,
     list_constraint_names,
     measure_cone_violation,
 )
@@ -801,7 +801,7 @@ def test_a_known_payload_leaves_a_consistent_link():
     known = Payload("link_3", 0.4, (0.0, 0.05, 0.1), (1e-3, 0.0, 2e-3, 0.0, 0.0, 2e-3))
     assert missed(known, STANDARD, theta) < EXACT
     (cone,) = known.cones(STANDARD)
-    assert isinstance(cone, Definite)
+    assert isinstance(cone, SemidefiniteCone)
     assert cone.name == "link_3 without its payload"
     held = fitted(ARM, [known], theta=theta, noise=2.0)
     rest = to_pseudo_inertia(bodies_of(held.theta, 3)[2] - load)
@@ -827,6 +827,6 @@ def test_rows_are_of_order_one():
     """What the solver sees does not depend on the size of links and torques."""
     for constraint in (*TRUE, EqualLinks(("link_1", "link_2"))):
         for cone in constraint.cones(STANDARD):
-            if isinstance(cone, Equal | Positive):
+            if isinstance(cone, ZeroCone | NonnegativeCone):
                 sizes = np.linalg.norm(cone.G, axis=1)
                 assert np.all((sizes > 0.05) & (sizes < 20.0)), constraint

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dynident.core.factors import System
-from dynident.estimators.damped import Local, StepPace, run_levenberg_marquardt
-from dynident.estimators.inner import Free
+from dynident.estimators.damped import LocalProblem, StepPace, run_levenberg_marquardt
+from dynident.estimators.inner import FreeSolver
 
 PACE = StepPace(1e-2, 1e8, 1e-12, "stuck", "unsettled")
 
@@ -16,16 +16,16 @@ def errors(x: np.ndarray) -> np.ndarray:
     return np.array([10.0 * (x[1] - x[0] ** 2), 1.0 - x[0]])
 
 
-def local(here: np.ndarray, x: np.ndarray) -> Local[np.ndarray]:
+def local(here: np.ndarray, x: np.ndarray) -> LocalProblem[np.ndarray]:
     psi = np.array([[20.0 * x[0], -10.0], [1.0, 0.0]])  # minus the errors' derivatives
-    return Local(
+    return LocalProblem(
         System(psi, here + psi @ x, 0.0),
         lambda other, at: float(other @ other),
         lambda new: bool(np.max(np.abs(new - x)) < 1e-8),
     )
 
 
-class Watched(Free):
+class Watched(FreeSolver):
     """Notes with which damping each step is tried."""
 
     def __init__(self) -> None:

@@ -21,9 +21,16 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import ComputationError, InputError, UnsettledError
 from dynident.core.factors import System
 from dynident.decide.bandwidth import choose_bandwidth
-from dynident.decide.decision import ALL, DECISIONS, NOTHING, Deciding, Decision, LeftOutErrors
+from dynident.decide.decision import (
+    ALL,
+    DECISIONS,
+    NOTHING,
+    Decision,
+    DecisionOptions,
+    LeftOutErrors,
+)
 from dynident.decide.derivatives import choose_derivatives
-from dynident.decide.folds import Change, Folds
+from dynident.decide.folds import AddedColumns, Folds
 from dynident.decide.friction import (
     choose_drives,
     choose_law,
@@ -152,7 +159,7 @@ def test_a_decision_has_to_be_clear_and_worth_it():
     ],
 )
 def test_what_is_asked_is_decided_in_one_order(given, asked):
-    assert Deciding(given).asked == asked
+    assert DecisionOptions(given).asked == asked
 
 
 def test_the_errors_of_a_candidate_are_those_of_its_fit():
@@ -166,7 +173,7 @@ def test_the_errors_of_a_candidate_are_those_of_its_fit():
     known = np.hstack([0.3 * np.eye(5), np.zeros((5, 3)), np.zeros((5, 1))])
     folds = Folds(blocks, known)
     standing, columns = np.arange(5), np.array([5, 6, 7])
-    change = Change.of(folds, folds.fit(standing), columns)
+    change = AddedColumns.of(folds, folds.fit(standing), columns)
     anything = np.zeros(3, dtype=bool)
     for some in ([], [0], [1, 2], [0, 1, 2]):
         left = change.measure(some, anything, anything)
@@ -201,7 +208,7 @@ def test_columns_that_tell_nothing_new_or_have_the_wrong_sign_are_no_candidates(
     rows[:, :, 2] = 2.0 * rows[:, :, 0]
     rows[:, :, 3] = rows[:, :, 0] - rows[:, :, 1] + 0.01 * rng.normal(size=(5, 40))
     folds = Folds(tuple((own,) for own in rows), np.zeros((0, 4)))
-    change = Change.of(folds, folds.fit(np.array([0])), np.array([1, 2]))
+    change = AddedColumns.of(folds, folds.fit(np.array([0])), np.array([1, 2]))
     none, every = np.zeros(2, dtype=bool), np.ones(2, dtype=bool)
     assert change.measure([1], none, none) is None
     assert change.measure([0], every, none) is None
@@ -821,7 +828,7 @@ def test_bristles_that_push_in_most_fits_have_no_place():
     rows = rng.normal(size=(5, 60, 5))
     rows[:, :, 4] = rows[:, :, 1] - 0.5 * rows[:, :, 2] + 0.1 * rng.normal(size=(5, 60))
     folds = Folds(tuple((own,) for own in rows), np.zeros((0, 5)))
-    change = Change.of(folds, folds.fit(np.array([0])), np.array([1, 2, 3]))
+    change = AddedColumns.of(folds, folds.fit(np.array([0])), np.array([1, 2, 3]))
     every = np.ones(3, dtype=bool)
     chosen = change.select([0, 1, 2], every, every)
     assert 0 in chosen

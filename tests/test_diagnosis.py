@@ -25,7 +25,7 @@ from dynident.diagnosis.diagnoses import (
     has_corner,
 )
 from dynident.diagnosis.examine import (
-    Explained,
+    Explanation,
     examine,
     has_unrelated_joints,
     rank_explanations,
@@ -463,7 +463,7 @@ def test_readings_about_as_good_are_told_apart_by_what_any_bodies_leave(sound):
 
     def explain(name, consistent, free):
         problem = SimpleNamespace(free_errors=lambda: np.full(N, free))
-        return Explained(Suspicion(name, name, Reading.plain(N)), np.full(N, consistent), problem)
+        return Explanation(Suspicion(name, name, Reading.plain(N)), np.full(N, consistent), problem)
 
     torque, position = explain("torque", 0.0695, 0.0717), explain("position", 0.0698, 0.0672)
     for given in ([torque, position], [position, torque]):

@@ -17,7 +17,7 @@ from dynident.api import identify
 from dynident.cli import run
 from dynident.core.errors import InputError
 from dynident.dynamics.base import base_parameters
-from dynident.dynamics.equations import Observed
+from dynident.dynamics.equations import Observability
 from dynident.dynamics.idim import build_idim
 from dynident.export.urdf import render_urdf
 from dynident.recording.prepare import prepare
@@ -124,8 +124,8 @@ def test_what_two_kinds_of_logs_determine_is_common():
     robot = replace(toy.arm(2), floating=True, nominal=toy.arm(3).nominal)
     idim = build_idim(robot)
     whole = base_parameters(idim)
-    joints = base_parameters(idim, observed=[Observed("joints")])
-    base = base_parameters(idim, observed=[Observed("base")])
+    joints = base_parameters(idim, observed=[Observability("joints")])
+    base = base_parameters(idim, observed=[Observability("base")])
     assert find_common_base(whole, whole) is whole
     theta = np.random.default_rng(0).normal(size=len(idim.parameters))
     for one, other in ((whole, joints), (joints, base), (base, whole)):

@@ -17,12 +17,12 @@ from thin import first
 
 import dynident as di
 from dynident.cli import run
-from dynident.conic.cones import Definite, Positive
+from dynident.conic.cones import NonnegativeCone, SemidefiniteCone
 from dynident.consistency.constraints import Bounds, Fixed, TotalMass
 from dynident.consistency.draws import (
     ROOM,
     ConeRegion,
-    Normal,
+    NormalDraws,
     draw_by_hit_and_run,
     draw_truncated_normal,
     draw_within_cones,
@@ -67,10 +67,10 @@ def result(tmp_path_factory) -> Path:
 @pytest.mark.long
 def test_hit_and_run_draws_what_rejection_draws():
     """A normal distribution in three directions within a half-space and a definite matrix."""
-    half = Positive(("x",), np.eye(3)[:1], np.ones(1))
-    cones = [Definite("J", SYMMETRIC, np.zeros((2, 2))), half]
+    half = NonnegativeCone(("x",), np.eye(3)[:1], np.ones(1))
+    cones = [SemidefiniteCone("J", SYMMETRIC, np.zeros((2, 2))), half]
     factor = np.array([[0.6, 0.0, 0.0], [0.3, 0.5, 0.0], [0.2, -0.4, 0.7]])
-    normal = Normal(np.array([1.2, 0.8, 0.1]), factor, np.array([-0.5, 0.3, 0.2]))
+    normal = NormalDraws(np.array([1.2, 0.8, 0.1]), factor, np.array([-0.5, 0.3, 0.2]))
     region = ConeRegion.of(cones, normal)
     rng = np.random.default_rng(0)
     z = normal.mean + rng.normal(size=(60000, 3))
@@ -87,8 +87,8 @@ def test_hit_and_run_draws_what_rejection_draws():
 @pytest.mark.parametrize("far", [1e2, 1e8])
 def test_chains_stay_inside_however_far_outside_their_mean_is(far):
     """Pressed onto the boundary so hard that rounding takes them over it."""
-    normal = Normal(np.array([1.2, 0.8, 0.1]), np.eye(3), far * np.array([-1.0, -0.7, 0.2]))
-    region = ConeRegion.of([Definite("J", SYMMETRIC, np.zeros((2, 2)))], normal)
+    normal = NormalDraws(np.array([1.2, 0.8, 0.1]), np.eye(3), far * np.array([-1.0, -0.7, 0.2]))
+    region = ConeRegion.of([SemidefiniteCone("J", SYMMETRIC, np.zeros((2, 2)))], normal)
     found, _ = draw_by_hit_and_run(region, normal.mean, 50, np.random.default_rng(0))
     (matrices,) = region.matrices(found)
     assert np.all(np.isfinite(np.linalg.cholesky(matrices)))
@@ -123,8 +123,10 @@ def test_draws_are_about_an_estimate_that_a_bound_holds():
 @pytest.mark.parametrize("far", [1.0, 1.5e3, 1e6])
 def test_the_centre_of_a_region_is_found_from_a_corner_of_it(far):
     """Of positive numbers each is where ``x - m - 1 / x`` is zero, m being where it would be."""
-    normal = Normal(np.full(6, ROOM), np.eye(6), far * np.array([1.0, -1.0, 0.3, -0.2, 1e-3, -2.0]))
-    region = ConeRegion.of([Positive(tuple("abcdef"), np.eye(6), np.zeros(6))], normal)
+    normal = NormalDraws(
+        np.full(6, ROOM), np.eye(6), far * np.array([1.0, -1.0, 0.3, -0.2, 1e-3, -2.0])
+    )
+    region = ConeRegion.of([NonnegativeCone(tuple("abcdef"), np.eye(6), np.zeros(6))], normal)
     z, second = find_region_centre(region, normal.mean)
     m = normal.mean + ROOM
     root = np.sqrt(m**2 + 4.0)

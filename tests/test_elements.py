@@ -19,7 +19,7 @@ from dynident.control.reference import fourier
 from dynident.core.errors import InputError
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.idim import build_idim
-from dynident.dynamics.parameters import Attached
+from dynident.dynamics.parameters import JointElements
 from dynident.friction.elements import (
     ELEMENTS,
     counterweight,
@@ -105,7 +105,10 @@ def test_torques_are_slopes_of_the_energy_and_have_the_slopes_they_say(model):
         (lambda: gas_spring(0.8, 0.2, 0.0, 0.3), "used up"),
         (lambda: gas_spring(1e308, 0.2, 0.0, 1.0), r"base is 1e\+308; 1e\+09 at most"),
         (lambda: counterweight(np.nan), "angle is nan"),
-        (lambda: Attached(1, spring(), over=0, ratio=1e308), r"ratio is 1e\+308; 1e\+09 at most"),
+        (
+            lambda: JointElements(1, spring(), over=0, ratio=1e308),
+            r"ratio is 1e\+308; 1e\+09 at most",
+        ),
         (lambda: ripple(0.0), "order has to be"),
         (lambda: linkage(0.5, -0.2, 0.6, 0.4, 0.0), "crank has to be positive"),
         (lambda: linkage(0.5, 0.2, 0.3, 0.3, 0.0), "do not meet at every angle"),
@@ -151,8 +154,8 @@ def log_with(robot, elements, friction, values, noise=0.01):
 
 def test_elements_are_identified_with_all_else():
     robot = toy.arm(3)
-    elements = (Attached(1, spring()), Attached(2, gas_spring(0.8, 0.2, 0.3, 0.6)))
-    elements += (Attached(0, ripple(6.0)),)
+    elements = (JointElements(1, spring()), JointElements(2, gas_spring(0.8, 0.2, 0.3, 0.6)))
+    elements += (JointElements(0, ripple(6.0)),)
     known = {"ks2": 20.0, "ps2": 4.0, "fg3": 150.0, "rs1": 1.5, "rc1": -0.8}
     samples, theta = log_with(robot, elements, "coulomb-viscous", known)
     problem = Problem(robot, samples, elements=elements)
@@ -171,9 +174,9 @@ def test_elements_are_identified_with_all_else():
 def test_weights_linkages_and_known_torques_are_identified_with_all_else():
     robot = toy.arm(3)
     elements = (
-        Attached(0, counterweight(0.5)),
-        Attached(1, linkage(*FOUR_BARS, 0.3, 0.4)),
-        Attached(2, known()),
+        JointElements(0, counterweight(0.5)),
+        JointElements(1, linkage(*FOUR_BARS, 0.3, 0.4)),
+        JointElements(2, known()),
     )
     truth = {"cw1": 12.0, "wr2": 9.0, "kt3": -1.3}
     samples, theta = log_with(robot, elements, "coulomb-viscous", truth)
@@ -194,7 +197,7 @@ def test_a_log_without_the_known_torque_is_refused():
     robot = toy.arm(2)
     samples = prepare(toy.log(robot, seconds=5.0)[0], bandwidth=10.0)
     with pytest.raises(InputError, match="needs known torques; name them in"):
-        Problem(robot, samples, elements=[Attached(0, known())])
+        Problem(robot, samples, elements=[JointElements(0, known())])
 
 
 def test_known_torques_of_driven_joints_alone_are_said_to_be_zero_elsewhere(tmp_path):
@@ -208,7 +211,7 @@ def test_known_torques_of_driven_joints_alone_are_said_to_be_zero_elsewhere(tmp_
     own = {f"q_{name}": columns[f"q_{name}"] for name in driven}
     alone = {key: value for key, value in columns.items() if key[:2] != "q_"} | own
     words = f"log: has no known_{robot.joint_names[passive]}, or zeros there"
-    elements = [Attached(robot.driven[0], known()), Attached(passive, known())]
+    elements = [JointElements(robot.driven[0], known()), JointElements(passive, known())]
 
     def warn(columns, elements):
         log = di.read_log(pandas.DataFrame(columns), robot, rate=100.0, name="log")
@@ -224,7 +227,7 @@ def test_known_torques_of_driven_joints_alone_are_said_to_be_zero_elsewhere(tmp_
 @pytest.mark.parametrize("coupled", [False, True])
 def test_a_cable_over_two_joints_pulls_on_both(coupled):
     robot = toy.arm(3, coupled=coupled)
-    elements = (Attached(0, spring(), over=2, ratio=-0.5), Attached(1, spring()))
+    elements = (JointElements(0, spring(), over=2, ratio=-0.5), JointElements(1, spring()))
     truth = {"ks1": 20.0, "ps1": 3.0, "ks2": 15.0, "ps2": 1.0}
     samples, theta = log_with(robot, elements, "coulomb-viscous", truth)
     idim = build_idim(robot, elements=elements)
@@ -243,15 +246,15 @@ def test_a_cable_over_two_joints_pulls_on_both(coupled):
     assert not any(name.startswith("Ia") and name[2:] not in "123" for name in fit.base.names
                    if not name.startswith("Iam") and not name.endswith("R"))  # fmt: skip
     with pytest.raises(InputError, match="over joints 1 and 1; it needs two of 3"):
-        build_idim(robot, elements=[Attached(0, spring(), over=0)])
+        build_idim(robot, elements=[JointElements(0, spring(), over=0)])
 
 
 def test_a_ratio_that_is_not_known_follows_from_three_springs():
     robot, stiffness, ratio = toy.arm(3), 20.0, -0.5
-    cable = (Attached(0, spring(), over=2, ratio=ratio),)
+    cable = (JointElements(0, spring(), over=2, ratio=ratio),)
     samples, _ = log_with(robot, cable, "coulomb-viscous", {"ks1": stiffness, "ps1": 3.0})
-    both = Attached(0, number_symbols(spring(), 1), over=2)
-    elements = (Attached(0, spring()), Attached(2, spring()), both)
+    both = JointElements(0, number_symbols(spring(), 1), over=2)
+    elements = (JointElements(0, spring()), JointElements(2, spring()), both)
     fit = di.identify(Problem(robot, samples, elements=elements), "wls", doctor=False)
     names = list(fit.base.names)
     places = [names.index(name) for name in ("ks1", "ks3", "ksb1")]
@@ -268,7 +271,7 @@ def test_a_ratio_that_is_not_known_follows_from_three_springs():
 def test_a_cable_is_simulated_as_it_pulls():
     """The forward dynamics with a cable has the torques of the linear model."""
     robot = toy.arm(2)
-    elements = (Attached(0, spring(), over=1, ratio=2.0),)
+    elements = (JointElements(0, spring(), over=1, ratio=2.0),)
     idim = build_idim(robot, "viscous", elements=elements)
     named = {"Ia1": 0.5, "Ia2": 0.4, "fv1": 2.0, "fv2": 1.0, "ks1": 30.0, "ps1": 0.0}
     theta = idim.join(robot.nominal, np.array([named[p.name] for p in idim.drives]))
@@ -281,7 +284,7 @@ def test_a_cable_is_simulated_as_it_pulls():
 
 def test_facts_of_elements_stay_beside_shapes_of_friction():
     robot = toy.arm(2)
-    elements = (Attached(1, gas_spring(0.8, 0.2, 0.3, 0.6)), Attached(0, ripple(6.0)))
+    elements = (JointElements(1, gas_spring(0.8, 0.2, 0.3, 0.6)), JointElements(0, ripple(6.0)))
     known = {"fg2": 150.0, "rs1": 1.5, "rc1": -0.8}
     samples, theta = log_with(robot, elements, "stribeck", known)
     fit = di.identify(Problem(robot, samples, "stribeck", elements=elements), "wls", doctor=False)
@@ -404,7 +407,7 @@ def test_the_gas_spring_of_a_kr300_is_found(measured):
         prepare(di.read_log(path, robot).rows(450, 2051), bandwidth=5.0)
         for path in (measured("kr300/kr300_A.csv"), measured("kr300/kr300_B.csv"))
     )
-    element = Attached(1, gas_spring(0.8, 0.2, np.deg2rad(5.0), 0.575))
+    element = JointElements(1, gas_spring(0.8, 0.2, np.deg2rad(5.0), 0.575))
     fits = [
         di.identify(Problem(robot, A, elements=elements), validation=[B], doctor=False, bootstrap=0)
         for elements in ((element,), ())

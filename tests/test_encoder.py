@@ -18,13 +18,13 @@ from tables import write_joints, write_table
 from thin import long
 
 import dynident as di
-from dynident.conic.cones import Equal, Positive
+from dynident.conic.cones import NonnegativeCone, ZeroCone
 from dynident.consistency.constraints import Belief, Bounds, Fixed, Tied
 from dynident.control.controller import pd, pid
 from dynident.control.reference import Reference
 from dynident.core.errors import ComputationError, InputError
 from dynident.dynamics.idim import build_idim
-from dynident.encoders.drives import Fitting, keep_bounds
+from dynident.encoders.drives import DriveFitOptions, keep_bounds
 from dynident.estimators.closed_loop import build_auxiliary_model
 from dynident.simulation.loop import Loop, LoopColumn
 from dynident.simulation.rollout import rollout, sensitive_rollout
@@ -505,7 +505,7 @@ def test_from_the_command_line_alone(tmp_path, capsys):
 
 
 def test_options_are_said_once():
-    assert Fitting(loop=["delay", "bias"]).loop == "delay,bias"  # type: ignore[arg-type]
+    assert DriveFitOptions(loop=["delay", "bias"]).loop == "delay,bias"  # type: ignore[arg-type]
 
 
 @pytest.mark.long
@@ -570,8 +570,8 @@ def test_hobby_servos_are_fitted_and_hold_still(measured, tmp_path):
 def test_what_a_row_bounds_by_itself_stays_within_that_bound():
     """A solver ends at a bound up to rounding: a delay of -1e-23 s is none."""
     G = np.array([[2.0, 0.0, 0.0], [0.0, -1.0, 0.0], [1.0, 0.0, 1.0]])
-    fact = Equal(("fact",), np.array([[0.0, 0.0, 1.0]]), np.array([7.0]))  # is no bound
-    cones = (Positive(("low", "high", "sum"), G, np.array([0.0, -3.0, 5.0])), fact)
+    fact = ZeroCone(("fact",), np.array([[0.0, 0.0, 1.0]]), np.array([7.0]))  # is no bound
+    cones = (NonnegativeCone(("low", "high", "sum"), G, np.array([0.0, -3.0, 5.0])), fact)
     for x in ([-1.8e-23, 3.0 + 1e-9, 4.0], [1.7e-21, 3.0 - 1e-13, 4.0]):
         np.testing.assert_array_equal(keep_bounds(np.array(x), cones), [0.0, 3.0, 4.0])
     inside = np.array([1e-6, 2.9, 4.0])

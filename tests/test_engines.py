@@ -15,7 +15,7 @@ from test_whole import consistent
 from dynident.core.errors import InputError
 from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.idim import Idim, build_idim
-from dynident.dynamics.parameters import Attached
+from dynident.dynamics.parameters import JointElements
 from dynident.dynamics.whole import WholeModel
 from dynident.export.mjcf import render_identified_mjcf
 from dynident.export.mujoco import find_velocity_rows, mujoco_model
@@ -95,7 +95,7 @@ def test_coupled_rotors_stand_beside_the_armature():
 
 
 def test_what_simulators_lack_is_named():
-    spring = Attached(1, ELEMENTS["spring"]())
+    spring = JointElements(1, ELEMENTS["spring"]())
     idim = build_idim(toy.arm(2), "stribeck, uneven", elements=[spring])
     theta = idim.nominal
     theta[idim.inertial :] = np.linspace(0.5, 2.5, len(idim.drives))

@@ -35,7 +35,7 @@ from dynident.excitation.design import build_program, draw_random_start
 from dynident.excitation.excite import excite
 from dynident.excitation.information import Experiment, WeightedMotion, sample_motion
 from dynident.excitation.interior import Program, minimise_program
-from dynident.excitation.limits import Limits, Nominal, add_point_mass, build_limits
+from dynident.excitation.limits import Limits, NominalTorques, add_point_mass, build_limits
 from dynident.excitation.majorants import bound_torques
 from dynident.excitation.obstacles import OBSTACLES, Obstacle, build_floor
 from dynident.excitation.options import TrajectoryLimits, TrajectoryShape
@@ -256,7 +256,7 @@ def test_no_torque_changes_faster_than_its_majorants(name):
     times = np.linspace(0.0, 10.0, 4001)
     h = times[1]
     q, dq, ddq = (trajectory.at(times, order) for order in range(3))
-    tau = Nominal(idim, idim.nominal, wrench=True).torque(q, dq, ddq)
+    tau = NominalTorques(idim, idim.nominal, wrench=True).torque(q, dq, ddq)
     speeds = np.array([trajectory.bound(order) for order in range(1, 6)])
     bound = bound_torques(idim, robot.nominal, speeds, np.abs(q).max(axis=0))
     damped = np.append([joint.damping for joint in robot.joints], np.zeros(6))
@@ -268,7 +268,7 @@ def test_no_torque_changes_faster_than_its_majorants(name):
 
 def test_the_nominal_torque_has_the_slopes_of_differences(panda):
     idim = build_idim(panda)
-    nominal = Nominal(idim, idim.nominal)
+    nominal = NominalTorques(idim, idim.nominal)
     motion = states(panda, 4)
     rng = np.random.default_rng(5)
     for k, slope in enumerate(nominal.slopes(*motion)):
@@ -281,7 +281,7 @@ def test_the_wrench_on_the_base_is_that_of_another_program_and_is_kept(panda):
     import pinocchio as pin
 
     idim = build_idim(panda)
-    nominal = Nominal(idim, idim.nominal, wrench=True)
+    nominal = NominalTorques(idim, idim.nominal, wrench=True)
     q, dq, ddq = states(panda, 5)
     full = pin.buildModelFromUrdf(str(urdf("panda")))
     fingers = [full.getJointId(name) for name in PANDA_FINGERS]
@@ -387,7 +387,7 @@ def test_a_limit_that_is_broken_between_the_points_is_found():
 @pytest.mark.long
 def test_torques_and_distances_are_proved_at_instants_that_no_grid_has(panda):
     idim = build_idim(panda)
-    nominal = Nominal(idim, idim.nominal)
+    nominal = NominalTorques(idim, idim.nominal)
     middle = np.array([0.0, -0.3, 0.0, -1.8, 0.0, 1.6, 0.0])
     trajectory = random_trajectory(("fourier", {}), n=7, size=0.15)
     C = trajectory.C.copy()

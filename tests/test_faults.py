@@ -22,7 +22,7 @@ from clusters import start_processes, start_threads
 from test_collect import ARM, assert_same_files, write_log
 
 import dynident as di
-from dynident.collection.folder import Collected, read_sources, read_statement
+from dynident.collection.folder import CollectedFactors, read_sources, read_statement
 from dynident.core.errors import InputError
 from dynident.study.collect import reduce_log
 
@@ -41,7 +41,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def collect(place: Path, made: str, **told: object) -> Collected:
+def collect(place: Path, made: str, **told: object) -> CollectedFactors:
     return di.collect(place / "study.toml", [f"{place}/run*.npz"], place / made, **told)
 
 
@@ -106,7 +106,7 @@ def test_a_cluster_names_what_cannot_be_used_as_one_process_does(place, tmp_path
         names = {"q_shoulder": "q_1", "q_elbow": "q_2"}
         np.savez(tmp_path / "foreign.npz", **{names.get(k, k): v for k, v in log.items()})
 
-    def tell(found: Collected) -> list[tuple[str, str, str]]:
+    def tell(found: CollectedFactors) -> list[tuple[str, str, str]]:
         return [(each.name, each.state, each.reason) for each in found.entries]
 
     study = place / "study.toml"

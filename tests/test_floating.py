@@ -23,11 +23,11 @@ from dynident.core.errors import InputError
 from dynident.diagnosis.examine import examine
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.contacts import evaluate_seat_motion, follow_frame
-from dynident.dynamics.equations import Observed
+from dynident.dynamics.equations import Observability
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.tree import build_tree
 from dynident.experiments.determined import find_determined_parameters
-from dynident.recording.floating import Floating
+from dynident.recording.floating import FloatingOptions
 from dynident.recording.read import read_log
 from dynident.recording.recording import Recording
 from dynident.recording.repairs import LogRepair
@@ -64,7 +64,7 @@ def robot_of(log, floating: bool = True) -> Robot:
 
 
 def read(
-    log, robot: Robot, folder: Path, wanted: Floating, without: Sequence[str] = ()
+    log, robot: Robot, folder: Path, wanted: FloatingOptions, without: Sequence[str] = ()
 ) -> Recording:
     position, rotation = log.mount
     wanted = replace(
@@ -113,7 +113,9 @@ def test_every_kind_of_equations_gives_what_it_determines(tmp_path, name, motion
     logs = [made(name, motion, LENGTH[name]) for motion in motions]
     robot = robot_of(logs[0])
     without = {"null-space": WRENCHES, "base": ("tau_",)}.get(kind, ())
-    samples = [exact(read(log, robot, tmp_path, Floating(equations=kind), without)) for log in logs]
+    samples = [
+        exact(read(log, robot, tmp_path, FloatingOptions(equations=kind), without)) for log in logs
+    ]
     problem = Problem(robot, samples, friction="viscous")
     assert problem.base.observed[0].equations == kind
     assert off(problem, logs[0].theta) < 1e-6
@@ -123,7 +125,7 @@ def test_what_a_log_states_is_found_from_its_columns(tmp_path):
     log = made("solo12", "trot", 2.0)
     robot = robot_of(log)
     for without, kind in ((WRENCHES, "null-space"), (("tau_",), "base"), ((), "full")):
-        recording = read(log, robot, tmp_path, Floating(), without)
+        recording = read(log, robot, tmp_path, FloatingOptions(), without)
         problem = Problem(robot, exact(recording), friction="viscous")
         assert [each.equations for each in problem.base.observed] == [kind]
 
@@ -134,7 +136,7 @@ def test_contacts_bear_by_their_column_or_by_their_speed(tmp_path, signal):
     log = made("solo12", "sway", 4.0)
     robot = robot_of(log)
     without = WRENCHES if signal == "contact_" else (*WRENCHES, "contact_")
-    recording = read(log, robot, tmp_path, Floating(equations="null-space"), without)
+    recording = read(log, robot, tmp_path, FloatingOptions(equations="null-space"), without)
     problem = Problem(robot, exact(recording), friction="viscous")
     names = tuple(contact.name for contact in robot.contacts)
     assert names in problem.base.observed[0].free
@@ -156,7 +158,7 @@ def test_a_limb_beyond_a_sensor_is_a_floating_robot(tmp_path, name, motion, fram
     cut = next(each for each in log.cuts if each.frame == frame)
     limb = cut_off_limb(robot_of(log, floating), frame, cut.name)
     assert limb.joint_names == cut.joints
-    recording = read(log, limb, tmp_path, Floating(equations=kind))
+    recording = read(log, limb, tmp_path, FloatingOptions(equations=kind))
     problem = Problem(limb, exact(recording), friction="viscous")
     assert off(problem, log.theta_beyond(cut)) < 1e-6
 
@@ -171,7 +173,9 @@ def test_the_bias_of_a_sensor_in_a_limb_is_found(tmp_path):
     limb = cut_off_limb(robot_of(log), cut.frame, cut.name)
     sensor = replace(limb.contacts[0], estimate=("bias",))
     limb = replace(limb, contacts=(sensor, *limb.contacts[1:]))
-    recording = read(replace(log, columns=columns), limb, tmp_path, Floating(equations="base"))
+    recording = read(
+        replace(log, columns=columns), limb, tmp_path, FloatingOptions(equations="base")
+    )
     problem = Problem(limb, exact(recording), friction="viscous")
     assert problem.base.names[-6:] == tuple(f"{part}0_{cut.name}" for part in WRENCH)
     assert off(problem, np.concatenate([log.theta_beyond(cut), bias])) < 1e-6
@@ -182,7 +186,7 @@ def test_a_plate_under_an_arm_is_held_where_its_bias_is_a_weight(tmp_path):
     robot = robot_of(log)
     plate = replace(robot.contacts[0], estimate=("bias",))
     robot = replace(robot, contacts=(plate,))
-    recording = read(log, robot, tmp_path, Floating(equations="base", base="fixed"))
+    recording = read(log, robot, tmp_path, FloatingOptions(equations="base", base="fixed"))
     problem = Problem(robot, exact(recording), friction="viscous")
     held = {f"{part}0_{plate.name}" for part in ("fz", "mx", "my")}
     assert held <= set(problem.idim.structure.stated)
@@ -197,7 +201,7 @@ def test_logs_with_other_joints_locked_make_one_fit(tmp_path):
     robot = robot_of(one)
     samples = []
     for log in (one, two):
-        recording = read(log, robot, tmp_path, Floating(locked=dict(log.locked)))
+        recording = read(log, robot, tmp_path, FloatingOptions(locked=dict(log.locked)))
         samples.append(exact(recording))
     both = Problem(robot, samples, friction="viscous")
     alone = [Problem(robot, own, friction="viscous").base.count for own in samples]
@@ -208,8 +212,8 @@ def test_logs_with_other_joints_locked_make_one_fit(tmp_path):
 def test_kinds_of_equations_mix_in_one_fit(tmp_path):
     log = made("solo12", "trot", 2.0)
     robot = robot_of(log)
-    joints = exact(read(log, robot, tmp_path, Floating(equations="joints")))
-    free = exact(read(log, robot, tmp_path, Floating(equations="null-space"), WRENCHES))
+    joints = exact(read(log, robot, tmp_path, FloatingOptions(equations="joints")))
+    free = exact(read(log, robot, tmp_path, FloatingOptions(equations="null-space"), WRENCHES))
     mixed = Problem(robot, [joints, free], friction="viscous")
     assert [each.equations for each in mixed.base.observed] == ["joints", "null-space"]
     assert len(mixed.groups) > robot.dof
@@ -221,7 +225,7 @@ def test_an_arm_on_a_force_plate_says_the_same_by_its_joints_and_by_its_base(tmp
     """Both kinds from one noisy log agree within their intervals."""
     log = legged.noisy(made("ur5", "swing", 5.0), 3)
     robot = robot_of(log)
-    wanted = [Floating(equations=kind, base="fixed") for kind in ("joints", "base")]
+    wanted = [FloatingOptions(equations=kind, base="fixed") for kind in ("joints", "base")]
     fits = []
     for each in wanted:
         samples = di.prepare(read(log, robot, tmp_path, each), bandwidth=10.0)
@@ -263,7 +267,7 @@ def test_talos_has_the_base_parameters_of_the_literature():
 def test_a_base_that_stands_shows_less():
     robot = di.load_robot(urdf("solo12"), floating=True)
     idim = build_idim(robot, "none")
-    still = base_parameters(idim, observed=(Observed(still=True),))
+    still = base_parameters(idim, observed=(Observability(still=True),))
     assert still.count < base_parameters(idim).count
     assert "m0R" in still.names
 
@@ -313,7 +317,7 @@ def test_the_motion_of_a_carried_frame_is_pinocchios():
 def test_a_constrained_answer_is_certified_and_knows_the_total_mass(tmp_path):
     log = legged.noisy(made("solo12", "trot", 2.0), 1)
     robot = robot_of(log)
-    recording = read(log, robot, tmp_path, Floating())
+    recording = read(log, robot, tmp_path, FloatingOptions())
     for kind in ("full", "base"):
         samples = di.prepare(replace(recording, equations=kind), bandwidth=15.0)
         problem = Problem(robot, samples, friction="viscous")
@@ -341,7 +345,7 @@ def test_the_doctor_finds_nothing_in_sound_logs_and_a_torque_of_the_other_sign(
     log = legged.noisy(made(name, motion, 4.0 if motion == "sway" else LENGTH[name]), 1)
     robot = robot_of(log)
     without = WRENCHES if kind == "null-space" else ()
-    samples = di.prepare(read(log, robot, tmp_path, Floating(equations=kind), without), 10.0)
+    samples = di.prepare(read(log, robot, tmp_path, FloatingOptions(equations=kind), without), 10.0)
     problem = Problem(robot, samples, friction="viscous")
     assert examine(problem.base, problem.samples, thorough=thorough) == ((),)
     sign = np.where(np.arange(robot.n) == 4, -1.0, 1.0)
@@ -355,7 +359,7 @@ def test_the_doctor_finds_nothing_in_sound_logs_and_a_torque_of_the_other_sign(
 def test_forces_on_the_ground_are_refused(tmp_path):
     log = made("solo12", "sway", 4.0)
     robot = robot_of(log)
-    recording = read(log, robot, tmp_path, Floating())
+    recording = read(log, robot, tmp_path, FloatingOptions())
     turned = {name: -wrench for name, wrench in recording.wrenches.items()}
     problem = Problem(robot, exact(replace(recording, wrenches=turned)), friction="viscous")
     with pytest.raises(InputError, match="sign = -1"):
@@ -379,7 +383,7 @@ def test_a_unit_that_is_mounted_otherwise_than_said_is_told_where_it_is(tmp_path
         "imu_position": tuple(position.tolist()),
         "imu_rpy": tuple(pin.rpy.matrixToRpy(rotation).tolist()),
     }
-    recording = read_log(tmp_path / "log.csv", robot, floating=Floating(**(wanted | stated)))
+    recording = read_log(tmp_path / "log.csv", robot, floating=FloatingOptions(**(wanted | stated)))
     problem = Problem(robot, di.prepare(recording, bandwidth=10.0), friction="viscous")
     with pytest.raises(InputError, match=words):
         di.identify(problem)

@@ -20,7 +20,7 @@ from dynident.cli import run
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import format_one_line
-from dynident.decide.selection import Selecting, Selection, select_blocks, stack_motion
+from dynident.decide.selection import Selection, SelectionOptions, select_blocks, stack_motion
 from dynident.diagnosis.diagnoses import find_equal_limbs, list_column_orders
 from dynident.diagnosis.examine import examine
 from dynident.diagnosis.wrenches import list_right_angled_turns
@@ -166,7 +166,7 @@ def test_the_base_carries_the_whole_robot() -> None:
 
 @pytest.mark.long
 def test_the_same_motion_is_a_repeat_where_its_rows_are_of_the_same_equations() -> None:
-    often = Selecting(block=0.5, gain=1e-6)
+    often = SelectionOptions(block=0.5, gain=1e-6)
     robot = made().robot
     same = select_blocks(Problem(robot, [log(), log()], "viscous"), often)
     assert same.repeats == same.offered // 2

@@ -30,7 +30,7 @@ from dynident.core.errors import InputError
 from dynident.dynamics.contacts import follow_contact
 from dynident.fit.figures import FitFigure, JointError
 from dynident.plots.curves import chart_torques
-from dynident.recording.floating import Floating
+from dynident.recording.floating import FloatingOptions
 from dynident.recording.read import read_log
 from dynident.regression.rows import list_torque_groups
 from dynident.report import sections
@@ -218,7 +218,10 @@ def test_an_orientation_may_be_a_matrix_or_angles(
     )
     columns = put(whole, tuple(f"base_q{k}" for k in "xyzw"), xyzw)
     log = read_log(
-        written(tmp_path, change(columns)), made.robot, floating=Floating(quaternion=order), **given
+        written(tmp_path, change(columns)),
+        made.robot,
+        floating=FloatingOptions(quaternion=order),
+        **given,
     )
     assert log.base is not None
     np.testing.assert_allclose(convert_quaternions(log.base.orientation), turns(columns), atol=1e-6)

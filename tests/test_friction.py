@@ -40,7 +40,7 @@ from dynident.dynamics.following import (
     view_friction,
 )
 from dynident.dynamics.idim import build_idim
-from dynident.dynamics.parameters import Attached
+from dynident.dynamics.parameters import JointElements
 from dynident.dynamics.torques import evaluate_drive_torques
 from dynident.friction.bristles import BRISTLES, SPECTRUM
 from dynident.friction.elements import spring
@@ -111,7 +111,7 @@ def test_smooth_columns_tend_to_the_exact_ones_beside_standstill(name):
 @pytest.mark.parametrize("width", [None, np.array([0.02, 0.05, 0.1])])
 def test_drives_that_are_made_together_are_those_made_one_by_one(width):
     """Among laws and springs, on joints whose drives are coupled."""
-    belt = Attached(2, spring(), over=0, ratio=-0.5)
+    belt = JointElements(2, spring(), over=0, ratio=-0.5)
     names = "coulomb-viscous-asymmetric, stribeck, coulomb-viscous"
     idim = build_idim(ROBOTS["coupled"], names, elements=[belt])
     q, dq, ddq = np.random.default_rng(8).normal(size=(3, 40, 3))
@@ -199,7 +199,7 @@ def test_every_law_without_memory_has_its_formula_here():
 
 
 def tables(model, law, at, shape):
-    """A law's tables at many instants, `at` in the order of `At` with the states after it."""
+    """A law's tables at many instants, `at` ordered as `DriveInstant`, with the states after it."""
     z = np.ascontiguousarray(at[7:].T)
     rows = len(model.state) if law is model.step else len(model.rows)
     out = np.empty((at.shape[1], rows, BY_STATE + len(model.state) + len(model.shape)))

@@ -13,7 +13,7 @@ import dynident as di
 from dynident.control.controller import pd
 from dynident.estimators.closed_loop import choose_judged_error
 from dynident.estimators.hindered import (
-    Windows,
+    FreeWindows,
     estimate_scatter,
     examine_free_motion,
     find_hindered,
@@ -28,19 +28,19 @@ JOINTS = ("a", "b", "c", "d", "e")
 STEP = 50  # samples in a window
 
 
-def windows_of(count: int, seed: int, spread: float = 0.6) -> Windows:
+def windows_of(count: int, seed: int, spread: float = 0.6) -> FreeWindows:
     """Errors that scatter widely about what is usual of each joint."""
     rng = np.random.default_rng(seed)
     error = np.array([1.0, 2.0, 3.0, 1.5, 2.0]) * np.exp(spread * rng.normal(size=(count, 5)))
     spans = tuple((STEP * k, STEP * (k + 1)) for k in range(count))
-    return Windows(spans, error, np.full_like(error, 100.0))
+    return FreeWindows(spans, error, np.full_like(error, 100.0))
 
 
-def log_over(windows: Windows) -> SimpleNamespace:
+def log_over(windows: FreeWindows) -> SimpleNamespace:
     return SimpleNamespace(name="log", rate=float(STEP), runs=((0, windows.spans[-1][1]),))
 
 
-def find(windows: Windows) -> list[tuple[int, int]]:
+def find(windows: FreeWindows) -> list[tuple[int, int]]:
     scatter = estimate_scatter([windows])
     assert scatter is not None
     found = find_hindered(log_over(windows), windows, scatter, JOINTS)

@@ -29,12 +29,12 @@ from dynident.cli import run
 from dynident.core.errors import InputError
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.live.board import KEPT, Board
+from dynident.live.board import KEPT, LiveBoard
 from dynident.live.mcap import McapFile
 from dynident.live.messages import (
     Equation,
     EstimateRow,
-    Noticed,
+    NoticedChange,
     SampleSignals,
     build_schemas,
     describe_message,
@@ -69,12 +69,12 @@ def row(at: float, std: float = 0.5) -> EstimateRow:
     return EstimateRow(at, 100, none, np.full(ARM.count, std), None, None, ARM)
 
 
-def noticed(at: float) -> Noticed:
-    return Noticed(at, tracker.Event("load", 50, 90.0, 40.0))
+def noticed(at: float) -> NoticedChange:
+    return NoticedChange(at, tracker.Event("load", 50, 90.0, 40.0))
 
 
-def board(samples: int = 300) -> Board:
-    made = Board("arm <2>")
+def board(samples: int = 300) -> LiveBoard:
+    made = LiveBoard("arm <2>")
     for k in range(samples):
         made.write(signals(0.05 * k, mass=2.0 if k > samples // 2 else None))
     made.write(noticed(0.05 * samples / 2))

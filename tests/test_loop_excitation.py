@@ -15,7 +15,7 @@ from dynident.dynamics.base import base_parameters
 from dynident.excitation.certificate import certify_trajectory
 from dynident.excitation.design import build_program, draw_random_start
 from dynident.excitation.information import Experiment, WeightedMotion, sample_motion
-from dynident.excitation.limits import Nominal
+from dynident.excitation.limits import NominalTorques
 from dynident.excitation.obstacles import build_floor
 from dynident.excitation.prediction import join_nominal_parameters
 from dynident.excitation.trajectories import TRAJECTORIES, Trajectory
@@ -90,7 +90,7 @@ def test_motions_vary_as_differences_say(robot):
 def test_torques_and_information_vary_as_differences_say(robot):
     closure, states, along = draw_motion(robot)
     idim = di.build_idim(robot, "coulomb-viscous")
-    nominal = Nominal(idim, join_nominal_parameters(idim), wrench=True)
+    nominal = NominalTorques(idim, join_nominal_parameters(idim), wrench=True)
     base = base_parameters(idim)
     experiment = Experiment(base, np.ones(robot.n), 100.0, width=np.full(robot.n, 0.3))
     weight = np.random.default_rng(1).normal(size=(base.count,) * 2)

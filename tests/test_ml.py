@@ -18,7 +18,7 @@ from dynident.regression.problem import Problem
 from dynident.regression.statistics import compute_residuals
 from dynident.smoothing.ml import Noise, RowErrors, RowLikelihood, ml
 from dynident.smoothing.propagation import (
-    Levels,
+    NoiseLevels,
     Propagation,
     compute_impulse_responses,
     estimate_encoder_noise,
@@ -86,7 +86,7 @@ def test_derivatives_of_the_rows_and_of_their_variance_are_those_of_differences(
     problem, truth = noisy(toy.arm(3), 3, seconds=6.0)
     (log,) = problem.samples
     encoders = np.array([1e-3, 2e-3, 5e-4])
-    propagation = Propagation(problem, (Levels(encoders),))
+    propagation = Propagation(problem, (NoiseLevels(encoders),))
     _, roots = pass_through_filters(log, encoders)
     rng = np.random.default_rng(0)
     (rows, *_) = parts(propagation)
@@ -124,7 +124,7 @@ def test_the_propagated_variance_is_that_of_prepared_noisy_positions():
 
     exact = Problem(robot, prepare(clean, 10.0), friction)
     truth = exact.base.matrix @ theta
-    groups = parts(Propagation(exact, (Levels(encoders),)))
+    groups = parts(Propagation(exact, (NoiseLevels(encoders),)))
     squares, runs = [0.0] * 3, 40
     rng = np.random.default_rng(5)
     still = errors(clean.q)
@@ -147,7 +147,7 @@ def test_scores_of_the_truth_have_no_mean_where_those_of_least_squares_have():
     for seed in range(30):
         problem, truth = noisy(robot, seed, encoder=1e-3)
         taps = problem.samples[0].filters[0].taps
-        levels = (Levels(np.full(2, 1e-3)),)
+        levels = (NoiseLevels(np.full(2, 1e-3)),)
         errors = RowErrors(Propagation(problem, levels), truth)
         here = RowLikelihood(errors, np.full(2, TORQUE * np.linalg.norm(taps)))
         ours.append(here.inverse @ here.slope)
@@ -243,7 +243,7 @@ def test_base_wrenches_have_noise_of_joints_and_of_measured_forces():
         inside = np.abs(found.beta - truth) < 1.96 * found.covariance.std
         assert np.mean(inside) > 0.85, options
     # four feet of a newton each, behind the filter
-    (rows, *_) = parts(Propagation(problem, (Levels(np.zeros(12), (force, 0.0)),)))
+    (rows, *_) = parts(Propagation(problem, (NoiseLevels(np.zeros(12), (force, 0.0)),)))
     taps = problem.samples[0].filters[0].taps
     np.testing.assert_allclose(rows[0].known, 4.0 * force**2 * float(taps @ taps), rtol=1e-9)
 

@@ -18,7 +18,7 @@ from dynident.cli import run
 from dynident.control.controller import pd
 from dynident.control.reference import Reference
 from dynident.core.errors import InputError
-from dynident.encoders.drives import Fitting
+from dynident.encoders.drives import DriveFitOptions
 from dynident.simulation.loop import Loop, LoopColumn
 from dynident.simulation.mount import Mount, mount_model
 from dynident.simulation.rollout import rollout, sensitive_rollout
@@ -157,9 +157,9 @@ def test_a_base_that_does_not_give_way_is_said_to(tmp_path):
 def test_what_is_no_mount_is_refused(tmp_path):
     robot, loop, theta = twin(tmp_path, 2.0)
     with pytest.raises(InputError, match="axis 'pich' is not known; did you mean 'pitch'"):
-        Fitting(mount="roll,pich")
+        DriveFitOptions(mount="roll,pich")
     with pytest.raises(InputError, match="name an axis twice"):
-        Fitting(mount="x,x")
+        DriveFitOptions(mount="x,x")
     problem = di.Problem(robot, di.prepare(log_of(loop, theta), bandwidth=10.0))
     simulation = di.Simulation(pd(KP, KD), width=0.03)
     for links in ("prior", "free"):

@@ -29,7 +29,7 @@ from dynident.core.options import (
     list_options,
 )
 from dynident.core.schema import Spec, validate_data
-from dynident.decide.decision import Deciding
+from dynident.decide.decision import DecisionOptions
 from dynident.friction import DEFAULT_FRICTION
 from dynident.methods import ESTIMATORS
 from dynident.methods.options import (
@@ -68,7 +68,7 @@ def problem():
 
 
 def every():
-    return {**list_all_options(), **collect_options([*EVERY_METHOD, Deciding])}
+    return {**list_all_options(), **collect_options([*EVERY_METHOD, DecisionOptions])}
 
 
 def test_a_family_is_frozen_and_checks_its_values():
@@ -231,7 +231,7 @@ def test_a_refused_option_is_named_where_it_was_given(tmp_path, capfd, name):
     without = next((m for m in ESTIMATORS if name not in list_option_names(m)), None)
     if own.kinds != {bool}:
         assert flag in tell(capfd, ["identify", str(study), flag, "{ unfit = '?' }"], code=2).err
-    if without is not None and name not in collect_options([*EVERY_METHOD, Deciding]):
+    if without is not None and name not in collect_options([*EVERY_METHOD, DecisionOptions]):
         with pytest.raises(OptionError) as refused:
             check_options(without, {name: True})
         assert refused.value.key == name

@@ -21,7 +21,7 @@ from dynident.diagnosis.signs import Sign, find_signs
 from dynident.filters import blocks
 from dynident.filters import clock as clocks
 from dynident.filters.blocks import LongSignal, open_stored_signal
-from dynident.filters.clock import Clocking, find_clock, find_even_clock
+from dynident.filters.clock import ClockOptions, find_clock, find_even_clock
 from dynident.fit.provenance import hash_log
 from dynident.readers import parquet, table, text
 from dynident.recording import pieces as reading
@@ -246,12 +246,12 @@ def test_the_clock_of_stamps_in_pieces(digits, start, pauses, monkeypatch):
     time = np.round(time, digits)
     stamps = Store(1)
     stamps.append(time[:, None])
-    whole = find_clock(time, np.zeros((3000, 1)), "log", str, Clocking())
-    found = find_even_clock(stamps, "log", str, Clocking())
+    whole = find_clock(time, np.zeros((3000, 1)), "log", str, ClockOptions())
+    found = find_even_clock(stamps, "log", str, ClockOptions())
     assert found is not None
     assert (found.rate, found.runs) == (whole.rate, whole.runs)
     assert found.warnings == whole.warnings
-    assert find_even_clock(stamps, "log", str, Clocking(bridge=0.9)) is None or not pauses
+    assert find_even_clock(stamps, "log", str, ClockOptions(bridge=0.9)) is None or not pauses
 
 
 def factorise(problem: Problem) -> np.ndarray:

@@ -13,7 +13,7 @@ from differences import assert_slope
 from scipy.spatial.transform import Rotation
 
 from dynident.api import identify
-from dynident.conic.cones import Definite, Equal
+from dynident.conic.cones import SemidefiniteCone, ZeroCone
 from dynident.consistency.constraints import TotalMass
 from dynident.consistency.disbelief import FAR
 from dynident.consistency.feasible_set import build_feasible_set
@@ -273,11 +273,11 @@ def by_cvxpy(admitted, system):
         criterion += admitted.kappa**2 * p.weight * bregman
     constraints = []
     for cone in admitted.cones:
-        if isinstance(cone, Definite):
+        if isinstance(cone, SemidefiniteCone):
             d = len(cone.floor)
             matrix = cvxpy.reshape(cone.basis.reshape(-1, d * d).T @ x, (d, d), "F")
             constraints.append(matrix - cone.floor >> 0)
-        elif isinstance(cone, Equal):
+        elif isinstance(cone, ZeroCone):
             constraints.append(cone.G @ x == cone.h)
         else:
             constraints.append(cone.G @ x >= cone.h)

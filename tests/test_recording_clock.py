@@ -9,7 +9,7 @@ import pytest
 
 from dynident.core.errors import InputError
 from dynident.filters import clock as module
-from dynident.filters.clock import Clocking, find_clock, find_ordered_samples, resample_to_clock
+from dynident.filters.clock import ClockOptions, find_clock, find_ordered_samples, resample_to_clock
 
 
 def place(sample: int) -> str:
@@ -19,7 +19,7 @@ def place(sample: int) -> str:
 def found(time, q=None, **options):
     time = np.asarray(time, dtype=float)
     q = np.sin(time - time[0])[:, None] if q is None else q
-    return find_clock(time, q, "log", place, Clocking(**options))
+    return find_clock(time, q, "log", place, ClockOptions(**options))
 
 
 @pytest.mark.parametrize("start", [0.0, -3.0, 1.46e9])

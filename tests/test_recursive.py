@@ -19,7 +19,7 @@ from dynident.methods import ESTIMATORS
 from dynident.methods.options import estimate
 from dynident.online.ekf import ekf
 from dynident.online.recursion import BOUND, DIFFUSE, Recursion, build_ageing_rule, follow_rows
-from dynident.online.recursive import Drift, Forgetting, Weights, kf, rls
+from dynident.online.recursive import Drift, Forgetting, RowWeights, kf, rls
 from dynident.recording.prepare import prepare
 from dynident.recording.read import read_log
 from dynident.regression.problem import Problem
@@ -244,9 +244,9 @@ def test_what_is_refused():
     with pytest.raises(InputError, match="walk"):
         Drift(walk=-1.0)
     with pytest.raises(InputError, match=r"sigma has 2 values; give one, or .* each of 1 group"):
-        kf(problem, weights=Weights((1.0, 2.0)))
+        kf(problem, weights=RowWeights((1.0, 2.0)))
     with pytest.raises(InputError, match="sigma has to be positive"):
-        Weights((1.0, -2.0))
+        RowWeights((1.0, -2.0))
     with pytest.raises(InputError, match="covariance 'hac'"):
         estimate(problem, "rls", memory=1.0, covariance="hac")
     still = recording.q * 0.0

@@ -14,12 +14,12 @@ from scipy.spatial.transform import Rotation
 from thin import first
 from toy import arm
 
-from dynident.conic.cones import Definite, Positive, evaluate_slack
+from dynident.conic.cones import NonnegativeCone, SemidefiniteCone, evaluate_slack
 from dynident.conic.solve import solve_cone_problem
 from dynident.consistency.constraints.consistency import PseudoInertia
 from dynident.consistency.constraints.convex import find_hull_facets, fit_enclosing_ellipsoid
 from dynident.consistency.constraints.regions import PAIRED, Box, Ellipsoid, Hull, Sphere
-from dynident.consistency.space import LENGTH, Space
+from dynident.consistency.space import LENGTH, ParameterSpace
 from dynident.core.errors import InputError
 from dynident.core.inertia import to_com, to_inertial_parameters, to_pseudo_inertia
 from dynident.dynamics.base import base_parameters
@@ -120,7 +120,7 @@ def space(request):
     if request.param == "scaled":
         for k, mass in enumerate(idim.robot.nominal[:, 0]):
             unit[10 * k : 10 * k + 10] = mass * np.array([1.0] + [LENGTH] * 3 + [LENGTH**2] * 6)
-    return Space(base_parameters(idim), unit)
+    return ParameterSpace(base_parameters(idim), unit)
 
 
 def unknowns(space, phi, link=1):
@@ -133,7 +133,7 @@ def worst(cones, x):
     """Smallest slack of all, over the size of x."""
     least = [
         np.linalg.eigvalsh(evaluate_slack(cone, x))[0]
-        if isinstance(cone, Definite)
+        if isinstance(cone, SemidefiniteCone)
         else evaluate_slack(cone, x).min()
         for cone in cones
     ]
@@ -328,7 +328,7 @@ def test_names_say_what_holds(space):
 def test_rows_are_of_order_one(space):
     for region in REGIONS.values():
         for cone in region("mass").cones(space):
-            assert isinstance(cone, Positive)
+            assert isinstance(cone, NonnegativeCone)
             np.testing.assert_allclose(np.linalg.norm(cone.G, axis=1), 1.0)
             assert not np.any(cone.G[:, :10])
 
@@ -493,7 +493,7 @@ def test_meshes_of_a_humanoid_are_found():
 def test_a_robots_own_hull_holds_bodies_in_it(name, margin):
     robot = load_robot(urdf(name))
     base = base_parameters(build_idim(robot))
-    space = Space(base, np.ones(len(base.idim.parameters)))
+    space = ParameterSpace(base, np.ones(len(base.idim.parameters)))
     rng = np.random.default_rng(0)
     cones = Hull("all", margin=margin).cones(space)
     assert len(cones) == 2 * len(robot.links)
@@ -642,4 +642,4 @@ def test_a_flat_shape_has_no_hull(tmp_path):
     robot = written(tmp_path, arm=flat)
     base = base_parameters(build_idim(robot))
     with pytest.raises(InputError, match="'hull' of arm: the points lie in a plane"):
-        Hull("arm").cones(Space(base, np.ones(len(base.idim.parameters))))
+        Hull("arm").cones(ParameterSpace(base, np.ones(len(base.idim.parameters))))

@@ -20,13 +20,13 @@ from test_excitation import QUICK, ROBOT
 from test_search import rubbing
 
 import dynident as di
-from dynident.conic.cones import Definite
+from dynident.conic.cones import SemidefiniteCone
 from dynident.consistency.constraints import LinkMass
-from dynident.consistency.draws import CHAINS, ConeRegion, Normal, draw_by_hit_and_run
+from dynident.consistency.draws import CHAINS, ConeRegion, NormalDraws, draw_by_hit_and_run
 from dynident.core import side_by_side
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.progress import ignore_progress
-from dynident.core.side_by_side import HERE, Engine, Lost, gather_side_by_side
+from dynident.core.side_by_side import HERE, Engine, LostTask, gather_side_by_side
 from dynident.excitation import design
 from dynident.methods.options import estimate
 from dynident.search import ranges
@@ -58,8 +58,8 @@ def draw_chains(engine: Engine) -> np.ndarray:
     """More chains than one task has."""
     basis = np.zeros((3, 2, 2))
     basis[0, 0, 0] = basis[1, 1, 1] = basis[2, 0, 1] = basis[2, 1, 0] = 1.0
-    normal = Normal(np.array([1.2, 0.8, 0.1]), np.eye(3), np.array([-1.0, -0.7, 0.2]))
-    region = ConeRegion.of([Definite("J", basis, np.zeros((2, 2)))], normal)
+    normal = NormalDraws(np.array([1.2, 0.8, 0.1]), np.eye(3), np.array([-1.0, -0.7, 0.2]))
+    region = ConeRegion.of([SemidefiniteCone("J", basis, np.zeros((2, 2)))], normal)
     found, _ = draw_by_hit_and_run(
         region, normal.mean, 2 * CHAINS + 10, np.random.default_rng(0), engine
     )
@@ -120,8 +120,8 @@ class Ends:
 
     number: int
 
-    def __call__(self, task: int) -> int | Lost:
-        return Lost("its process ended") if task == self.number else task
+    def __call__(self, task: int) -> int | LostTask:
+        return LostTask("its process ended") if task == self.number else task
 
 
 def test_a_result_that_has_to_be_there_is_missed():

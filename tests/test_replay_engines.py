@@ -24,7 +24,7 @@ from dynident.control.controller import pd, pid, servo
 from dynident.control.reference import Reference, average_held_signals, fourier
 from dynident.core.errors import InputError, RolloutError
 from dynident.dynamics.idim import build_idim
-from dynident.dynamics.parameters import Attached
+from dynident.dynamics.parameters import JointElements
 from dynident.dynamics.torques import evaluate_drive_torques
 from dynident.dynamics.whole import WholeModel
 from dynident.engines import ENGINES
@@ -190,7 +190,7 @@ def test_what_an_engine_lacks_shows_in_its_motion_and_a_plugin_gives_it(name, tm
 @pytest.mark.parametrize("friction", ["uneven", "stribeck"])
 def test_all_friction_of_a_model_is_one_function_of_the_motion(friction, tmp_path):
     _, loop, _ = twin(tmp_path, 1.0)
-    idim = build_idim(loop.idim.robot, friction, elements=[Attached(1, spring())])
+    idim = build_idim(loop.idim.robot, friction, elements=[JointElements(1, spring())])
     rng = np.random.default_rng(0)
     theta = idim.join(loop.idim.robot.nominal, rng.uniform(0.1, 1.0, len(idim.drives)))
     q, dq = rng.normal(size=(2, 3))

@@ -18,7 +18,7 @@ from dynident.cli import run
 from dynident.core.errors import InputError
 from dynident.decide.selection import (
     START,
-    Selecting,
+    SelectionOptions,
     find_carried_joints,
     find_sub_chains,
     select_blocks,
@@ -133,7 +133,7 @@ def test_gains_are_those_of_the_determinants():
 @pytest.mark.long
 def test_no_other_block_would_have_gained_more():
     problem = work()
-    selecting = Selecting(repeat=0.0, gain=0.03)
+    selecting = SelectionOptions(repeat=0.0, gain=0.03)
     found = select_blocks(problem, selecting)
     system, sigma = whole(problem)
     offers = offers_of(problem, 1.0, sigma)
@@ -228,7 +228,7 @@ def test_blocks_that_the_model_misses_come_first():
         return replace(log, tau=log.tau + third * force[: len(log.q)])
 
     problem = missed(pushed)
-    found = select_blocks(problem, Selecting(by="error"))
+    found = select_blocks(problem, SelectionOptions(by="error"))
     assert all(8.0 <= block.start / RATE < 12.0 for block in found.blocks[:3])
     # each block's weight, by rows that are cut out by themselves
     beta, sigma, _ = solve_wls(problem.factors)
@@ -255,12 +255,12 @@ def test_blocks_that_the_model_misses_come_first():
 
 def test_blocks_that_the_controller_lags_in_come_first():
     problem = missed(lambda log, third: replace(log, qref=log.q + 0.01 + 0.1 * third))
-    found = select_blocks(problem, Selecting(by="tracking"))
+    found = select_blocks(problem, SelectionOptions(by="tracking"))
     assert all(8.0 <= block.start / RATE < 12.0 for block in found.blocks[:3])
-    plain = select_blocks(problem, Selecting())
+    plain = select_blocks(problem, SelectionOptions())
     assert {b.start for b in plain.blocks[:3]} != {b.start for b in found.blocks[:3]}
     with pytest.raises(InputError, match="by = 'tracking' needs qref"):
-        select_blocks(missed(lambda log, third: log), Selecting(by="tracking"))
+        select_blocks(missed(lambda log, third: log), SelectionOptions(by="tracking"))
 
 
 @pytest.mark.long
@@ -269,12 +269,12 @@ def test_repeats_are_left_out_whatever_their_phase(pause):
     task = swell(3, 8.0, [0, 1, 2, 3])
     problem = Problem(toy.arm(N), prepare(recorded([task, rest(pause)] * 6), 5.0))
     once = Problem(toy.arm(N), prepare(recorded([task, rest(pause)]), 5.0))
-    few = select_blocks(problem, Selecting(gain=0.001))
+    few = select_blocks(problem, SelectionOptions(gain=0.001))
     # of six times; a block of which more than a quarter is new is no repeat, and the filters' edges
     # lack at the ends of the log of a single task
     assert few.rows < 2.5 * once.factors.rows
     assert few.repeats > 0.6 * few.offered
-    every = select_blocks(problem, Selecting(gain=0.001, repeat=0.0))
+    every = select_blocks(problem, SelectionOptions(gain=0.001, repeat=0.0))
     assert every.repeats == 0
     assert every.rows > 2 * few.rows
 
@@ -282,14 +282,14 @@ def test_repeats_are_left_out_whatever_their_phase(pause):
 @pytest.mark.long
 def test_a_larger_gain_keeps_less_and_blocks_may_be_short():
     problem = work()
-    counts = [select_blocks(problem, Selecting(gain=gain)).rows for gain in (0.1, 0.3)]
+    counts = [select_blocks(problem, SelectionOptions(gain=gain)).rows for gain in (0.1, 0.3)]
     assert chosen_of_work().rows > counts[0] > counts[1] > 0
-    short = select_blocks(problem, Selecting(block=0.4, gain=0.1))
+    short = select_blocks(problem, SelectionOptions(block=0.4, gain=0.1))
     assert all(block.stop - block.start == 100 for block in short.blocks)
 
 
 def test_the_first_block_is_taken_whatever_it_gains():
-    found = select_blocks(work(), Selecting(gain=0.999))
+    found = select_blocks(work(), SelectionOptions(gain=0.999))
     assert len(found.blocks) == 1
 
 
@@ -323,7 +323,7 @@ def test_a_joint_that_never_moves_moves_no_torque():
 def test_logs_compete():
     rich = prepare(recorded([swell(3, 8, [0, 1, 2, 3])], "rich"), 5.0)
     poor = prepare(recorded([swell(1, 8, [0]) * 0.1], "poor"), 5.0)
-    found = select_blocks(Problem(toy.arm(N), [poor, rich]), Selecting(gain=0.05))
+    found = select_blocks(Problem(toy.arm(N), [poor, rich]), SelectionOptions(gain=0.05))
     assert {block.log for block in found.blocks} == {1}
     assert found.kept(0) == ()
     assert found.logs == ("poor", "rich")
@@ -336,9 +336,9 @@ def test_logs_compete():
 def test_senseless_options_are_refused():
     for bad in ({"block": 0.0}, {"gain": 1.5}, {"gain": 0.0}, {"repeat": -1.0}, {"block": 1e300}):
         with pytest.raises(InputError, match=next(iter(bad))):
-            Selecting(**bad)
+            SelectionOptions(**bad)
     with pytest.raises(InputError, match=r"block = 0.01 s is shorter than the 0.048 s"):
-        select_blocks(work(), Selecting(block=0.01))
+        select_blocks(work(), SelectionOptions(block=0.01))
 
 
 def test_a_mean_of_periods_is_refused():

@@ -22,7 +22,7 @@ from dynident.dynamics.base import base_parameters
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.following import find_conditions, follow_friction
 from dynident.dynamics.idim import build_idim
-from dynident.dynamics.parameters import Attached
+from dynident.dynamics.parameters import JointElements
 from dynident.estimators.closed_loop import Simulation
 from dynident.friction.elements import gas_spring
 from dynident.friction.models import FRICTIONS
@@ -239,7 +239,7 @@ def test_friction_under_load_explains_a_kr300_better(measured, name, held_out):
         prepare(di.read_log(path, robot).rows(450, 2051), bandwidth=5.0)
         for path in (measured("kr300/kr300_A.csv"), measured("kr300/kr300_B.csv"))
     )
-    spring = Attached(1, gas_spring(0.8, 0.2, np.deg2rad(5.0), 0.575))
+    spring = JointElements(1, gas_spring(0.8, 0.2, np.deg2rad(5.0), 0.575))
     problem = Problem(robot, A, name, elements=(spring,))
     fit = di.identify(problem, validation=[B], bootstrap=0, doctor=False)
     assert fit.validation[0].entries[1].overall_percent < held_out

@@ -20,9 +20,9 @@ from dynident.core.progress import ignore_progress
 from dynident.core.side_by_side import (
     BATCH,
     RETRIES,
-    Batches,
     Engine,
-    Lost,
+    LostTask,
+    TaskBatches,
     choose_engine,
     gather_repeatedly,
     run_batch,
@@ -46,13 +46,13 @@ def test_a_process_that_ends_takes_nothing_with_it(tmp_path):
     found = gather(square, [(k, str(tmp_path)) for k in range(40)], Engine(workers=2))
     lost = found.pop(3)
     assert found == [k * k for k in range(40) if k != 3]
-    assert isinstance(lost, Lost)
+    assert isinstance(lost, LostTask)
     assert (tmp_path / "1").read_text() == "x"
     assert len((tmp_path / "3").read_text()) == 1 + RETRIES
 
 
 def test_short_tasks_go_several_at_a_time_and_long_ones_alone():
-    batches = Batches(200, 2)
+    batches = TaskBatches(200, 2)
     assert [next(batches), next(batches)] == [[0], [1]]  # how long they take nobody knows yet
     batches.seconds = BATCH / 10.0
     assert next(batches) == list(range(2, 12))
@@ -101,7 +101,7 @@ def test_processes_begin_once_for_group_after_group():
 def test_a_task_that_needs_more_memory_than_it_may_is_named():
     one, other = gather(take_memory, [0.001, 3.0], Engine(memory=1.0))
     assert one == 1_000_000
-    assert other == Lost("needs more memory than 1 GB")
+    assert other == LostTask("needs more memory than 1 GB")
 
 
 @pytest.mark.long
@@ -126,7 +126,7 @@ def test_workers_that_end_take_nothing_with_them(tmp_path):
     tasks = [(k, str(tmp_path)) for k in range(6)]
     with start_processes() as cluster:
         found = gather(square, tasks, Engine("dask", scheduler=cluster.scheduler_address))
-    assert isinstance(found.pop(3), Lost)
+    assert isinstance(found.pop(3), LostTask)
     assert found == [0, 1, 4, 16, 25]
 
 

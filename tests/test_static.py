@@ -19,7 +19,7 @@ from dynident.cli import run
 from dynident.control.controller import pd
 from dynident.core.errors import ComputationError, InputError
 from dynident.dynamics.base import base_parameters
-from dynident.dynamics.equations import Observed
+from dynident.dynamics.equations import Observability
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.closed_loop import Simulation
 from dynident.export.urdf import render_urdf
@@ -31,7 +31,7 @@ from dynident.robot import load_robot
 
 RATE, HOLD, MOVE, STEP = 200.0, 1.0, 0.6, 0.15
 POSES = 12
-STATIC = (Observed(static=True),)
+STATIC = (Observability(static=True),)
 
 
 def follow(points):

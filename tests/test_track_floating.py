@@ -17,7 +17,7 @@ from thin import long
 from dynident.cli import run
 from dynident.core.inertia import from_com
 from dynident.dynamics.base import base_parameters
-from dynident.dynamics.equations import Observed
+from dynident.dynamics.equations import Observability
 from dynident.study.study import read_study
 from dynident.study.track import LogFollower, build_track_setting, track_log
 
@@ -88,8 +88,8 @@ def test_a_log_of_any_equations_is_followed_to_the_truth(tmp_path, left_out, key
     assert error_percent(follower) < most
     assert rows[-1].base.names == follower.base.names
     kind = "joints" if keys else "base" if left_out == ("tau_",) else "full"
-    assert follower.channels.observed == Observed(kind)
-    expected = base_parameters(made().idim, observed=[Observed(kind)])
+    assert follower.channels.observed == Observability(kind)
+    expected = base_parameters(made().idim, observed=[Observability(kind)])
     assert follower.base.names == expected.names
 
 
@@ -117,7 +117,7 @@ def error_percent_of_combinations(follower: LogFollower) -> float:
     from dynident.dynamics.equations import reduce_to_observed_rows
 
     base, idim = follower.base, follower.base.idim
-    observed = Observed("null-space", free=(tuple(FOOT),))
+    observed = Observability("null-space", free=(tuple(FOOT),))
     states = draw_random_states(idim, 100, 0)
     W = reduce_to_observed_rows(idim.tree, idim.robot, observed, states[0], idim.regressor(*states))
     known = W @ made().theta

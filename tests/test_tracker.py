@@ -16,11 +16,11 @@ from dynident.core.inertia import from_com
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.following import follow_friction
 from dynident.dynamics.idim import build_idim
-from dynident.dynamics.parameters import Attached
+from dynident.dynamics.parameters import JointElements
 from dynident.friction.elements import known
 from dynident.online.carried import weigh_load
 from dynident.online.recursive import Drift, Forgetting
-from dynident.online.tracker import Alarm, PriorKnowledge, Tracker
+from dynident.online.tracker import AlarmOptions, PriorKnowledge, Tracker
 from dynident.robot import load_robot
 
 RATE = 500.0
@@ -143,7 +143,7 @@ def test_instruments_are_consistent_and_resumed_and_a_load_is_taken_back():
     heavy[10:20] += from_com(3.0, np.array([0.1, 0.0, 0.2]), np.zeros((3, 3)))
     more = base.idim.torque(heavy, q, dq, ddq) - base.idim.torque(theta, q, dq, ddq)
     tau = tau + more * (np.arange(len(q)) > 3500)[:, None]
-    options = {"alarm": Alarm(settle=1.0), "knowledge": Knowledge(prior="none")}
+    options = {"alarm": AlarmOptions(settle=1.0), "knowledge": Knowledge(prior="none")}
     options |= {"instruments": True, "forgetting": Forgetting(memory=20.0)}
     samples = q, dq, ddq, tau
     whole = Tracker(base, sigma, RATE, **options)
@@ -394,7 +394,7 @@ def test_false_alarms_are_as_rare_as_was_said():
         start = PriorKnowledge(
             base.matrix @ theta, 1e-12 * np.diag((base.matrix @ theta) ** 2 + 1.0)
         )
-        tracker = Tracker(base, sigma, RATE, alarm=Alarm(false_alarms=often), start=start)
+        tracker = Tracker(base, sigma, RATE, alarm=AlarmOptions(false_alarms=often), start=start)
         count = 0
         for _ in range(4):
             tau = clean + sigma * rng.normal(size=q.shape)
@@ -412,7 +412,7 @@ def test_false_alarms_are_as_rare_as_was_said():
 def test_stopped_and_resumed_is_as_if_it_had_not_been(knowledge):
     base, sigma, _, _, half, samples = carrying(8.0)
     options = {"forgetting": Forgetting(memory=20.0), "drift": Drift(walk=1e-3)}
-    options |= {"alarm": Alarm(settle=1.0), "knowledge": knowledge}
+    options |= {"alarm": AlarmOptions(settle=1.0), "knowledge": knowledge}
     whole = Tracker(base, sigma, RATE, **options)
     events = fed(whole, samples)
     parts = []
@@ -482,7 +482,7 @@ def test_friction_of_more_than_the_motion_is_refused(friction):
 
 
 def test_what_an_element_needs_is_told_and_not_its_friction():
-    base = base_parameters(build_idim(toy.arm(1), elements=[Attached(0, known())]))
+    base = base_parameters(build_idim(toy.arm(1), elements=[JointElements(0, known())]))
     with pytest.raises(InputError, match=r"^toy: its friction depends on the known torque of the"):
         Tracker(base, [1.0], RATE)
 

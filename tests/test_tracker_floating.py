@@ -15,9 +15,9 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com
 from dynident.dynamics.base import base_parameters
-from dynident.dynamics.equations import Observed, stack_contact_jacobians
+from dynident.dynamics.equations import Observability, stack_contact_jacobians
 from dynident.dynamics.idim import build_idim
-from dynident.online.tracker import Alarm, Tracker
+from dynident.online.tracker import AlarmOptions, Tracker
 from dynident.regression.generalised import generalise_samples
 
 FEET = ("FL", "FR", "HL", "HR")
@@ -59,7 +59,7 @@ def fed(tracker, samples, bearing=lambda k: ()):
 @pytest.mark.parametrize("equations", ["full", "joints", "base"])
 def test_sample_by_sample_it_is_least_squares_of_the_equations_that_are_stated(equations):
     idim, (samples, sigma) = made().idim, stream()
-    observed = Observed(equations)
+    observed = Observability(equations)
     base = base_parameters(idim, observed=[observed])
     stated = observed.rows(made().robot)
     tracker = Tracker(base, np.where(stated, sigma, np.inf), 500.0)
@@ -75,7 +75,7 @@ def standing(k: int) -> tuple[str, ...]:
 
 @cache
 def null_space():
-    return base_parameters(made().idim, observed=[Observed("null-space", free=STANCES)])
+    return base_parameters(made().idim, observed=[Observability("null-space", free=STANCES)])
 
 
 @pytest.mark.long
@@ -118,7 +118,7 @@ def test_what_unmeasured_feet_act_on_is_not_predicted():
     free = np.all(J == 0.0, axis=0)
     assert 0 < free.sum() < DOF
     np.testing.assert_array_equal(standing_on_two, np.where(free, whole, np.nan))
-    alone = base_parameters(idim, observed=[Observed("joints")])
+    alone = base_parameters(idim, observed=[Observability("joints")])
     followed = np.arange(DOF) >= 6
     joints = Tracker(alone, np.where(followed, sigma, np.inf), 500.0)
     np.testing.assert_array_equal(np.isfinite(joints.predict(*motion)), followed)
@@ -130,7 +130,7 @@ def test_feet_that_hold_each_other_are_projected_out_once():
     twin = replace(own.robot.contacts[0], name="twin")
     robot = replace(own.robot, contacts=(*own.robot.contacts, twin))
     idim = build_idim(robot, "viscous")
-    base = base_parameters(idim, observed=[Observed("null-space", free=(("FL",),))])
+    base = base_parameters(idim, observed=[Observability("null-space", free=(("FL",),))])
     found = []
     for names in (("FL",), ("FL", "twin")):
         tracker = Tracker(base, sigma, 500.0)
@@ -161,7 +161,7 @@ def test_consistent_links_of_a_floating_robot_are_followed():
 def test_a_load_on_the_base_is_noticed_and_weighed(unmeasured):
     (samples, sigma) = stream(3, 1.0)
     base = null_space() if unmeasured else base_parameters(made().idim)
-    tracker = Tracker(base, sigma, 500.0, alarm=Alarm(settle=0.7))
+    tracker = Tracker(base, sigma, 500.0, alarm=AlarmOptions(settle=0.7))
     (event, *_) = fed(tracker, samples, lambda k: FEET[: k // 100 % 3] if unmeasured else ())
     assert event.kind == "load"
     assert 750 < event.sample < 1000

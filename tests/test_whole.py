@@ -18,7 +18,7 @@ from dynident.dynamics.following import follow_friction
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.dynamics.whole import WholeModel
 from dynident.export.controller import ControllerModel
-from dynident.friction.model import Trace
+from dynident.friction.model import StateTrace
 
 SAMPLES = 12
 
@@ -185,7 +185,7 @@ def test_friction_with_a_memory_is_as_it_settles(friction, width):
             idim, np.tile(q[k], (200, 1)), np.tile(dq[k], (200, 1)), 0.1, smooth
         )
         last = replace(before, traces=tuple(
-            Trace(each.z[-1:], each.by_shape[-1:]) for each in before.traces))  # fmt: skip
+            StateTrace(each.z[-1:], each.by_shape[-1:]) for each in before.traces))  # fmt: skip
         one = (a[k : k + 1] for a in (q, dq, ddq))
         assert relative(tau[k], idim.torque(model.theta, *one, smooth, last)[0]) < 1e-12
     assert relative(model.forward_dynamics(q, dq, tau, width), ddq) < 1e-9

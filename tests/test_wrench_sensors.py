@@ -19,7 +19,7 @@ from dynident.cli import run
 from dynident.core.arrays import Array
 from dynident.dynamics.base import base_parameters, find_observed_base
 from dynident.dynamics.contacts import follow_contact
-from dynident.dynamics.equations import EstimatedSensor, Observed
+from dynident.dynamics.equations import EstimatedSensor, Observability
 from dynident.dynamics.idim import build_idim
 from dynident.fit.json import serialise_result
 from dynident.recording.recording import Recording
@@ -146,14 +146,14 @@ def test_a_bias_that_a_standing_base_cannot_tell_from_weight_is_held():
     robot = with_unknowns(("bias",), *NAMES)
     idim = build_idim(robot, "viscous")
     sensors = tuple(EstimatedSensor(name) for name in NAMES)
-    free = find_observed_base(idim, [Observed("full", sensors=sensors)])
+    free = find_observed_base(idim, [Observability("full", sensors=sensors)])
     assert not free.idim.structure.stated
     assert free.count == base_parameters(idim).count + 12
     # without torques a plate under a base that stands says nothing of its own bias
     plate = replace(robot, contacts=(replace(robot.contacts[0], body=0, surface=True),))
     own = build_idim(plate, "none")
     found = find_observed_base(
-        own, [Observed("base", still=True, sensors=(EstimatedSensor("FL"),))]
+        own, [Observability("base", still=True, sensors=(EstimatedSensor("FL"),))]
     )
     assert "fz0_FL" in found.idim.structure.stated
     assert {"mx0_FL", "my0_FL"} <= set(found.idim.structure.stated)

@@ -13,8 +13,8 @@ from dynident.core.errors import InputError
 from dynident.core.inertia import to_com
 from dynident.core.words import format_number
 from dynident.live.channels import Channels, collect_signals, find_channels
-from dynident.live.messages import EVENTS, Message, Noticed
-from dynident.live.stream import HEAD, Pace, Sample
+from dynident.live.messages import EVENTS, Message, NoticedChange
+from dynident.live.stream import HEAD, Sample, StreamPace
 from dynident.online.tracker import LoadEstimate
 from dynident.recording.recording import Recording
 from dynident.report.fit import Fit
@@ -72,10 +72,10 @@ class Following:
         self.follower: LogFollower | None = None
         self.left_out = 0
         self._channels: Channels | None = None
-        self._pace: Pace | None = None
+        self._pace: StreamPace | None = None
         self._waiting: list[Reading] = []
         self._first = self._last = 0
-        self._event: Noticed | None = None
+        self._event: NoticedChange | None = None
         self._q = np.zeros(fit.robot.n)
         named = self.setting.study.track.model_dump().get("link")
         self.link = named or fit.robot.links[-1]
@@ -117,7 +117,7 @@ class Following:
         self._channels = find_channels(
             self.fit.robot, log, self.setting.measured, False, self.setting.instruments
         )
-        self._pace = Pace(self.rate)
+        self._pace = StreamPace(self.rate)
         self.follower = begin_following(self.setting, self._channels, None, None, self.rate)
 
     def _feed(self, reading: Reading) -> list[Message]:
@@ -132,7 +132,7 @@ class Following:
         self._pace.check(time, f"joint states, at {time:.3f} s")
         found = self.follower.feed(Sample(time, values, False))
         for each in found:
-            if isinstance(each, Noticed):
+            if isinstance(each, NoticedChange):
                 self._event = each
         return found
 

@@ -17,7 +17,7 @@ from dynident.core.side_by_side import HERE, Engine, Runner, choose_engine
 from dynident.core.threads import limit_to_one_thread
 from dynident.estimators.closed_loop import (
     FreeError,
-    Hindered,
+    HinderedStretch,
     SimulatedFigure,
     Simulation,
     build_auxiliary_model,
@@ -83,7 +83,7 @@ from dynident.report.fit import Fit, conclude_fit
 from dynident.search.ranges import SearchRegion
 from dynident.search.shape_search import EXACT, search_start_shapes
 from dynident.search.shapes import (
-    Projected,
+    ProjectedSquares,
     estimate_with_shapes,
     follow_shapes,
     search_problem_shapes,
@@ -91,7 +91,7 @@ from dynident.search.shapes import (
 
 __all__ = [
     "EVERY_METHOD",
-    "Projected",
+    "ProjectedSquares",
     "estimate_alone",
     "follow_shapes",
     "identify",
@@ -119,7 +119,7 @@ def identify(
     *,
     validation: Sequence[Samples] = (),
     decided: Sequence[str] = (),
-    searched: Projected | None = None,
+    searched: ProjectedSquares | None = None,
     progress: Progress = ignore_progress,
     engine: Runner = None,
     **options: Unpack[IdentifyOptions],
@@ -282,7 +282,7 @@ def fit_or_tell_faults(
     asked: IdentificationRequest,
     progress: Progress,
     watch: Stopwatch,
-    searched: Projected | None,
+    searched: ProjectedSquares | None,
 ) -> tuple[Problem, Problem, Estimate]:
     """See `fit_model`; a fit that fails says what is wrong with the logs, too.
 
@@ -331,7 +331,7 @@ def describe_measurements(
     held_out: Sequence[GeneralisedSamples],
     asked: IdentificationRequest,
     found: Estimate,
-    figures: Measured,
+    figures: MeasuredErrors,
 ) -> dict[str, Any]:
     """Fields of a `Fit` that tell which logs were fitted how, and with what errors."""
     fitted, lowpass_hz = problem.samples, figures.lowpass_hz
@@ -371,7 +371,7 @@ def estimate_alone(
     problem: Problem,
     method: str,
     *,
-    searched: Projected | None = None,
+    searched: ProjectedSquares | None = None,
     start: Array | None = None,
     **options: Any,
 ) -> tuple[Problem, Array]:
@@ -418,7 +418,7 @@ def fit_model(
     asked: IdentificationRequest,
     progress: Progress,
     watch: Stopwatch,
-    searched: Projected | None = None,
+    searched: ProjectedSquares | None = None,
     start: Array | None = None,
     settled: bool = False,
 ) -> tuple[Problem, Problem, Estimate]:
@@ -504,7 +504,7 @@ def list_standard(problem: Problem, found: Estimate) -> Array:
     return problem.base.standard(found.beta) if found.theta is None else found.theta
 
 
-class Measured(NamedTuple):
+class MeasuredErrors(NamedTuple):
     """Errors of a model on the logs that were fitted, in the loop, and on others."""
 
     lowpass_hz: float
@@ -525,7 +525,7 @@ def measure_estimate(
     found: Estimate,
     theta: Array,
     scoring: Scoring,
-) -> Measured:
+) -> MeasuredErrors:
     """Measure an estimate; the loop is that of methods that simulate it."""
     lowpass_hz = scoring.lowpass_hz
     if lowpass_hz is None:
@@ -540,7 +540,7 @@ def measure_estimate(
         )
         for log in validation
     )
-    return Measured(lowpass_hz, model, nominal, simulated, held_out, stiff)
+    return MeasuredErrors(lowpass_hz, model, nominal, simulated, held_out, stiff)
 
 
 def measure_loop_errors(
@@ -561,7 +561,7 @@ def fit_nonlinear(
     problem: Problem,
     asked: IdentificationRequest,
     progress: Progress,
-    searched: Projected | None = None,
+    searched: ProjectedSquares | None = None,
     start: Array | None = None,
 ) -> tuple[Problem, Estimate]:
     """The estimate of a method where friction has shapes or bears loads, and its problem.
@@ -621,7 +621,7 @@ def measure_held_out_log(
     free: tuple[FreeError, ...] = ()
     if simulation is not None:
         scatter = None if fitted is None else fitted.scatter
-        told: tuple[tuple[Hindered, ...], ...] = ((),)
+        told: tuple[tuple[HinderedStretch, ...], ...] = ((),)
         if scatter is not None:
             _, told = examine_free_motion(problem, simulation, theta, scatter)
         (free,) = measure_free_motion(problem, simulation, theta, told)

@@ -177,7 +177,7 @@ def main(argv: list[str] | None = None) -> None:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     notes = logging.getLogger("dynident")
     notes.setLevel(logging.INFO)
-    notes.addHandler(Notes())
+    notes.addHandler(NoteHandler())
     # where matplotlib keeps its fonts is of no interest, and without a home it says so at length
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     code = run(argv)
@@ -186,7 +186,7 @@ def main(argv: list[str] | None = None) -> None:
     sys.exit(code)
 
 
-class Notes(logging.Handler):
+class NoteHandler(logging.Handler):
     """What the library logs, as notes on stderr."""
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from dynident.collection.carried import pack_model
 from dynident.collection.folder import (
     HEAD,
-    Collected,
+    CollectedFactors,
     FolderStatement,
     LogEntry,
     choose_sources,
@@ -24,7 +24,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError, refuse_unknown
 from dynident.core.files import write_files
 from dynident.core.progress import Progress
-from dynident.core.side_by_side import Engine, Lost, run_side_by_side
+from dynident.core.side_by_side import Engine, LostTask, run_side_by_side
 from dynident.fit.copies import LogMarks, find_marked
 from dynident.readers.stores import is_remote
 
@@ -46,7 +46,7 @@ class ReductionTask(NamedTuple):
     fingerprint: str
 
 
-class Reduced(NamedTuple):
+class ReducedSource(NamedTuple):
     """The file of a source with its key, or why there is none."""
 
     content: bytes
@@ -58,7 +58,7 @@ class Reduced(NamedTuple):
     """What marks are of it at all its samples; None of what is too long."""
 
 
-class Kept(NamedTuple):
+class KeptLog(NamedTuple):
     """A log of the folder."""
 
     section: Section
@@ -75,13 +75,13 @@ def fill_folder(
     sections: Sequence[Section],
     left: Sequence[LogEntry],
     study: str,
-    work: Callable[[ReductionTask], Reduced],
+    work: Callable[[ReductionTask], ReducedSource],
     *,
     engine: Engine,
     strict: bool,
     withdraw: Sequence[str],
     progress: Progress,
-) -> Collected:
+) -> CollectedFactors:
     """Reduce the logs that a folder does not have as they are now.
 
     Parameters
@@ -113,7 +113,7 @@ def fill_folder(
     kept = {key: keep_source(source, folder) for key, source in held.items()}
     for k, made in run_side_by_side(work, tasks, engine, progress, "collecting"):
         section = tasks[k].section
-        if isinstance(made, Lost) or made.reason:
+        if isinstance(made, LostTask) or made.reason:
             left.append(leave_out(name_section(section), made.reason))
             refuse_left_out(left, strict)
             continue
@@ -127,7 +127,7 @@ def fill_folder(
         if twin is not None:  # whichever was ready first, the first in order counts
             section, later = sorted((section, twin), key=order_sections)
             left.append(tell_of_twin(later, name_section(section)))
-        own = Kept(section, name_section(section), made.marks, False)
+        own = KeptLog(section, name_section(section), made.marks, False)
         others = {key: each for key, each in kept.items() if key != made.key}
         better, worse = find_copies(own, made.trace, others)
         if better is not None:
@@ -147,7 +147,7 @@ def fill_folder(
     notes += remove_changed(folder, there, fresh)
     entries = list_entries(folder, statement, fresh, left)
     refuse_left_out([entry for entry in entries if entry.state == "left out"], strict)
-    return Collected(folder, tuple(entries), tuple(notes))
+    return CollectedFactors(folder, tuple(entries), tuple(notes))
 
 
 class SourceLog(NamedTuple):
@@ -199,16 +199,16 @@ def tell_of_copy(name: str, other: str) -> LogEntry:
     return leave_out(name, f"has the samples of {other}")
 
 
-def keep_source(source: Source, folder: Path) -> Kept:
+def keep_source(source: Source, folder: Path) -> KeptLog:
     """A log that the folder had before."""
     files = [f if is_remote(f) else str(folder / f) for f in source.about.section["files"]]
     section = {**source.about.section, "files": files}
-    return Kept(section, source.name, source.about.facts.words.marks, True)
+    return KeptLog(section, source.name, source.about.facts.words.marks, True)
 
 
 def find_copies(
-    own: Kept, trace: Array | None, kept: Mapping[str, Kept]
-) -> tuple[Kept | None, list[str]]:
+    own: KeptLog, trace: Array | None, kept: Mapping[str, KeptLog]
+) -> tuple[KeptLog | None, list[str]]:
     """Which log of a folder has all samples of another one, and keys of those that have fewer.
 
     In other units, formats or digits, too. Of equal ones that counts which was there before, or is

@@ -18,7 +18,7 @@ from dynident.collection.drift import (
 )
 from dynident.collection.folder import FolderStatement, choose_sources, read_sources, read_statement
 from dynident.collection.identify import fit_sources, merge_sources, refuse_what_needs_rows
-from dynident.collection.member import Site, Team, weigh_members
+from dynident.collection.member import EqualWeights, Site, weigh_members
 from dynident.collection.odd import WIDE, FleetFit, find_deviation, fit_fleet
 from dynident.collection.population import describe_knowledge
 from dynident.collection.source import Source
@@ -55,7 +55,7 @@ class OpenedFleet:
     """Of the first robot."""
     statement: FolderStatement
     """That all of them have."""
-    team: Team
+    team: EqualWeights
     """Ordered by name."""
     fitted: FleetFit
     left: tuple[str, ...]
@@ -207,7 +207,7 @@ def describe_fleet(robots: OpenedFleet, fit: Fit) -> Fleet:
     return Fleet(fit, tuple(rows), drives, clock, robots.left, tools)
 
 
-def find_own_deviation(team: Team, fitted: FleetFit, number: int) -> tuple[Array, Array]:
+def find_own_deviation(team: EqualWeights, fitted: FleetFit, number: int) -> tuple[Array, Array]:
     """Deviation of a robot's drives from the type's, and its standard errors."""
     if number in fitted.kept:
         return fitted.population.know_deviation(fitted.kept.index(number))
@@ -217,20 +217,20 @@ def find_own_deviation(team: Team, fitted: FleetFit, number: int) -> tuple[Array
     return deviation, np.linalg.norm(root, axis=1)
 
 
-def find_own_parameters(team: Team, fitted: FleetFit, number: int) -> Array:
+def find_own_parameters(team: EqualWeights, fitted: FleetFit, number: int) -> Array:
     """Base parameters of one robot: its own least squares, of one that belongs with the others'."""
     if number in fitted.kept:
         return know_robot(team, fitted, number)[0]
     return System.of(team.members[number].triangle).solve()
 
 
-def know_robot(team: Team, fitted: FleetFit, number: int) -> tuple[Array, Array]:
+def know_robot(team: EqualWeights, fitted: FleetFit, number: int) -> tuple[Array, Array]:
     """Base parameters of a robot that belongs, and a root of their covariance."""
     place = fitted.kept.index(number)
     return fitted.population.know_robot(place, team.map_robot(number))
 
 
-def describe_site_tools(team: Team, fitted: FleetFit) -> Iterator[str]:
+def describe_site_tools(team: EqualWeights, fitted: FleetFit) -> Iterator[str]:
     """By what the links of sites differ, in words."""
     column = team.base.count
     for tool in team.tools:

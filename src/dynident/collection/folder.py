@@ -126,7 +126,7 @@ class LogEntry:
 
 
 @dataclass(frozen=True)
-class Collected:
+class CollectedFactors:
     """What a folder of factors holds, and what became of each log that was given.
 
     Attributes

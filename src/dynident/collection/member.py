@@ -108,7 +108,7 @@ class Tool:
 
 
 @dataclass(frozen=True, eq=False)
-class Team:
+class EqualWeights:
     """Robots that are weighed alike.
 
     What they share are the P parameters of the type and of the tools, base parameters first.
@@ -222,7 +222,7 @@ def whiten_factors(part: Factors, sigma: Array, inflation: float) -> Array:
 
 def weigh_members(
     model: Idim, robots: Sequence[tuple[str, Sequence[Source]]], sites: Sequence[Site] = ()
-) -> Team:
+) -> EqualWeights:
     """All robots, weighed alike.
 
     Sigmas are those of a robot's own least squares, or the fleet's median where it has few rows.
@@ -270,7 +270,7 @@ def weigh_members(
         members.append(
             Member(name, tuple(ordered[k]), problems[k], parts[k], sigmas[k], inflation, triangle)
         )
-    return Team(tuple(members), base, drives, spread, describe_tools(base, names, sites))
+    return EqualWeights(tuple(members), base, drives, spread, describe_tools(base, names, sites))
 
 
 def eliminate_sessions(sessions: Array, M: Array, spread: Array) -> Array:

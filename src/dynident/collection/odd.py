@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtrc, chdtri, stdtr
 
-from dynident.collection.member import Team
+from dynident.collection.member import EqualWeights
 from dynident.collection.population import (
     Population,
     add_deviation,
@@ -50,7 +50,7 @@ class FleetFit:
     """In what each robot differs, empty for those that belong."""
 
 
-def fit_fleet(team: Team) -> FleetFit:
+def fit_fleet(team: EqualWeights) -> FleetFit:
     """Spreads and type of the robots that belong, and which do not.
 
     A robot's links contradict the others' where the sum of squares of both together exceeds what
@@ -62,7 +62,7 @@ def fit_fleet(team: Team) -> FleetFit:
     ComputationError
         Where most robots contradict each other.
     """
-    fleet = Fleetwide(team, team.extend(team.drives.M))
+    fleet = FleetSetting(team, team.extend(team.drives.M))
     links, found = leave_odd_links_out(fleet)
     odd, found = leave_odd_drives_out(fleet, links, found)
     kept = fleet.list_kept(odd)
@@ -72,10 +72,10 @@ def fit_fleet(team: Team) -> FleetFit:
 
 
 @dataclass(frozen=True, eq=False)
-class Fleetwide:
+class FleetSetting:
     """What is the same in every round."""
 
-    team: Team
+    team: EqualWeights
     M: Array
     """From deviations of drives to all that is shared, shape (P, q)."""
 
@@ -96,7 +96,7 @@ class Fleetwide:
         return fit_population([team.triangles[k] for k in kept], self.M, team.drives.start)
 
 
-def leave_odd_links_out(fleet: Fleetwide) -> tuple[dict[int, str], Population]:
+def leave_odd_links_out(fleet: FleetSetting) -> tuple[dict[int, str], Population]:
     """Robots whose links contradict the others', with the words, and the population without."""
     odd: dict[int, str] = {}
     triangles, start = fleet.team.triangles, fleet.team.drives.start
@@ -120,7 +120,7 @@ def leave_odd_links_out(fleet: Fleetwide) -> tuple[dict[int, str], Population]:
 
 
 def leave_odd_drives_out(
-    fleet: Fleetwide, odd: Mapping[int, str], found: Population
+    fleet: FleetSetting, odd: Mapping[int, str], found: Population
 ) -> tuple[dict[int, str], Population]:
     """Robots that are odd by their drives, too: the farthest first, until one belongs."""
     odd = dict(odd)
@@ -160,7 +160,7 @@ def judge_links(
     return [float(chdtrc(freedom, value / scale)) for value, freedom in found], scale
 
 
-def judge_drives(fleet: Fleetwide, others: Population, number: int) -> str:
+def judge_drives(fleet: FleetSetting, others: Population, number: int) -> str:
     """What of a robot's drives is far from the others', in words; empty where nothing is.
 
     A shift is t distributed: its error has the spread of the others, with the degrees of freedom of
@@ -184,7 +184,9 @@ def judge_drives(fleet: Fleetwide, others: Population, number: int) -> str:
     return words
 
 
-def list_shifts(fleet: Fleetwide, others: Population, number: int) -> list[tuple[str, str, Array]]:
+def list_shifts(
+    fleet: FleetSetting, others: Population, number: int
+) -> list[tuple[str, str, Array]]:
     """In what a robot's drives may be odd: name, unit, and its triangle behind a column of that.
 
     Each parameter in its own unit; all friction of a joint, which wear multiplies alike; and the
@@ -231,7 +233,7 @@ def find_deviation(triangle: Array, other: Array, M: Array, spread: Array) -> tu
     return -deviation, np.hstack([own, -shared])  # the type is the robot plus what was eliminated
 
 
-def explain_links(team: Team, number: int, other: Array, scale: float) -> str:
+def explain_links(team: EqualWeights, number: int, other: Array, scale: float) -> str:
     """The one link whose parameters explain a contradiction, or the one torque, in words.
 
     `other`: what the others tell, the robot's drives being free.

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from dynident.collection.source import About, Source
+from dynident.collection.source import Source, SourceDescription
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.factors import merge_all
@@ -94,7 +94,7 @@ def reduce_problem(
     Parameters
     ----------
     key, section, stamp
-        See `About`.
+        See `SourceDescription`.
     examine : callable, optional
         What is wrong with the log of a problem, by standard parameters that fit it.
     """
@@ -111,7 +111,7 @@ def reduce_problem(
     facts = replace(facts, warnings=(*facts.warnings, *borne))
     own = score_fitted_rows(factors, beta).overall_percent
     findings = () if examine is None else find_faults(problem, base.standard(beta), examine)
-    about = About(key, section, facts, findings, problem.groups, own, stamp)
+    about = SourceDescription(key, section, facts, findings, problem.groups, own, stamp)
     return Source(about, base.names, factors, runs)
 
 

@@ -23,7 +23,7 @@ SCHEMA = "dynident.source/1"
 
 
 @dataclass(frozen=True)
-class About:
+class SourceDescription:
     """What is said of a source."""
 
     key: str
@@ -44,7 +44,7 @@ class About:
 class Source:
     """One log as its factors."""
 
-    about: About
+    about: SourceDescription
     parameters: tuple[str, ...]
     """Names of the base parameters that its columns are of."""
     factors: Factors
@@ -80,7 +80,7 @@ def pack_source(source: Source, robot: str, fingerprint: str) -> bytes:
         "columns": np.concatenate(places),
         "widths": np.array([len(columns) for columns in places]),
     }
-    about = {"source": to_plain(About, source.about)}
+    about = {"source": to_plain(SourceDescription, source.about)}
     origin = StateOrigin(robot, source.parameters, fingerprint)
     return pack_state_file(SCHEMA, origin, about, arrays)
 
@@ -98,7 +98,9 @@ def read_source(path: Path, fingerprint: str) -> Source:
         raise InputError(f"{path}: no such file")
     if kept.about["fingerprint"] != fingerprint:
         raise InputError(f"{path}: was collected by another model or preparation")
-    about: About = from_plain(About, kept.about["source"], f"{path}: source")
+    about: SourceDescription = from_plain(
+        SourceDescription, kept.about["source"], f"{path}: source"
+    )
     names = tuple(kept.about["parameters"])
     try:
         groups = list(unpack_groups(about.groups, kept.arrays, len(names)))

@@ -18,9 +18,9 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from dynident.conic.cones import (
     Cone,
-    Definite,
-    Equal,
-    Positive,
+    NonnegativeCone,
+    SemidefiniteCone,
+    ZeroCone,
     differentiate_slack,
     evaluate_slack,
     measure_cone_violation,
@@ -111,7 +111,7 @@ def linearise_constraints(
     """
     c, C, F, now = [], [], [], []
     for cone, face, multiplier in zip(cones, faces, multipliers, strict=True):
-        if not isinstance(cone, Definite):
+        if not isinstance(cone, SemidefiniteCone):
             c.append((cone.G @ x - cone.h)[face])
             C.append(cone.G[face])
             now.append(face)
@@ -237,7 +237,7 @@ def unpack_multipliers(
     out: list[Array] = []
     position = 0
     for cone, face in zip(cones, faces, strict=True):
-        if isinstance(cone, Definite):
+        if isinstance(cone, SemidefiniteCone):
             k = face.shape[1]
             count = k * (k + 1) // 2
             part = mu[position : position + count]
@@ -268,7 +268,7 @@ def polish_answer(
     seen = set()
     for _ in range(rounds):
         key = tuple(
-            face.shape[1] if isinstance(cone, Definite) else face.tobytes()
+            face.shape[1] if isinstance(cone, SemidefiniteCone) else face.tobytes()
             for cone, face in zip(cones, faces, strict=True)
         )
         # the same active set again: it goes round in a circle
@@ -296,9 +296,9 @@ def revise_faces(
     out: list[np.ndarray] = []
     changed = False
     for cone, face, multiplier in zip(cones, faces, multipliers, strict=True):
-        if isinstance(cone, Equal):
+        if isinstance(cone, ZeroCone):
             out.append(face)
-        elif isinstance(cone, Positive):
+        elif isinstance(cone, NonnegativeCone):
             new = np.where(face, multiplier > -tiny, cone.G @ x < cone.h - 1e-12)
             changed |= bool(np.any(new != face))
             out.append(new)

@@ -23,16 +23,16 @@ class LinearCone:
     """Shape (rows,)."""
 
 
-class Equal(LinearCone):
+class ZeroCone(LinearCone):
     """``G x = h``, row by row."""
 
 
-class Positive(LinearCone):
+class NonnegativeCone(LinearCone):
     """``G x >= h``, row by row."""
 
 
 @dataclass(frozen=True)
-class Definite:
+class SemidefiniteCone:
     """``sum_k x_k basis[k] - floor`` is positive semidefinite.
 
     Attributes
@@ -63,7 +63,7 @@ class Definite:
         return np.asarray(values.reshape(d, d) - self.floor)
 
 
-Cone = Equal | Positive | Definite
+Cone = ZeroCone | NonnegativeCone | SemidefiniteCone
 
 
 def svec(matrix: Array) -> Array:
@@ -94,7 +94,7 @@ def list_triangle_indices(d: int) -> tuple[np.ndarray, np.ndarray]:
 
 def evaluate_slack(cone: Cone, x: Array) -> Array:
     """``G x - h`` of linear constraints, the matrix of a definite one."""
-    if isinstance(cone, Definite):
+    if isinstance(cone, SemidefiniteCone):
         return cone.matrix(x)
     return np.asarray(cone.G @ x - cone.h)
 
@@ -104,16 +104,16 @@ def measure_cone_violation(cone: Cone, x: Array) -> float:
     s = evaluate_slack(cone, x)
     if not np.all(np.isfinite(s)):
         return np.inf
-    if isinstance(cone, Equal):
+    if isinstance(cone, ZeroCone):
         return float(np.max(np.abs(s), initial=0.0))
-    if isinstance(cone, Positive):
+    if isinstance(cone, NonnegativeCone):
         return float(np.max(-s, initial=0.0))
     return max(0.0, -float(np.linalg.eigvalsh(s)[0]))
 
 
 def differentiate_slack(cone: Cone, multiplier: Array) -> tuple[np.ndarray, Array]:
     """Gradient of ``<multiplier, slack>``: the unknowns that it touches, and its values."""
-    if isinstance(cone, Definite):
+    if isinstance(cone, SemidefiniteCone):
         d = len(cone.floor)
         return cone.support, cone.part.reshape(-1, d * d) @ multiplier.ravel()
     return np.arange(cone.G.shape[1]), cone.G.T @ multiplier
@@ -121,9 +121,9 @@ def differentiate_slack(cone: Cone, multiplier: Array) -> tuple[np.ndarray, Arra
 
 def project_on_dual_cone(cone: Cone, multiplier: Array) -> Array:
     """The nearest multiplier of the right sign: positive of rows, semidefinite of matrices."""
-    if isinstance(cone, Equal):
+    if isinstance(cone, ZeroCone):
         return multiplier
-    if isinstance(cone, Positive):
+    if isinstance(cone, NonnegativeCone):
         return np.maximum(multiplier, 0.0)
     values, vectors = np.linalg.eigh(multiplier)
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
@@ -134,5 +134,5 @@ def list_constraint_names(cones: Sequence[Cone]) -> tuple[str, ...]:
     return tuple(
         name
         for cone in cones
-        for name in ((cone.name,) if isinstance(cone, Definite) else cone.name)
+        for name in ((cone.name,) if isinstance(cone, SemidefiniteCone) else cone.name)
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 from dynident.conic.cones import (
     Cone,
-    Definite,
+    SemidefiniteCone,
     list_constraint_names,
     measure_cone_violation,
     project_on_dual_cone,
@@ -58,7 +58,7 @@ def separate_constraints(
     for cone, part in zip(cones, parts, strict=True):
         matrix, vector = to_linear_form(cone)
         z = np.ones(len(vector)) if part is None else part
-        if isinstance(cone, Definite):
+        if isinstance(cone, SemidefiniteCone):
             rows.append(cone)
             weights.append(float(np.linalg.norm(matrix.T @ z) + abs(vector @ z)))
             continue
@@ -103,7 +103,7 @@ def bound_nearest_distance(cones: Sequence[Cone], proof: Array) -> float:
     least = size = 0.0
     for cone, part in zip(cones, split_by_cone(cones, proof), strict=True):
         matrix, vector = to_linear_form(cone)
-        if isinstance(cone, Definite):
+        if isinstance(cone, SemidefiniteCone):
             z = svec(project_on_dual_cone(cone, smat(part)))
         else:
             z = project_on_dual_cone(cone, part)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import clarabel
 import numpy as np
 
-from dynident.conic.cones import Cone, Definite, Equal, Positive, smat, svec
+from dynident.conic.cones import Cone, NonnegativeCone, SemidefiniteCone, ZeroCone, smat, svec
 from dynident.core.arrays import Array
 
 INFEASIBLE = "PrimalInfeasible"
@@ -56,9 +56,9 @@ class ClarabelForm:
         self.kinds: list[object] = [clarabel.ZeroConeT(self.rows)]
         for cone in cones:
             matrix, vector = to_linear_form(cone)
-            if isinstance(cone, Equal):
+            if isinstance(cone, ZeroCone):
                 self.kinds.append(clarabel.ZeroConeT(len(vector)))
-            elif isinstance(cone, Positive):
+            elif isinstance(cone, NonnegativeCone):
                 self.kinds.append(clarabel.NonnegativeConeT(len(vector)))
             else:
                 self.kinds.append(clarabel.PSDTriangleConeT(len(cone.floor)))
@@ -89,7 +89,7 @@ class ClarabelForm:
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.max_threads = 1
-        # either would forbid to update a solver's data, as `Repeated` does
+        # either would forbid to update a solver's data, as `RepeatedSolver` does
         settings.presolve_enable = False
         settings.chordal_decomposition_enable = False
         settings.equilibrate_enable = settings.iterative_refinement_enable = careful
@@ -116,10 +116,10 @@ class ClarabelForm:
         multipliers: list[Array] = []
         parts = (split_by_cone(self.cones, values[self.rows :]) for values in (duals, slacks))
         for cone, z, s in zip(self.cones, *parts, strict=True):
-            if isinstance(cone, Equal):
+            if isinstance(cone, ZeroCone):
                 faces.append(np.ones(len(z), dtype=bool))
                 multipliers.append(z)
-            elif isinstance(cone, Positive):
+            elif isinstance(cone, NonnegativeCone):
                 # on the central path z s goes to 0: the larger of the two tells whether a row is
                 # active
                 faces.append(z > self.precision**2 * s)
@@ -152,6 +152,6 @@ def split_by_cone(cones: Sequence[Cone], values: Array) -> list[Array]:
 
 def to_linear_form(cone: Cone) -> tuple[Array, Array]:
     """Rows and right-hand side of a constraint, matrices as `svec`."""
-    if isinstance(cone, Definite):
+    if isinstance(cone, SemidefiniteCone):
         return svec(cone.basis).T, svec(cone.floor)
     return cone.G, cone.h

@@ -20,7 +20,13 @@ from clarabel import DefaultSolver
 from scipy.linalg import solve_triangular
 
 from dynident.conic.active_set import ROUNDS, Certificate, certify_answer, polish_answer
-from dynident.conic.cones import Cone, Definite, Equal, measure_cone_violation, project_on_dual_cone
+from dynident.conic.cones import (
+    Cone,
+    SemidefiniteCone,
+    ZeroCone,
+    measure_cone_violation,
+    project_on_dual_cone,
+)
 from dynident.conic.infeasible import refuse_contradiction
 from dynident.conic.interior import INFEASIBLE, LARGE, ClarabelForm, attempt_solution
 from dynident.core.arrays import Array
@@ -66,9 +72,9 @@ class ConeSolution:
     ----------
     x : ndarray
     multipliers : tuple of ndarray
-        One per cone: a vector for linear constraints, a symmetric matrix for `Definite`.
+        One per cone: a vector for linear constraints, a symmetric matrix for `SemidefiniteCone`.
     faces : tuple of ndarray
-        What is active, one per cone: rows, as a mask; for `Definite` the null directions of
+        What is active, one per cone: rows, as a mask; for `SemidefiniteCone` the null directions of
         the matrix, shape (d, k).
     certificate : Certificate
     iterations : int
@@ -96,7 +102,7 @@ class ConeSolution:
         """The faces of the multipliers that are larger than `least`."""
         shown = []
         for cone, face, multiplier in zip(cones, self.faces, self.multipliers, strict=True):
-            if isinstance(cone, Definite):
+            if isinstance(cone, SemidefiniteCone):
                 # by its own axes: those of the face are arbitrary where it has several
                 forces, axes = np.linalg.eigh(face.T @ multiplier @ face)
                 shown.append(face @ axes[:, forces > least])
@@ -109,11 +115,13 @@ def build_free_faces(cones: Sequence[Cone]) -> tuple[list[np.ndarray], list[Arra
     """Faces and multipliers of an answer at which equalities alone are active."""
     faces: list[np.ndarray] = [
         np.zeros((len(c.floor), 0))
-        if isinstance(c, Definite)
-        else np.full(len(c.h), isinstance(c, Equal))
+        if isinstance(c, SemidefiniteCone)
+        else np.full(len(c.h), isinstance(c, ZeroCone))
         for c in cones
     ]
-    return faces, [np.zeros_like(c.floor if isinstance(c, Definite) else c.h) for c in cones]
+    return faces, [
+        np.zeros_like(c.floor if isinstance(c, SemidefiniteCone) else c.h) for c in cones
+    ]
 
 
 def solve_cone_problem(
@@ -256,7 +264,7 @@ def finish_solution(
     return ConeSolution(x, multipliers, tuple(faces), certificate, iterations)
 
 
-class Repeated:
+class RepeatedSolver:
     """The same cones around an answer x, with one right-hand side after another.
 
     For replicates, which need no certificate of their own: the matrices are built once, and
@@ -269,9 +277,9 @@ class Repeated:
         self.Q, self.R = np.linalg.qr(A)
         self.form = ClarabelForm(self.R, self.Q.T @ b, cones, x)
 
-    def __reduce__(self) -> tuple[type[Repeated], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[type[RepeatedSolver], tuple[object, ...]]:
         """What crosses processes: the solver's matrices are built again."""
-        return Repeated, (self.A, self.b, self.cones, self.x)
+        return RepeatedSolver, (self.A, self.b, self.cones, self.x)
 
     def minimisers(
         self, changes: Array, engine: Engine = HERE, threads: int | None = None
@@ -326,6 +334,6 @@ class Repeated:
 
 
 @limit_to_one_thread
-def find_minimisers(repeated: Repeated, changes: Array) -> Array:
+def find_minimisers(repeated: RepeatedSolver, changes: Array) -> Array:
     """The answers after some changes of b, as a task of its own."""
     return repeated.in_turn(changes)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special
 
 from dynident.conic.active_set import Face, linearise_constraints
-from dynident.conic.cones import Cone, Definite, Positive
+from dynident.conic.cones import Cone, NonnegativeCone, SemidefiniteCone
 from dynident.conic.solve import compress_to_triangle
 from dynident.consistency.constraints.consistency import FLOOR
 from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet
@@ -131,7 +131,7 @@ def split_zero_weights(
     weights = sparse if space.standard else sparse[space.base.kept]
     others, zeros = list(faces), np.zeros(len(weights), dtype=bool)
     for k, (cone, on) in enumerate(zip(admitted.cones, faces, strict=True)):
-        if isinstance(cone, Positive):
+        if isinstance(cone, NonnegativeCone):
             own = on & (cone.h <= FLOOR) & ~np.any(cone.G[:, ~weights], axis=1)
             zeros |= np.any(cone.G[own], axis=0)
             others[k] = on & ~own
@@ -144,7 +144,7 @@ def list_multipliers(
     """Multipliers of the active constraints by name, the largest first."""
     found: list[tuple[str, float]] = []
     for cone, face, multiplier in zip(cones, faces, multipliers, strict=True):
-        if isinstance(cone, Definite):
+        if isinstance(cone, SemidefiniteCone):
             if face.shape[1]:
                 found.append((cone.name, float(np.trace(multiplier))))
         else:

@@ -15,7 +15,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from dynident.conic.solve import Repeated
+from dynident.conic.solve import RepeatedSolver
 from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
@@ -117,5 +117,5 @@ def bootstrap_covariance(
         # A^T of this is the redrawn sum, for the inverse's transpose is a right inverse of A^T
         change[: point.data] = inverse.T @ redraw(generator)
         change[prior] = admitted.kappa * generator.normal(size=len(change[prior]))
-    found = Repeated(point.A, point.b, admitted.cones, point.x).minimisers(changes, engine)
+    found = RepeatedSolver(point.A, point.b, admitted.cones, point.x).minimisers(changes, engine)
     return np.asarray(np.cov(found, rowvar=False))

@@ -19,7 +19,7 @@ import numpy as np
 from scipy import special
 from scipy.linalg import null_space, solve_triangular
 
-from dynident.conic.cones import Cone, Definite, Equal, Positive
+from dynident.conic.cones import Cone, NonnegativeCone, SemidefiniteCone, ZeroCone
 from dynident.conic.solve import solve_cone_problem
 from dynident.consistency.extremes import find_extreme_eigenvalues
 from dynident.consistency.feasible_set import EQUIVALENT, FeasibleSet
@@ -56,7 +56,7 @@ SEEN = 1e-10
 
 
 @dataclass(frozen=True)
-class Normal:
+class NormalDraws:
     """``x = inside + factor @ z`` with z normal about `mean`, of variance one."""
 
     inside: Array
@@ -92,12 +92,12 @@ def tighten_cones(cones: Sequence[Cone], room: float) -> list[Cone]:
     """The same cones with so much room inside of them."""
     found: list[Cone] = []
     for cone in cones:
-        if isinstance(cone, Definite):
+        if isinstance(cone, SemidefiniteCone):
             floor = cone.floor + room * np.eye(len(cone.floor))
-            found.append(Definite(cone.name, cone.basis, floor))
-        elif isinstance(cone, Positive):
+            found.append(SemidefiniteCone(cone.name, cone.basis, floor))
+        elif isinstance(cone, NonnegativeCone):
             size = np.linalg.norm(cone.G, axis=1)
-            found.append(Positive(cone.name, cone.G, cone.h + room * size))
+            found.append(NonnegativeCone(cone.name, cone.G, cone.h + room * size))
         else:
             found.append(cone)
     return found
@@ -108,7 +108,9 @@ def project_into_cones(cones: Sequence[Cone], x: Array, weight: Array) -> Array:
     return solve_cone_problem(np.diag(weight), weight * x, tighten_cones(cones, ROOM)).x
 
 
-def build_posterior(admitted: FeasibleSet, theta: Array, beta: Array, covariance: Array) -> Normal:
+def build_posterior(
+    admitted: FeasibleSet, theta: Array, beta: Array, covariance: Array
+) -> NormalDraws:
     """The standard parameters behind an estimate of base parameters, as a distribution.
 
     With the prior's rows P and the regrouping M, both of scaled unknowns: ``M dx ~ N(0, C)``, the
@@ -121,7 +123,7 @@ def build_posterior(admitted: FeasibleSet, theta: Array, beta: Array, covariance
     unit, count = space.unit, len(space.unit)
     inside = project_into_cones(admitted.cones, theta / unit, np.ones(count))
     equal = np.vstack(
-        [np.zeros((0, count)), *(c.G for c in admitted.cones if isinstance(c, Equal))]
+        [np.zeros((0, count)), *(c.G for c in admitted.cones if isinstance(c, ZeroCone))]
     )
     free = null_space(equal, rcond=UNSEEN)
     at = space.value(inside)
@@ -148,7 +150,7 @@ def build_posterior(admitted: FeasibleSet, theta: Array, beta: Array, covariance
     along = still @ vt[seen].T
     pull = -(along.T @ (P.T @ (rows @ at - target))) / s[seen]
     factor = np.hstack([free @ lift, free @ (along / s[seen])])
-    return Normal(inside, factor, np.concatenate([mean, pull]))
+    return NormalDraws(inside, factor, np.concatenate([mean, pull]))
 
 
 @dataclass(frozen=True)
@@ -164,17 +166,17 @@ class ConeRegion:
     """`offset`, `rows`: ``offset + rows z`` is positive, shapes (r,) and (r, directions)."""
 
     @classmethod
-    def of(cls, cones: Sequence[Cone], normal: Normal) -> ConeRegion:
+    def of(cls, cones: Sequence[Cone], normal: NormalDraws) -> ConeRegion:
         """Those of a distribution."""
         x, L = normal.inside, normal.factor
         matrices: dict[int, tuple[list[Array], list[Array]]] = {}
         offset, rows = [np.zeros(0)], [np.zeros((0, L.shape[1]))]
         for cone in cones:
-            if isinstance(cone, Definite):
+            if isinstance(cone, SemidefiniteCone):
                 constants, slopes = matrices.setdefault(len(cone.floor), ([], []))
                 constants.append(cone.matrix(x))
                 slopes.append(np.tensordot(L[cone.support].T, cone.part, axes=1))
-            elif isinstance(cone, Positive):
+            elif isinstance(cone, NonnegativeCone):
                 offset.append(cone.G @ x - cone.h)
                 rows.append(cone.G @ L)
         return cls(
@@ -367,7 +369,7 @@ def bring_inside(region: ConeRegion, z: Array, centre: Array) -> Array:
 
 @limit_to_one_thread
 def draw_within_cones(
-    normal: Normal,
+    normal: NormalDraws,
     cones: Sequence[Cone],
     count: int,
     generator: np.random.Generator,

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.conic.cones import Cone, Definite, measure_cone_violation
+from dynident.conic.cones import Cone, SemidefiniteCone, measure_cone_violation
 from dynident.conic.solve import ConeSolution, approximate_minimiser, solve_cone_problem
 from dynident.consistency.constraints import ON_BASE, Bounds, Fixed, list_consistency
 from dynident.consistency.constraints.checks import abbreviate_value, name_constraint_in_errors
 from dynident.consistency.gyration import Gyration, list_radii
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.prior import Prior
-from dynident.consistency.space import Space, build_base_space, build_standard_space
+from dynident.consistency.space import ParameterSpace, build_base_space, build_standard_space
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.factors import System
@@ -46,7 +46,7 @@ DECREMENT = 1e-11
 class FeasibleSet:
     """Unknowns, cones and prior of one problem."""
 
-    space: Space
+    space: ParameterSpace
     cones: tuple[Cone, ...]
     prior: Prior
     kappa: float
@@ -214,7 +214,7 @@ def build_feasible_set(
     return FeasibleSet(space, tuple(cones), prior, kappa, EQUIVALENT * find_open_directions(rows))
 
 
-def bound_shapes(space: Space) -> tuple[Bounds | Fixed, ...]:
+def bound_shapes(space: ParameterSpace) -> tuple[Bounds | Fixed, ...]:
     """Bounds of the shapes that are parameters; those that are held are where they are.
 
     Among base parameters alone these are none.
@@ -301,7 +301,7 @@ def measure_base_share(admitted: FeasibleSet, point: FeasiblePoint) -> Array | N
     return shares
 
 
-def build_round_bodies(space: Space) -> Array:
+def build_round_bodies(space: ParameterSpace) -> Array:
     """Small round bodies and weak drives: what is pulled to where nothing else decides.
 
     Well inside of the cones, so that no body lies on its boundary for want of knowledge.
@@ -340,7 +340,7 @@ def list_active_constraints(cones: Sequence[Cone], faces: Sequence[np.ndarray]) 
         for cone, face in zip(cones, faces, strict=True)
         for name, on in (
             [(cone.name, face.shape[1])]
-            if isinstance(cone, Definite)
+            if isinstance(cone, SemidefiniteCone)
             else zip(cone.name, face, strict=True)
         )
         if on

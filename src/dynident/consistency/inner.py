@@ -7,7 +7,7 @@ from dynident.core.arrays import Array
 from dynident.core.factors import System
 
 
-class Constrained:
+class ConstrainedSolver:
     """An admissible set, with the last answer as a warm start of the next."""
 
     def __init__(self, admissible: FeasibleSet, near: FeasiblePoint | None = None) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynident.conic.cones import Positive
+from dynident.conic.cones import NonnegativeCone
 from dynident.consistency.constraints.consistency import FLOOR
 from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet
 from dynident.consistency.reach import Reach
@@ -83,7 +83,7 @@ def list_own_bounds(admitted: FeasibleSet, faces: Sequence[np.ndarray]) -> Itera
         names, rows = (*space.idim.names, *names), np.vstack([np.diag(space.unit), rows])
     size, seen = np.linalg.norm(rows, axis=1), find_seen_directions(admitted)
     for cone, on in zip(admitted.cones, faces, strict=True):
-        if not isinstance(cone, Positive):
+        if not isinstance(cone, NonnegativeCone):
             continue
         for g, h, active in zip(cone.G, cone.h, on, strict=True):
             length = float(np.linalg.norm(g))

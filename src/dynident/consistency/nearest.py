@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynident.conic.active_set import Certificate
-from dynident.conic.cones import Cone, Equal, Positive
+from dynident.conic.cones import Cone, NonnegativeCone, ZeroCone
 from dynident.consistency.constraints import Constraint, list_consistency
 from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet, build_feasible_set
 from dynident.consistency.gyration import Gyration
@@ -39,7 +39,7 @@ LEAST_STD = 1e-3
 
 
 @dataclass(frozen=True)
-class Repaired:
+class RepairedBodies:
     """Consistent inertial parameters and how far they are from those given.
 
     Attributes
@@ -72,7 +72,7 @@ def nearest_consistent(
     metric: str = "pullback",
     constraints: Sequence[Constraint] = (),
     gyrations: Sequence[Gyration] = (),
-) -> Repaired:
+) -> RepairedBodies:
     """The consistent inertial parameters nearest to given ones, link by link.
 
     >>> di.nearest_consistent(robot).phi.shape
@@ -153,7 +153,7 @@ def nearest_consistent(
         distance[k] = np.sqrt(max(0.0, Prior(one, measure).distance(point.theta)))
         if before[k] > 0.0 and distance[k] < UNCHANGED:
             found[k], distance[k] = given[k], 0.0
-    return Repaired(
+    return RepairedBodies(
         found, distance, before, find_smallest_eigenvalue(found),
         point.solution.certificate,
     )  # fmt: skip
@@ -298,11 +298,13 @@ def consistent_witness(
     band: tuple[Cone, ...]
     if width == 0.0:
         titles = tuple(f"{name} = {b:.4g}" for name, b in zip(names, beta[known], strict=True))
-        band = (Equal(titles, G, middle),)
+        band = (ZeroCone(titles, G, middle),)
     else:
         band = (
-            Positive(tuple(f"{name} - {width:g} sigma" for name in names), G, middle - half),
-            Positive(tuple(f"{name} + {width:g} sigma" for name in names), -G, -middle - half),
+            NonnegativeCone(tuple(f"{name} - {width:g} sigma" for name in names), G, middle - half),
+            NonnegativeCone(
+                tuple(f"{name} + {width:g} sigma" for name in names), -G, -middle - half
+            ),
         )
     try:
         point = replace(admitted, cones=(*admitted.cones, *band)).solve(system)

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from dynident.conic.active_set import Certificate
-from dynident.conic.cones import Definite
+from dynident.conic.cones import SemidefiniteCone
 from dynident.conic.solve import solve_cone_problem
 from dynident.consistency.constraints.consistency import FLOOR, scale_pseudo_inertia
 from dynident.consistency.draws import (
     ConeRegion,
-    Normal,
+    NormalDraws,
     draw_within_cones,
     factor_covariance,
     find_region_centre,
@@ -39,9 +39,9 @@ class NearestBody(NamedTuple):
     """Of what the fit leaves open, shape (draws, 10)."""
     certificate: Certificate
     """That none is nearer than phi."""
-    fit: Normal
+    fit: NormalDraws
     """What the fit tells of ``phi / unit``, without the cone."""
-    cone: Definite
+    cone: SemidefiniteCone
     """Over ``phi / unit``."""
     unit: Array
     """Sizes of the parameters, shape (10,)."""
@@ -68,13 +68,13 @@ def find_nearest_body(
     whole[10:] = 1.0 / np.maximum(norms, 1e-300)
     basis = np.zeros((count, 4, 4))
     basis[:10] = scale_pseudo_inertia(unit[:, None, None] * PSEUDO_INERTIA_BASIS, unit[0])
-    cone = Definite("pseudo-inertia of the load", basis, FLOOR * np.eye(4))
+    cone = SemidefiniteCone("pseudo-inertia of the load", basis, FLOOR * np.eye(4))
     solution = solve_cone_problem(rows * whole, target, [cone])
-    alone = Definite(cone.name, basis[:10], cone.floor)
+    alone = SemidefiniteCone(cone.name, basis[:10], cone.floor)
     factor = factor_covariance(covariance[:10, :10]) / unit[:, None]
     inside = project_into_cones([alone], solution.x[:10], np.ones(10))
     mean: Array = np.asarray(np.linalg.lstsq(factor, x[:10] / unit - inside, rcond=None)[0])
-    fit = Normal(inside, factor, mean)
+    fit = NormalDraws(inside, factor, mean)
     found = draw_within_cones(fit, [alone], draws, np.random.default_rng(seed))
     certificate = solution.certificate
     return NearestBody(solution.x[:10] * unit, found.x * unit, certificate, fit, alone, unit)

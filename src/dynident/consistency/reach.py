@@ -19,8 +19,8 @@ from functools import cached_property
 
 import numpy as np
 
-from dynident.conic.cones import Cone, Definite, Equal, Positive, smat
-from dynident.conic.solve import Repeated
+from dynident.conic.cones import Cone, NonnegativeCone, SemidefiniteCone, ZeroCone, smat
+from dynident.conic.solve import RepeatedSolver
 from dynident.consistency.active import build_face
 from dynident.consistency.feasible_set import FeasiblePoint, FeasibleSet
 from dynident.core.arrays import Array
@@ -33,7 +33,7 @@ REPEATED = 1e-12
 
 
 @dataclass(frozen=True)
-class Released:
+class ReleasedDirections:
     """What gives way as active constraints do, by slacks."""
 
     sizes: tuple[int, ...]
@@ -55,10 +55,10 @@ class Released:
                 continue  # no error of the rows moves it
             rows = rows / length
             if d == 1:
-                cones.append(Positive(("",), rows, np.zeros(1)))
+                cones.append(NonnegativeCone(("",), rows, np.zeros(1)))
             else:
                 cones.append(
-                    Definite("", np.array([smat(row) for row in rows.T]), np.zeros((d, d)))
+                    SemidefiniteCone("", np.array([smat(row) for row in rows.T]), np.zeros((d, d)))
                 )
         return cones
 
@@ -70,7 +70,7 @@ def count_entries(d: int) -> int:
 
 def release_constraints(
     admitted: FeasibleSet, point: FeasiblePoint, faces: Sequence[np.ndarray]
-) -> Released | None:
+) -> ReleasedDirections | None:
     """The active constraints that may give way; None where there are none.
 
     Without equalities, and without those beside which nothing tells how far anything may be.
@@ -79,17 +79,17 @@ def release_constraints(
     told = np.diag(curvature) > 0.0
     places, sizes, place = list[int](), list[int](), 0
     for cone, on in zip(admitted.cones, faces, strict=True):
-        for d in (on.shape[1],) if isinstance(cone, Definite) else (1,) * int(np.sum(on)):
+        for d in (on.shape[1],) if isinstance(cone, SemidefiniteCone) else (1,) * int(np.sum(on)):
             own = range(place, place + count_entries(d))
             place = own.stop
-            if d and not isinstance(cone, Equal) and np.all(told[own]):
+            if d and not isinstance(cone, ZeroCone) and np.all(told[own]):
                 places += own
                 sizes.append(d)
     if not places:
         return None
     of = curvature[np.ix_(places, places)]
     gain = np.linalg.pinv(of, rcond=REPEATED, hermitian=True) @ moved[:, places].T
-    return Released(tuple(sizes), moved[:, places], gain)
+    return ReleasedDirections(tuple(sizes), moved[:, places], gain)
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Reach:
 
     covariance: Array
     """Of the unknowns on the active constraints, shape (unknowns, unknowns)."""
-    released: Released | None = None
+    released: ReleasedDirections | None = None
     variance: Array = field(default_factory=lambda: np.zeros((0, 0)))
     """Of the slacks without these constraints, shape (k, k)."""
 
@@ -136,8 +136,8 @@ class Reach:
         return np.asarray(axes[:, kept] * np.sqrt(size[kept]))
 
     @cached_property
-    def projection(self) -> Repeated | None:
+    def projection(self) -> RepeatedSolver | None:
         """That of coordinates of unit variance on those whose slacks are admitted; None of all."""
         cones = [] if self.released is None else self.released.list_cones(self.root)
         none = np.zeros(self.root.shape[1])
-        return Repeated(np.eye(len(none)), none, cones, none) if cones else None
+        return RepeatedSolver(np.eye(len(none)), none, cones, none) if cones else None

@@ -22,7 +22,7 @@ BODY_UNITS = np.array([1.0] + [LENGTH] * 3 + [LENGTH**2] * 6)
 
 
 @dataclass(frozen=True)
-class Space:
+class ParameterSpace:
     """Scaled unknowns x: standard parameters ``theta = unit * x``, or base parameters.
 
     Constraints are written on x; `row`, `body` and `mass` say how physical values depend
@@ -109,7 +109,7 @@ class Space:
         return float(self.unit[10 * link])
 
 
-def build_standard_space(base: BaseParameters, A: Array, b: Array) -> Space:
+def build_standard_space(base: BaseParameters, A: Array, b: Array) -> ParameterSpace:
     """Standard parameters in units in which each is of order one.
 
     A link's own mass (or 1 kg) and `LENGTH` for its inertial parameters, so that its
@@ -129,15 +129,15 @@ def build_standard_space(base: BaseParameters, A: Array, b: Array) -> Space:
         # of the joint that moves most: a joint at rest says nothing of its own scale
         most = max(n for n, s in zip(norms, symbols, strict=True) if s == symbol)
         unit[idim.inertial + k] = size / most if most > 0.0 else 1.0
-    return Space(base, unit)
+    return ParameterSpace(base, unit)
 
 
-def build_base_space(base: BaseParameters, A: Array, b: Array) -> Space:
+def build_base_space(base: BaseParameters, A: Array, b: Array) -> ParameterSpace:
     """Base parameters in units that would each explain all of the torque."""
     norms = np.linalg.norm(A, axis=0)
     size = max(float(np.linalg.norm(b)), 1e-12)
     unit = np.where(norms > 0.0, size / np.where(norms > 0.0, norms, 1.0), 1.0)
-    return Space(base, unit, standard=False)
+    return ParameterSpace(base, unit, standard=False)
 
 
 def build_body_rows(unit: Array, link: int) -> Array:
@@ -148,7 +148,7 @@ def build_body_rows(unit: Array, link: int) -> Array:
     return out
 
 
-def list_body_indices(space: Space, names: Sequence[str] | str) -> list[int]:
+def list_body_indices(space: ParameterSpace, names: Sequence[str] | str) -> list[int]:
     """Bodies by their links' names; "all" is all of them."""
     if names == "all":
         return [space.link(name) for name in space.links]

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, refuse_unknown
-from dynident.core.makers import Numbers, Read, Row, Rows
+from dynident.core.makers import Numbers, ReadAs, Row, Rows
 from dynident.core.schema import Number, make_choice_validator
 from dynident.core.text import suggest_nearest
 
@@ -35,9 +35,9 @@ UNLIMITED = ("limit", "speed_limit")
 """Fields that may be infinite."""
 COMPENSATIONS = ("none", "gravity", "feed-forward", "computed-torque")
 VELOCITIES = ("measured", "differences")
-Polynomials = Annotated[Sequence[float] | Sequence[Sequence[float]], Read(Row | Rows)]
-Matrices = Annotated[npt.ArrayLike, Read(Rows | tuple[Rows, ...])]  # one, or one of each joint
-Vectors = Annotated[npt.ArrayLike, Read(Row | Rows)]
+Polynomials = Annotated[Sequence[float] | Sequence[Sequence[float]], ReadAs(Row | Rows)]
+Matrices = Annotated[npt.ArrayLike, ReadAs(Rows | tuple[Rows, ...])]  # one, or one of each joint
+Vectors = Annotated[npt.ArrayLike, ReadAs(Row | Rows)]
 States = tuple[Array, ...]  # A, B, C and antiwindup
 Late = Annotated[int, Field(strict=True, ge=1)]
 
@@ -287,7 +287,7 @@ class Common(TypedDict, total=False):
     delay: Annotated[float, Field(ge=0.0)]
     compensation: Annotated[str, make_choice_validator(COMPENSATIONS)]
     velocity: Annotated[str, make_choice_validator(VELOCITIES)]
-    lag: Annotated[int | Sequence[int], Read(Late | tuple[Late, ...])]
+    lag: Annotated[int | Sequence[int], ReadAs(Late | tuple[Late, ...])]
 
 
 def p(kp: Numbers, **common: Unpack[Common]) -> Controller:
@@ -457,7 +457,7 @@ def state_space(
     C: Vectors,
     D: Vectors,
     *,
-    antiwindup: Annotated[npt.ArrayLike, Read(Number | Row | Rows)] = 0.0,
+    antiwindup: Annotated[npt.ArrayLike, ReadAs(Number | Row | Rows)] = 0.0,
     **common: Unpack[Common],
 ) -> Controller:
     """Any linear controller, matrices as in `Controller` (those of z+ where there is a rate).

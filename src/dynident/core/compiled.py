@@ -79,7 +79,7 @@ def find_cache(function: Any) -> Any:
     try:
         return MachineCode(function)
     except RuntimeError:  # no directory can be written
-        return MachineCode(function) if use_temporary_cache() else Passing(function)
+        return MachineCode(function) if use_temporary_cache() else NoCache(function)
 
 
 DAMAGED = (caching.pickle.PickleError, MemoryError, *DAMAGE)  # type: ignore[attr-defined]
@@ -164,7 +164,7 @@ def mark_as_called(function: Any, sig: Any, cres: Any) -> None:
         cres.library.called = cres.fndesc.llvm_func_name, function.__module__, name, sig
 
 
-class Passing(caching.NullCache):
+class NoCache(caching.NullCache):
     """Nothing is kept."""
 
     def __init__(self, function: Any) -> None:
@@ -362,7 +362,7 @@ class DeferredInterrupts(event.Listener):
 event.register("numba:compiler_lock", DeferredInterrupts())  # type: ignore[no-untyped-call]
 
 
-class Compilations(event.Listener):
+class CompilationCounter(event.Listener):
     """Counts functions as they are compiled anew, not those that are loaded, and says so.
 
     Python's collection of garbage rests meanwhile. Of `told`, what reports progress, the latest is
@@ -409,7 +409,7 @@ def find_top_directory(place: Path) -> Path:
     return Path(__file__).parents[1] if place.name == "__pycache__" else place.parent
 
 
-COMPILATIONS = Compilations()  # type: ignore[no-untyped-call]
+COMPILATIONS = CompilationCounter()  # type: ignore[no-untyped-call]
 event.register("numba:compile", COMPILATIONS)  # type: ignore[no-untyped-call]
 
 

@@ -24,7 +24,7 @@ Maker = Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class Read:
+class ReadAs:
     """Marks an argument that a file gives in a narrower type than a caller may."""
 
     type: Any
@@ -34,11 +34,11 @@ class Read:
 Row = tuple[Number, ...]
 Rows = tuple[Row, ...]
 
-Numbers = Annotated[npt.ArrayLike, Read(PerJoint)]
+Numbers = Annotated[npt.ArrayLike, ReadAs(PerJoint)]
 """An argument that is one number for all joints, or one for each."""
-Vector = Annotated[npt.ArrayLike, Read(Row)]
+Vector = Annotated[npt.ArrayLike, ReadAs(Row)]
 """One that is a list of numbers."""
-Table = Annotated[npt.ArrayLike, Read(Rows)]
+Table = Annotated[npt.ArrayLike, ReadAs(Rows)]
 """One that is a list of lists, equally long."""
 
 STRICT = {float: Number, int: Annotated[int, Field(strict=True)], bool: Flag, str: Name}
@@ -46,7 +46,7 @@ STRICT = {float: Number, int: Annotated[int, Field(strict=True)], bool: Flag, st
 
 
 @dataclass(frozen=True)
-class Argument:
+class MakerArgument:
     """What a maker can be told."""
 
     name: str
@@ -56,7 +56,7 @@ class Argument:
 
 
 @cache
-def list_arguments(maker: Maker, leave: tuple[str, ...] = ()) -> dict[str, Argument]:
+def list_arguments(maker: Maker, leave: tuple[str, ...] = ()) -> dict[str, MakerArgument]:
     """Arguments of a maker but for those to leave; those of ``**common: Unpack[...]`` last."""
     hints = get_type_hints(maker, include_extras=True)
     found = {}
@@ -65,11 +65,11 @@ def list_arguments(maker: Maker, leave: tuple[str, ...] = ()) -> dict[str, Argum
             (shared,) = get_args(hints[name])
             common = get_type_hints(shared, include_extras=True)
             found.update(
-                {key: Argument(key, to_file_type(hint), False) for key, hint in common.items()}
+                {key: MakerArgument(key, to_file_type(hint), False) for key, hint in common.items()}
             )
         elif name not in leave:
             missing = parameter.default is parameter.empty
-            found[name] = Argument(name, to_file_type(hints[name]), missing)
+            found[name] = MakerArgument(name, to_file_type(hints[name]), missing)
     return {name: argument for name, argument in found.items() if name not in leave}
 
 
@@ -79,7 +79,7 @@ def to_file_type(hint: Any) -> Any:
     if hint in STRICT:
         return STRICT[hint]
     if origin is Annotated:
-        read = next((note.type for note in parts[1:] if isinstance(note, Read)), None)
+        read = next((note.type for note in parts[1:] if isinstance(note, ReadAs)), None)
         return Annotated[(to_file_type(parts[0]), *parts[1:])] if read is None else read
     if origin in (Union, types.UnionType):
         return unite_types(to_file_type(part) for part in parts if part is not type(None))

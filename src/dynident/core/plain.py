@@ -41,7 +41,7 @@ class PlainForm(NamedTuple):
 Forms = Mapping[Any, PlainForm]
 
 
-class Misfit(Exception):  # noqa: N818  # raised and caught here alone
+class TypeMismatch(Exception):  # noqa: N818  # raised and caught here alone
     """Data that are not of their type; the place comes first to last."""
 
     def __init__(self, what: str, *place: str) -> None:
@@ -97,12 +97,12 @@ def from_plain(kind: Any, data: Any, place: str, forms: Forms | None = None) -> 
     """A value of its plain data; the place is the file and a key of it, for the message."""
     try:
         return read_plain(kind, data, {} if forms is None else forms)
-    except Misfit as error:
+    except TypeMismatch as error:
         raise InputError(f"{'.'.join((place, *error.place))}: {error.what}") from error
 
 
 def read_plain(kind: Any, data: Any, forms: Forms) -> Any:
-    """A value of its plain data; raises `Misfit`."""
+    """A value of its plain data; raises `TypeMismatch`."""
     kind = strip_annotation(kind)
     if data is None and accepts_none(kind):
         return None
@@ -137,7 +137,9 @@ def read_plain(kind: Any, data: Any, forms: Forms) -> Any:
         added = {each.name for each in own if "added" in each.metadata}
         missing = [key for key in hints if key not in data and key not in added]
         if missing:
-            raise Misfit("is missing; make it again with this version of dynident", missing[0])
+            raise TypeMismatch(
+                "is missing; make it again with this version of dynident", missing[0]
+            )
         here = {key: each for key, each in hints.items() if key in data}
         found = {key: within(key, each, data[key], forms) for key, each in here.items()}
         return make(lambda given: origin(**given), found)
@@ -148,7 +150,7 @@ def read_plain(kind: Any, data: Any, forms: Forms) -> Any:
     expect(data, isinstance(data, list), "a list")
     kinds = list_item_kinds(kind, len(data))
     if len(kinds) != len(data):
-        raise Misfit(f"has {len(data)} entries instead of {len(kinds)}")
+        raise TypeMismatch(f"has {len(data)} entries instead of {len(kinds)}")
     return tuple(
         within(str(k), each, one, forms)
         for k, (each, one) in enumerate(zip(kinds, data, strict=True), 1)
@@ -160,11 +162,11 @@ def read_union(options: tuple[Any, ...], data: Any, forms: Forms) -> Any:
     if isinstance(data, dict) and KIND in data:
         named = [each for each in options if getattr(each, "__name__", "") == data[KIND]]
         options = tuple(named) or options
-    problem = Misfit("has none of its permitted types")
+    problem = TypeMismatch("has none of its permitted types")
     for each in options:
         try:
             return read_plain(each, data, forms)
-        except Misfit as error:
+        except TypeMismatch as error:
             problem = error
     raise problem
 
@@ -185,24 +187,24 @@ def within(key: str, kind: Any, data: Any, forms: Forms) -> Any:
     """`read_plain`, with its key in what it raises."""
     try:
         return read_plain(kind, data, forms)
-    except Misfit as error:
-        raise Misfit(error.what, key, *error.place) from error
+    except TypeMismatch as error:
+        raise TypeMismatch(error.what, key, *error.place) from error
 
 
 def make(maker: Callable[[Any], Any], data: Any) -> Any:
     """What a maker makes; its complaints are a misfit."""
     try:
         return maker(data)
-    except Misfit:
+    except TypeMismatch:
         raise
     except (InputError, *ODD) as error:
-        raise Misfit(f"cannot be read ({error})") from error
+        raise TypeMismatch(f"cannot be read ({error})") from error
 
 
 def expect(data: Any, fits: bool, what: str) -> Any:
     """The data, where they fit."""
     if not fits:
-        raise Misfit(f"is {str(data)[:60]!r} but should be {what}")
+        raise TypeMismatch(f"is {str(data)[:60]!r} but should be {what}")
     return data
 
 

@@ -46,11 +46,11 @@ Name = Annotated[str, Strict(), Field(min_length=1), AfterValidator(refuse_unfit
 
 
 @dataclass(frozen=True)
-class Beside:
+class RelativePath:
     """Marks names of files: they stand relative to the file that names them."""
 
 
-File = Annotated[Name, Beside()]
+File = Annotated[Name, RelativePath()]
 """Name of a file, relative to the file that it stands in."""
 Vector3 = tuple[Number, Number, Number]
 
@@ -141,7 +141,7 @@ M = TypeVar("M", bound=BaseModel)
 def has_file_names(annotation: object, notes: Collection[object] = ()) -> bool:
     """Whether a type, with the notes beside it, has names of files somewhere in it."""
     notes = (*notes, *getattr(annotation, "__metadata__", ()))
-    return any(isinstance(note, Beside) for note in notes) or any(
+    return any(isinstance(note, RelativePath) for note in notes) or any(
         has_file_names(part) for part in get_args(annotation)
     )
 

@@ -111,13 +111,13 @@ def choose_engine(workers: int, engine: Runner) -> Engine:
 
 
 @dataclass(frozen=True)
-class Lost:
+class LostTask:
     """What there is instead of a result, each time that the task was begun."""
 
     reason: str
 
 
-Results = Iterator[tuple[int, "R | Lost"]]
+Results = Iterator[tuple[int, "R | LostTask"]]
 Run: TypeAlias = "Callable[[Sequence[T]], Results[R]]"
 """Results of some tasks of one work, with their numbers, as they are ready."""
 Gather: TypeAlias = Callable[[Sequence[T]], list[R]]
@@ -167,7 +167,7 @@ def put_in_order(results: Results[R], count: int, stage: str) -> list[R]:
     """Results in the order of their tasks, none of them lost."""
     found: dict[int, R] = {}
     for k, result in results:
-        if isinstance(result, Lost):
+        if isinstance(result, LostTask):
             raise ComputationError(f"{stage}: {result.reason}")
         found[k] = result
     return [found[k] for k in range(count)]
@@ -176,14 +176,14 @@ def put_in_order(results: Results[R], count: int, stage: str) -> list[R]:
 # ------------------------------------------------------------------------------ batches
 
 
-class Done(NamedTuple):
+class BatchResult(NamedTuple):
     """Results of a batch, and how long one of its tasks took [s]."""
 
     results: list[Any]
     seconds: float
 
 
-class Batches:
+class TaskBatches:
     """Numbers of tasks in the order in which they are handed out, short ones several at a time.
 
     The first ones go alone, and tell by how long they took how many are to follow them at a time.
@@ -193,7 +193,7 @@ class Batches:
     def __init__(self, count: int, workers: int) -> None:
         self.waiting, self.workers, self.seconds = deque(range(count)), workers, BATCH
 
-    def __iter__(self) -> Batches:
+    def __iter__(self) -> TaskBatches:
         return self
 
     def __next__(self) -> list[int]:
@@ -204,11 +204,11 @@ class Batches:
         return [self.waiting.popleft() for _ in range(size)]
 
 
-def run_batch(work: Callable[[T], R], tasks: Sequence[T]) -> Done:
+def run_batch(work: Callable[[T], R], tasks: Sequence[T]) -> BatchResult:
     """Some tasks, one after another."""
     begun = time.monotonic()
     results = [work(task) for task in tasks]
-    return Done(results, (time.monotonic() - begun) / len(tasks))
+    return BatchResult(results, (time.monotonic() - begun) / len(tasks))
 
 
 # --------------------------------------------------------------------------- processes
@@ -225,13 +225,13 @@ def begin_process(gigabytes: float | None, work: Callable[[Any], Any]) -> None:
     HELD.append(work)
 
 
-def run_held(tasks: Sequence[Any]) -> Done:
+def run_held(tasks: Sequence[Any]) -> BatchResult:
     """A batch of the work that this process has."""
     return run_batch(HELD[0], tasks)
 
 
 @dataclass
-class Processes:
+class WorkerProcesses:
     """Those that were begun, which all have one work, and of them those without a task."""
 
     make: Callable[[], ProcessPoolExecutor]
@@ -255,7 +255,7 @@ class Processes:
 def open_processes(work: Callable[[T], R], engine: Engine) -> Iterator[Run[T, R]]:
     """Processes of this machine, begun as there are tasks for them."""
     context = multiprocessing.get_context("spawn")  # a fork would share locks of threads
-    processes = Processes(
+    processes = WorkerProcesses(
         partial(ProcessPoolExecutor, 1, context, begin_process, (engine.memory, work))
     )
     try:
@@ -265,7 +265,7 @@ def open_processes(work: Callable[[T], R], engine: Engine) -> Iterator[Run[T, R]
 
 
 def run_in_processes(
-    work: Callable[[T], R], engine: Engine, processes: Processes, tasks: Sequence[T]
+    work: Callable[[T], R], engine: Engine, processes: WorkerProcesses, tasks: Sequence[T]
 ) -> Results[R]:
     """Each process has one batch at a time: of one that ends it is known which it had.
 
@@ -274,9 +274,9 @@ def run_in_processes(
     if engine.memory is None and (engine.workers == 1 or len(tasks) < 2):
         yield from ((k, work(task)) for k, task in enumerate(tasks))
         return
-    batches, ended = Batches(len(tasks), engine.workers), Counter[int]()
+    batches, ended = TaskBatches(len(tasks), engine.workers), Counter[int]()
     given_back: deque[list[int]] = deque()
-    running: dict[Future[Done], tuple[list[int], ProcessPoolExecutor]] = {}
+    running: dict[Future[BatchResult], tuple[list[int], ProcessPoolExecutor]] = {}
     while True:
         while len(running) < engine.workers:
             batch = next(batches, None) or (given_back.popleft() if given_back else None)
@@ -301,7 +301,7 @@ def run_in_processes(
                 if len(batch) > 1:
                     given_back.extend([k] for k in batch)
                 else:
-                    yield batch[0], Lost(f"needs more memory than {engine.memory or 0.0:g} GB")
+                    yield batch[0], LostTask(f"needs more memory than {engine.memory or 0.0:g} GB")
             except BrokenExecutor:
                 process.shutdown()
                 ended.update(batch)
@@ -309,7 +309,7 @@ def run_in_processes(
                 words = "times, for want of memory perhaps: take fewer workers"
                 for k in batch:
                     if ended[k] > RETRIES:
-                        yield k, Lost(f"its process ended {ended[k]} {words}")
+                        yield k, LostTask(f"its process ended {ended[k]} {words}")
             else:
                 processes.free.append(process)
                 batches.seconds = done.seconds
@@ -366,17 +366,17 @@ def run_on_dask(
     """Tasks that a scheduler hands to its workers, anew where these end."""
     suspects = []
     try:
-        batches = Batches(len(tasks), max(1, len(client.nthreads())))
+        batches = TaskBatches(len(tasks), max(1, len(client.nthreads())))
         most = max(FEWEST_AHEAD, AHEAD * batches.workers)
         for batch, found in gather_batches(dask, call, tasks, batches, most):
-            if isinstance(found, Lost):
+            if isinstance(found, LostTask):
                 suspects += batch
             else:
                 batches.seconds = found.seconds
                 yield from zip(batch, found.results, strict=True)
         # a worker that ends has tasks beside the one that ended it: which it is shows one by one
         for (k,), found in gather_batches(dask, call, tasks, ([k] for k in suspects), 1):
-            yield k, found if isinstance(found, Lost) else found.results[0]
+            yield k, found if isinstance(found, LostTask) else found.results[0]
     except (OSError, dask.CancelledError) as error:  # of connections
         raise tell_of_lost_scheduler() from error
 
@@ -387,7 +387,7 @@ def gather_batches(
     tasks: Sequence[T],
     batches: Iterable[list[int]],
     most: int,
-) -> Iterator[tuple[list[int], Done | Lost]]:
+) -> Iterator[tuple[list[int], BatchResult | LostTask]]:
     """Batches as they are done, of which so many wait at a time."""
     following = iter(batches)
     running: dict[Any, list[int]] = {}
@@ -441,12 +441,12 @@ def connect_client(dask: Any, place: str) -> Any:
         ) from error
 
 
-def explain_failure(error: BaseException, killed: type[BaseException]) -> Lost:
+def explain_failure(error: BaseException, killed: type[BaseException]) -> LostTask:
     """What became of a task without a result, where others may have theirs."""
     if isinstance(error, DynidentError):
         raise error
     if isinstance(error, (killed, MemoryError)):
-        return Lost("its worker ended again and again, for want of memory perhaps")
+        return LostTask("its worker ended again and again, for want of memory perhaps")
     name = type(error).__name__
     raise ComputationError(
         f"the cluster failed ({name}: {format_one_line(error)}); its scheduler and workers need "
@@ -454,7 +454,7 @@ def explain_failure(error: BaseException, killed: type[BaseException]) -> Lost:
     ) from error
 
 
-def run_alone(version: str, work: Callable[[T], R], tasks: Sequence[T]) -> Done:
+def run_alone(version: str, work: Callable[[T], R], tasks: Sequence[T]) -> BatchResult:
     """A batch of a worker that may have several threads, and another version."""
     refuse_other_version(version)
     keep_freed_memory()

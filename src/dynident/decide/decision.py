@@ -37,7 +37,7 @@ def check_decisions(names: str) -> str:
 
 
 @dataclass(frozen=True)
-class Deciding(Options):
+class DecisionOptions(Options):
     """What is decided from the log where a study leaves it open."""
 
     decide: Annotated[

@@ -160,7 +160,7 @@ class FoldFit:
 
 
 @dataclass(frozen=True, eq=False)
-class Squares:
+class SquaredErrors:
     """The squared error of some rows as what coefficients of further columns make of it."""
 
     none: float
@@ -170,7 +170,7 @@ class Squares:
     @classmethod
     def of(
         cls, rows: Array, fit: FoldFit, columns: Integers, lengths: Array, shift: Array
-    ) -> Squares:
+    ) -> SquaredErrors:
         """Of columns in units of their lengths, each of which moves what stands by its `shift`."""
         standing = rows[:, fit.chosen]
         error = rows[:, -1] - standing @ fit.x
@@ -184,19 +184,19 @@ class Squares:
 
 
 @dataclass(frozen=True, eq=False)
-class Change:
+class AddedColumns:
     """What further columns do to the rows that were left out, of each block."""
 
     normal: tuple[tuple[Array, Array], ...]
     """What is left of the columns beside those that stand, ``E^T E`` and ``E^T e``, of columns of
     unit length."""
-    every: tuple[Squares, ...]
-    own: tuple[Squares, ...]
+    every: tuple[SquaredErrors, ...]
+    own: tuple[SquaredErrors, ...]
     """`every`, `own`: of the rows that were left out: all, and those of the groups in which the
     columns act."""
 
     @classmethod
-    def of(cls, folds: Folds, fits: Sequence[FoldFit], columns: Integers) -> Change:
+    def of(cls, folds: Folds, fits: Sequence[FoldFit], columns: Integers) -> AddedColumns:
         """What columns do that do not stand yet."""
         groups = range(len(folds.rows[0]))
         acting = [g for g in groups if any(np.any(block[g][:, columns]) for block in folds.rows)]
@@ -219,8 +219,10 @@ class Change:
             G = solve_triangular(fit.R, standing.T @ E, trans="T")
             normal.append((E.T @ E - G.T @ G, E.T @ (rows[:, -1] - standing @ fit.x)))
             shift = solve_triangular(fit.R, G)
-            every.append(Squares.of(folds.triangles[out], fit, columns, lengths, shift))
-            own.append(every[-1] if whole else Squares.of(parts[out], fit, columns, lengths, shift))
+            every.append(SquaredErrors.of(folds.triangles[out], fit, columns, lengths, shift))
+            own.append(
+                every[-1] if whole else SquaredErrors.of(parts[out], fit, columns, lengths, shift)
+            )
         return cls(tuple(normal), tuple(every), tuple(own))
 
     def measure(

@@ -20,8 +20,8 @@ from dynident.decide.decision import (
     LeftOutErrors,
     compute_gain_percent,
 )
-from dynident.decide.folds import Change, Folds
-from dynident.decide.laws import PLAIN, CandidateLaw, Column, Menu, build_menu, list_columns
+from dynident.decide.folds import AddedColumns, Folds
+from dynident.decide.laws import PLAIN, CandidateLaw, Column, LawMenu, build_menu, list_columns
 from dynident.decide.prior import choose_weight, weigh_prior
 from dynident.decide.springs import (
     NONE,
@@ -106,7 +106,7 @@ def choose_drives(
 
 
 def choose_columns(
-    wide: Wide, folds: Folds, what: Collection[str]
+    wide: WideModel, folds: Folds, what: Collection[str]
 ) -> tuple[tuple[Decision, ...], float]:
     """The same with one prior, and the squared error of the rows that were left out."""
     usual = frozenset(range(folds.columns - len(wide.places)))
@@ -125,7 +125,7 @@ def choose_columns(
 
 
 @dataclass(frozen=True, eq=False)
-class Laws:
+class JointLaws:
     """The friction of each joint, and the columns of the model with it.
 
     The errors are squared, of the rows that were left out, shape (blocks, groups).
@@ -136,7 +136,7 @@ class Laws:
     errors: Array
 
 
-def choose_laws(wide: Wide, folds: Folds, usual: Collection[int]) -> Laws:
+def choose_laws(wide: WideModel, folds: Folds, usual: Collection[int]) -> JointLaws:
     """The friction of each joint that has a menu, beside the columns of the usual model.
 
     Joints have laws of their own, or all the same one, without shapes: what predicts better.
@@ -163,11 +163,11 @@ def choose_laws(wide: Wide, folds: Folds, usual: Collection[int]) -> Laws:
     words = (
         f"another model than {DEFAULT_FRICTION} is clearly better on {paid} of {len(menus)} joints"
     )
-    return Laws(Decision(FRICTION, value, gain, words), standing, last)
+    return JointLaws(Decision(FRICTION, value, gain, words), standing, last)
 
 
 def choose_law(
-    wide: Wide,
+    wide: WideModel,
     folds: Folds,
     joints: Sequence[int],
     tiers: Sequence[Sequence[CandidateLaw]],
@@ -188,7 +188,7 @@ def choose_law(
         began = np.array([int(place) in standing for place in places], dtype=bool)
         worth, positive, spare = TOGETHER, positive & ~began, ~began
     rest = standing - {int(place) for place in places}
-    change = Change.of(folds, folds.fit(np.array(sorted(rest))), places)
+    change = AddedColumns.of(folds, folds.fit(np.array(sorted(rest))), places)
 
     def find(some: Mapping[int, CandidateLaw]) -> list[int]:
         return [k for k, (j, column) in enumerate(owned) if column.part in some[j]]
@@ -266,12 +266,12 @@ def estimate_roughly(problem: Problem, admitted: FeasibleSet, sigma: Array) -> A
 
 
 @dataclass(frozen=True, eq=False)
-class Wide:
+class WideModel:
     """A model with the parts of all laws, and springs, beside the one that it was made of."""
 
     base: BaseParameters
     """Those of the narrow model, and each column of a further part as one more."""
-    menus: tuple[Menu, ...]
+    menus: tuple[LawMenu, ...]
     """Of each joint; empty where the friction is not open."""
     columns: tuple[tuple[Column, ...], ...]
     """Of each joint with a menu, those that its laws differ in."""
@@ -295,7 +295,7 @@ class Wide:
 
 def widen(
     problem: Problem, theta: Array, unknowns: int, what: Collection[str], loads: bool = True
-) -> Wide:
+) -> WideModel:
     """A model with all that a joint's drives may have, about a full set of a problem's.
 
     So many unknowns stand for the problem's parameters; for the others, see `choose_drives`.
@@ -328,7 +328,7 @@ def widen(
     K = np.vstack([base.K, np.zeros((len(further), base.K.shape[1]))])
     idim = replace(idim, about=tuple(about.tolist()))
     places = {int(k): unknowns + i for i, k in enumerate(further)}
-    return Wide(
+    return WideModel(
         replace(base, idim=idim, kept=kept, dropped=place[base.dropped], K=K),
         menus,
         columns,

@@ -60,7 +60,7 @@ class CandidateLaw:
 
 
 @dataclass(frozen=True)
-class Menu:
+class LawMenu:
     """All laws that one joint may have, and the wide model of their parts.
 
     The first tier is the usual law; laws of the speed with more and more parameters follow.
@@ -85,7 +85,7 @@ class Menu:
         return " + ".join(part for part in self.parts if part)
 
 
-def build_menu(fastest: float, loads: bool = True) -> Menu:
+def build_menu(fastest: float, loads: bool = True) -> LawMenu:
     """The laws of a drive whose largest speed this is [rad/s or m/s], with or without its load."""
     parts = [DEFAULT_FRICTION, LOAD if loads else "", MEMORY, "cube-root"]
     one, two = [CandidateLaw("cube-root", (0, 3))], []
@@ -98,7 +98,7 @@ def build_menu(fastest: float, loads: bool = True) -> Menu:
             name = name_shaped("tanh-sech", w3=1.0 / (fall * fastest), w4=1.0 / (rise * fastest))
             two.append(CandidateLaw(name, (len(parts),)))
             parts.append(name)
-    return Menu(tuple(parts), ((CandidateLaw(DEFAULT_FRICTION, (0,)),), tuple(one), tuple(two)))
+    return LawMenu(tuple(parts), ((CandidateLaw(DEFAULT_FRICTION, (0,)),), tuple(one), tuple(two)))
 
 
 def drop_load(name: str) -> str:
@@ -140,7 +140,7 @@ class Column:
     """Whether it is left out where it would be, and the law stays one."""
 
 
-def list_columns(wide: Idim, number: int, menu: Menu) -> tuple[Column, ...]:
+def list_columns(wide: Idim, number: int, menu: LawMenu) -> tuple[Column, ...]:
     """The columns of a joint's drives that its laws differ in: Coulomb friction, and the parts'."""
     names = {name: k for k, name in enumerate(wide.names)}
     gears = [gear for gear in wide.gears if gear.drives and gear.number == number]

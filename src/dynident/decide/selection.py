@@ -57,7 +57,7 @@ Place = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Selecting(Options):
+class SelectionOptions(Options):
     """Which blocks of the logs are taken."""
 
     block: Annotated[
@@ -103,7 +103,7 @@ class LogBlock:
 
 
 @dataclass(frozen=True)
-class Chain:
+class SubChain:
     """What the rows know of a joint with all that it carries, before and after the choice.
 
     Attributes
@@ -127,7 +127,7 @@ class Chain:
 
 
 @dataclass(frozen=True)
-class Missing:
+class WeakParameter:
     """A base parameter that the chosen rows know poorly, and what would move it.
 
     Attributes
@@ -178,8 +178,8 @@ class Selection:
     names: tuple[str, ...]
     before: Array
     after: Array
-    chains: tuple[Chain, ...]
-    missing: tuple[Missing, ...]
+    chains: tuple[SubChain, ...]
+    missing: tuple[WeakParameter, ...]
     warnings: tuple[str, ...]
 
     def kept(self, log: int) -> tuple[tuple[int, int], ...]:
@@ -199,7 +199,7 @@ class Selection:
 
 
 @dataclass(frozen=True)
-class Offer:
+class CandidateBlock:
     """A block on offer, with the factor of its weighted rows, as wide as the base parameters."""
 
     block: LogBlock
@@ -207,7 +207,7 @@ class Offer:
 
 
 @limit_to_one_thread
-def select_blocks(problem: Problem, selecting: Selecting = Selecting()) -> Selection:
+def select_blocks(problem: Problem, selecting: SelectionOptions = SelectionOptions()) -> Selection:
     """Choose the most informative blocks of a problem's logs.
 
     >>> blocks = di.select_blocks(problem).blocks
@@ -252,7 +252,7 @@ def select_blocks(problem: Problem, selecting: Selecting = Selecting()) -> Selec
         _compute_relative_std(_estimate_std(whole), beta),
         _compute_relative_std(std, beta),
         tuple(
-            Chain(
+            SubChain(
                 name_joint(problem.robot, joint),
                 columns,
                 _compute_condition(whole.A[:, columns]),
@@ -313,7 +313,7 @@ def name_joint(robot: Robot, joint: int) -> str:
     return robot.joint_names[joint] if 0 <= joint < robot.n else robot.base_link
 
 
-def _collect_offers(problem: Problem, seconds: float, sigma: Array) -> list[Offer]:
+def _collect_offers(problem: Problem, seconds: float, sigma: Array) -> list[CandidateBlock]:
     """The blocks of all logs with the factors of their weighted rows."""
     p = problem.base.count
     pending: dict[Place, list[Array]] = {}
@@ -327,7 +327,9 @@ def _collect_offers(problem: Problem, seconds: float, sigma: Array) -> list[Offe
         if sum(map(len, kept)) > 2 * p:
             pending[place] = [triangularise_rows(np.vstack(kept))]
     return [
-        Offer(LogBlock(*place, counts[place]), triangularise_rows(np.vstack(pending[place])))
+        CandidateBlock(
+            LogBlock(*place, counts[place]), triangularise_rows(np.vstack(pending[place]))
+        )
         for place in sorted(pending)
     ]
 
@@ -345,7 +347,7 @@ def _walk_blocks(problem: Problem, seconds: float) -> Iterator[tuple[Place, int,
 
 
 def _measure_errors(
-    problem: Problem, offers: Sequence[Offer], seconds: float, beta: Array, sigma: Array
+    problem: Problem, offers: Sequence[CandidateBlock], seconds: float, beta: Array, sigma: Array
 ) -> Array:
     """Mean squares of the weighted residuals of each block, over their mean."""
     sums: dict[Place, float] = {}
@@ -356,7 +358,7 @@ def _measure_errors(
     return scale_weights([sums[b.log, b.start, b.stop] / b.rows for b in blocks])
 
 
-def _measure_lags(problem: Problem, offers: Sequence[Offer]) -> Array:
+def _measure_lags(problem: Problem, offers: Sequence[CandidateBlock]) -> Array:
     """Mean squares of each block's distance from its reference, joints alike, over their mean."""
     for log in problem.samples:
         if log.qref is None:
@@ -412,19 +414,19 @@ def _build_whitening(A: Array) -> Array:
 
 def _choose_blocks(
     problem: Problem,
-    selecting: Selecting,
-    offers: Sequence[Offer],
+    selecting: SelectionOptions,
+    offers: Sequence[CandidateBlock],
     whole: System,
     chains: Sequence[tuple[int, ...]],
     weights: Array,
-) -> tuple[list[Offer], int]:
+) -> tuple[list[CandidateBlock], int]:
     """The blocks that were taken, those first whose gain times weight is largest; repeats left."""
     known = _Knowledge(whole, chains)
     past = _Past(problem, selecting.repeat)
     # gains only shrink: one that is still the largest after it was renewed is the largest
     heap = [(-weights[k] * known.gain(offer.factor), k, 0) for k, offer in enumerate(offers)]
     heapq.heapify(heap)
-    taken: list[Offer] = []
+    taken: list[CandidateBlock] = []
     repeats = 0
     while heap:
         size, k, renewed = heapq.heappop(heap)
@@ -442,7 +444,7 @@ def _choose_blocks(
             continue
         known.add(factor)
         past.add(block)
-        taken.append(Offer(replace(block, gain=share), factor))
+        taken.append(CandidateBlock(replace(block, gain=share), factor))
     return taken, repeats
 
 
@@ -585,7 +587,7 @@ OTHERS = "{joint} over its whole range of speeds and loads"
 
 def find_poor_parameters(
     problem: Problem, blocks: Sequence[LogBlock], system: System, beta: Array
-) -> tuple[Missing, ...]:
+) -> tuple[WeakParameter, ...]:
     """Base parameters that the weighted rows of some blocks know poorly, the worst first.
 
     One is poor where it is open, where motion does not tell it apart from others (its standard
@@ -622,7 +624,7 @@ def find_poor_parameters(
             state = "is small, or has little effect on any torque"
         joint = name_joint(robot, parameter.number - 1)
         words = f"{state}; needs {describe_wanted_motion(robot, parameter, fastest)}"
-        found.append((-float(min(inflation, 1e300)), k, Missing(name, joint, words)))
+        found.append((-float(min(inflation, 1e300)), k, WeakParameter(name, joint, words)))
     return tuple(each for _, _, each in sorted(found, key=lambda item: item[:2]))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.decide.decision import ELEMENTS, Decision, compute_gain_percent
-from dynident.decide.folds import Change, Folds
+from dynident.decide.folds import AddedColumns, Folds
 
 MOST_SURELY, HALF = 4.0, 0.6
 """Standard errors by which a spring has to pay, and the share of its joint's squared error that it
@@ -34,7 +34,7 @@ def choose_springs(
         fits = folds.fit(columns)
         paying: list[tuple[float, int]] = []
         for j in joints:
-            change = Change.of(folds, fits, np.array([springs[j]]))
+            change = AddedColumns.of(folds, fits, np.array([springs[j]]))
             signs = np.array([True]), np.array([False])  # a stiffness, left out in no fit
             without, left = (change.measure(own, *signs) for own in ([], [0]))
             if without is not None and left is not None and without.pays(left, MOST_SURELY, HALF):

@@ -18,7 +18,13 @@ from dynident.diagnosis.scene import TINY, Scene
 from dynident.diagnosis.screening import build_problem
 from dynident.diagnosis.signs import Sign
 from dynident.diagnosis.sized import TURN, build_offset_family
-from dynident.diagnosis.suspicion import Case, Reading, Suspected, Suspicion, suspect_scaled_joint
+from dynident.diagnosis.suspicion import (
+    LogCase,
+    Reading,
+    Suspected,
+    Suspicion,
+    suspect_scaled_joint,
+)
 from dynident.instants.squares import average_errors
 
 BY_FILE = ", if the robot file's inertials are right"
@@ -48,7 +54,7 @@ def find_by_file(scene: Scene) -> Suspected | None:
         return None
     alone = scene.among(())
     brief, n = alone.brief, scene.n
-    case = Case(brief, np.zeros(brief.base.count), np.zeros(n), frozenset(scene.robot.driven))
+    case = LogCase(brief, np.zeros(brief.base.count), np.zeros(n), frozenset(scene.robot.driven))
     readings = [each for name in ASKED for each in DIAGNOSES[name].suspect(case)]
     scaled = measure_file_scale(alone).suspicion(scene)
     readings += [] if scaled is None else [scaled]
@@ -120,7 +126,7 @@ def find_missing_bodies(s: Scene) -> Sign | None:
         )  # in another unit they have as little of what moves them
         little = np.median(most[own] / np.abs(of_motion[own])) <= limit.BORNE if any(own) else True
         return Sign("gravity", f"{NOTHING} weight{BY_FILE}") if little else None
-    case = Case(s, np.zeros(s.base.count), np.zeros(s.n), frozenset(range(s.n)))
+    case = LogCase(s, np.zeros(s.base.count), np.zeros(s.n), frozenset(range(s.n)))
     units = (each.reading.of(s) for each in DIAGNOSES["position unit"].suspect(case))
     in_units = measure_file_torque(s) > 0.0 or any(
         is_near_one(measure_file_torque(each)) for each in units
@@ -363,7 +369,7 @@ def find_other_side(s: Scene) -> Suspicion | None:
     Of gears that are alike only their size tells a side from a unit, and has to agree better.
     """
     sides = DIAGNOSES["torque side"]
-    case = Case(s, np.zeros(s.base.count), np.zeros(s.n), frozenset())
+    case = LogCase(s, np.zeros(s.base.count), np.zeros(s.n), frozenset())
     told = measure_shares(s, np.sum(split_file_torque(s), axis=0)[None]).told > limit.SEEN
     for each in sides.suspect(case) if sides.applies(s) else ():
         gears = np.diag(each.reading.torque)[told]

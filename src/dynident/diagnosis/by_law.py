@@ -17,7 +17,7 @@ from dynident.core.arrays import Array
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.scene import TINY, Scene
-from dynident.diagnosis.suspicion import Case, Reading, Suspected, Suspicion
+from dynident.diagnosis.suspicion import LogCase, Reading, Suspected, Suspicion
 from dynident.filters.shift import shift_in_time
 from dynident.instants.squares import average_errors
 
@@ -27,7 +27,7 @@ def find_by_law(s: Scene, law: Controller) -> Suspected | None:
     log, own = s.log, law.of_an_instant
     if log.qref is None or own is None or law.compensation != "none" or law.n != s.n:
         return None
-    case = Case(s, np.zeros(s.base.count), np.zeros(s.n), frozenset())
+    case = LogCase(s, np.zeros(s.base.count), np.zeros(s.n), frozenset())
     clocks = [*DIAGNOSES["rate"].suspect(case)]
     factors = [1.0, *((each.rate or log.rate) / log.rate for each in clocks)]
     told = np.concatenate([np.arange(a, b) for a, b in log.segments])

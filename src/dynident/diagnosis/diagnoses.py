@@ -32,7 +32,7 @@ from dynident.diagnosis.sized import (
 )
 from dynident.diagnosis.springs import suspect_springs
 from dynident.diagnosis.suspicion import (
-    Case,
+    LogCase,
     Reading,
     Suspicion,
     compute_column_rms,
@@ -44,7 +44,7 @@ from dynident.diagnosis.suspicion import (
 from dynident.diagnosis.targets import (
     BOTH,
     TARGETS,
-    Otherwise,
+    OtherReading,
     TrackingCase,
     suspect_common_zeros,
     suspect_mounted_targets,
@@ -76,7 +76,7 @@ def replace_base(scene: Scene, base: BaseParameters, packing: Packing) -> Scene:
     return scene.of(base, packing).among(other.of(base, packing) for other in scene.beside)
 
 
-def list_sign_flips(case: Case) -> Iterator[tuple[str, tuple[float, ...] | float]]:
+def list_sign_flips(case: LogCase) -> Iterator[tuple[str, tuple[float, ...] | float]]:
     """One joint of the other sign, or all."""
     names = case.names
     for j, name in enumerate(names):
@@ -145,7 +145,7 @@ def find_equal_limbs(robot: Robot) -> list[tuple[int, ...]]:
 
 
 def suspect_signs(
-    diagnosis: str, what: str, signals: Sequence[Signal], case: Case
+    diagnosis: str, what: str, signals: Sequence[Signal], case: LogCase
 ) -> Iterator[Suspicion]:
     """Signals of the other sign."""
     for which, sign in list_sign_flips(case):
@@ -155,7 +155,7 @@ def suspect_signs(
 
 
 def suspect_orders(
-    diagnosis: str, what: str, signals: Sequence[Signal], case: Case, turned: bool = False
+    diagnosis: str, what: str, signals: Sequence[Signal], case: LogCase, turned: bool = False
 ) -> Iterator[Suspicion]:
     """Columns of signals in another order."""
     for which, order in list_column_orders(case.robot, case.bad, turned):
@@ -163,7 +163,7 @@ def suspect_orders(
         yield make_repairable_suspicion(diagnosis, f"{what} {which}", repair, case.n)
 
 
-def suspect_tracked_orders(case: TrackingCase) -> Iterator[Otherwise]:
+def suspect_tracked_orders(case: TrackingCase) -> Iterator[OtherReading]:
     """Columns of positions or targets in another order, of logs of encoders alone."""
     robot = case.log.idim.robot
     if case.bad:
@@ -176,13 +176,13 @@ def suspect_tracked_orders(case: TrackingCase) -> Iterator[Otherwise]:
         yield from suspect_target_orders(case, first, (BOTH,))
 
 
-def suspect_tracked_zeros(case: TrackingCase) -> Iterator[Otherwise]:
+def suspect_tracked_zeros(case: TrackingCase) -> Iterator[OtherReading]:
     """Zeros of encoders: against their targets, or with these."""
     yield from suspect_target_zeros(case)
     yield from suspect_common_zeros(case)
 
 
-def suspect_torque_orders(case: Case) -> Iterator[Suspicion]:
+def suspect_torque_orders(case: LogCase) -> Iterator[Suspicion]:
     """Torque columns in another order; what only combines them is cheap to read."""
     return suspect_orders("torque order", "the torques", ("tau",), case, case.scene.plain)
 
@@ -191,7 +191,7 @@ UNITS = {"deg": np.pi / 180.0, "rev": 2.0 * np.pi}
 """Units of angle that logs have, in rad."""
 
 
-def suspect_position_units(case: Case) -> Iterator[Suspicion]:
+def suspect_position_units(case: LogCase) -> Iterator[Suspicion]:
     """Positions in degrees or revolutions that were taken for radians, or the other way."""
     revolute = np.array([joint.kind == "revolute" for joint in case.robot.joints])
     n = len(revolute)
@@ -222,7 +222,7 @@ def suspect_position_units(case: Case) -> Iterator[Suspicion]:
             )
 
 
-def suspect_absolute_encoders(case: Case) -> Iterator[Suspicion]:
+def suspect_absolute_encoders(case: LogCase) -> Iterator[Suspicion]:
     """A joint's position counted from the base, ``q_(j-1) + q_j``, or the other way round."""
     names = case.names
     for i, j in pairwise(case.robot.driven):
@@ -241,7 +241,7 @@ def suspect_absolute_encoders(case: Case) -> Iterator[Suspicion]:
             )
 
 
-def suspect_reversed_time(case: Case) -> Iterator[Suspicion]:
+def suspect_reversed_time(case: LogCase) -> Iterator[Suspicion]:
     """A log that runs backwards."""
     yield Suspicion(
         "reversed time",
@@ -251,7 +251,7 @@ def suspect_reversed_time(case: Case) -> Iterator[Suspicion]:
     )
 
 
-def suspect_missing_gravity(case: Case) -> Iterator[Suspicion]:
+def suspect_missing_gravity(case: LogCase) -> Iterator[Suspicion]:
     """Torques from which the controller's gravity compensation was taken out.
 
     A controller's idea of gravity need not be that of the robot. It may be the robot file's, whose
@@ -288,7 +288,7 @@ def suspect_missing_gravity(case: Case) -> Iterator[Suspicion]:
 
 
 def find_missing(
-    case: Case, places: Integers, q: Array, dq: Array, ddq: Array
+    case: LogCase, places: Integers, q: Array, dq: Array, ddq: Array
 ) -> tuple[Array, int] | None:
     """What torques have of some base parameters beyond a model of other logs, along a motion.
 
@@ -322,7 +322,7 @@ def fit_difference(s: Scene, beta: Array, columns: Array) -> tuple[Array, Array]
     return np.asarray(np.linalg.lstsq(rows, rest, rcond=limit.DEPENDENT)[0]), rows
 
 
-def suspect_loads(case: Case) -> Iterator[Suspicion]:
+def suspect_loads(case: LogCase) -> Iterator[Suspicion]:
     """Something at the last link that is not there in the other logs."""
     s = case.scene
     if not s.beside:
@@ -348,7 +348,7 @@ STANDARD = 9.81
 """Gravity of a robot whose file has none [m/s^2]."""
 
 
-def suspect_missing_friction(case: Case) -> Iterator[Suspicion]:
+def suspect_missing_friction(case: LogCase) -> Iterator[Suspicion]:
     """Torques from which a controller's friction compensation was taken out.
 
     Where another log tells what friction asks for: what is missing of it is found by least
@@ -370,7 +370,7 @@ def suspect_missing_friction(case: Case) -> Iterator[Suspicion]:
     )  # fmt: skip
 
 
-def suspect_lost_signs(case: Case) -> Iterator[Suspicion]:
+def suspect_lost_signs(case: LogCase) -> Iterator[Suspicion]:
     """A torque that lost its sign: that of the friction first, then that of a model's torque."""
     s, n = case.scene, case.n
     log, idim = s.log, s.base.idim
@@ -412,7 +412,7 @@ def has_corner(size: Array) -> bool:
     return bool(size[least] <= np.max(np.abs(np.diff(size[max(0, least - 1) : least + 2]))))
 
 
-def suspect_mountings(case: Case) -> Iterator[Suspicion]:
+def suspect_mountings(case: LogCase) -> Iterator[Suspicion]:
     """Gravity along another axis: on a wall, on the ceiling; or there at all."""
     size = float(np.linalg.norm(case.robot.gravity)) or STANDARD
     idim = case.scene.base.idim
@@ -432,7 +432,7 @@ def suspect_mountings(case: Case) -> Iterator[Suspicion]:
         yield replace(told, reading=Reading.plain(case.n, change))
 
 
-def suspect_coupled_drives(case: Case) -> Iterator[Suspicion]:
+def suspect_coupled_drives(case: LogCase) -> Iterator[Suspicion]:
     """A drive that turns with the joint before, too, and the file does not say so; or does."""
     names, turns = case.names, case.robot.drives.turns
     worst = set(np.argsort(-case.errors[: case.n])[: limit.WORST].tolist())
@@ -468,7 +468,7 @@ RATES = (2.0, 3.0, 4.0, 5.0, 8.0, 10.0, 60.0, 1000.0, 1e6)
 """By how many times a rate may be wrong: rows left out, minutes, milliseconds."""
 
 
-def suspect_rates(case: Case) -> Iterator[Suspicion]:
+def suspect_rates(case: LogCase) -> Iterator[Suspicion]:
     """A time axis that is another: inertia and gravity do not go together.
 
     Of positions that no filter smooths none that is slower: it would only make their noise less.
@@ -495,7 +495,7 @@ SCALES, FINER = np.geomspace(1.0 / 300.0, 300.0, 201), np.geomspace(1.0 / 1.06, 
 """Factors of a joint's torque that are tried, and those about the best of them."""
 
 
-def suspect_torque_scales(case: Case) -> Iterator[Suspicion]:
+def suspect_torque_scales(case: LogCase) -> Iterator[Suspicion]:
     """The torque of one joint in another unit, or on the other side of its gear.
 
     The joint's rows lose weight as its torque grows. Of orthonormal factors of all rows that
@@ -523,7 +523,7 @@ def suspect_torque_scales(case: Case) -> Iterator[Suspicion]:
         yield suspect_scaled_joint(case.robot, j, 1.0 / factor, "what the others predict")
 
 
-def suspect_torque_sides(case: Case) -> Iterator[Suspicion]:
+def suspect_torque_sides(case: LogCase) -> Iterator[Suspicion]:
     """Torques on the other side of the gears that the robot's file has."""
     to_joint = case.robot.drives.reduction.T
     for torque, there, here in (
@@ -538,7 +538,7 @@ def suspect_torque_sides(case: Case) -> Iterator[Suspicion]:
         )
 
 
-def suspect_foreign_scales(case: Case) -> Iterator[Suspicion]:
+def suspect_foreign_scales(case: LogCase) -> Iterator[Suspicion]:
     """Torques in another unit than those of the other logs, or on the other side of gears.
 
     Each joint's factor is that on the torque which the other logs' model asks for; then on that
@@ -567,7 +567,7 @@ def suspect_foreign_scales(case: Case) -> Iterator[Suspicion]:
             )
 
 
-def measure_scales(case: Case) -> Array | None:
+def measure_scales(case: LogCase) -> Array | None:
     """How many times each torque is that which the other logs' model asks for, shape (n,).
 
     Then that which all logs' model asks for, once this log is read so. None where a torque is
@@ -637,11 +637,11 @@ def has_unit(scene: Scene) -> bool:
 class Diagnosis:
     """What a log may be suspected of."""
 
-    suspect: Callable[[Case], Iterator[Suspicion]]
+    suspect: Callable[[LogCase], Iterator[Suspicion]]
     """The suspicions, with their sizes, of a log of torques that is looked at."""
     applies: Callable[[Scene], bool] = is_plain
     """Of which of these logs they are."""
-    follow: Callable[[TrackingCase], Iterator[Otherwise]] = suspect_nothing
+    follow: Callable[[TrackingCase], Iterator[OtherReading]] = suspect_nothing
     """The same of a log of encoders alone, by its targets and their law."""
 
 

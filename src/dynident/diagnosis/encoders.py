@@ -15,8 +15,8 @@ from dynident.diagnosis.diagnoses import DIAGNOSES
 from dynident.diagnosis.examine import Finding, state_reading
 from dynident.diagnosis.screening import is_clearly_better, settles_contradictions
 from dynident.diagnosis.signs import stops_gently
-from dynident.diagnosis.targets import LEAVE_OUT, Otherwise, TrackingCase
-from dynident.diagnosis.tracking import Tracked, TrackingScene, take_tracking, track
+from dynident.diagnosis.targets import LEAVE_OUT, OtherReading, TrackingCase
+from dynident.diagnosis.tracking import TrackedDrives, TrackingScene, take_tracking, track
 from dynident.dynamics.idim import Idim
 from dynident.instants.squares import KEPT_ROWS, average_errors
 from dynident.recording.prepare import Samples
@@ -155,7 +155,7 @@ def explain(
 
 def list_explanations(
     case: TrackingCase, apart: float | None
-) -> Iterator[tuple[Otherwise, Tracked]]:
+) -> Iterator[tuple[OtherReading, TrackedDrives]]:
     """Readings under which drives leave clearly less, with what they leave."""
     count = np.sum(case.log.kept, axis=0)
     for diagnosis in DIAGNOSES.values():

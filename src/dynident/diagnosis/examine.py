@@ -32,7 +32,13 @@ from dynident.diagnosis.screening import (
 )
 from dynident.diagnosis.signs import Sign, find_lost_rows, find_unsigned_log
 from dynident.diagnosis.springs import find_sure_spring
-from dynident.diagnosis.suspicion import Case, Reading, Suspected, Suspicion, fit_consistent_model
+from dynident.diagnosis.suspicion import (
+    LogCase,
+    Reading,
+    Suspected,
+    Suspicion,
+    fit_consistent_model,
+)
 from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.idim import build_idim
 from dynident.instants.squares import NO_ERROR, LeastSquares, average_errors
@@ -118,7 +124,7 @@ class Finding:
 
 
 @dataclass(frozen=True, eq=False)
-class Explained:
+class Explanation:
     """A suspect with the error that it leaves."""
 
     suspicion: Suspicion
@@ -243,7 +249,7 @@ def simplify_friction(base: BaseParameters) -> BaseParameters:
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class Examination:
     """What is wrong with a log, and how it and the others read without that."""
 
     findings: tuple[Finding, ...]
@@ -260,14 +266,16 @@ class Look:
 
 def look_at_log(
     scene: Scene, others: tuple[Scene, ...], thorough: bool, law: Controller | None = None
-) -> Look:
+) -> Examination:
     """What is wrong with a log: with it alone, or with how it stands to the others."""
     if scene.plain and np.ptp(scene.q, axis=0).max() < limit.LEAST_MOTION:
-        return Look((), scene, others, False, 1.0)  # a pose fits one reading as well as another
+        return Examination(
+            (), scene, others, False, 1.0
+        )  # a pose fits one reading as well as another
     if is_creeping(scene):
         found = find_fault(scene, others, thorough)
         if found is None or found[0].rate is None:  # along such a clock nothing else tells anything
-            return Look((state_clock(scene),), scene, others, False, 1.0)
+            return Examination((state_clock(scene),), scene, others, False, 1.0)
     findings: list[Finding] = []
     read_before: list[Scene] = []
     deferred = False
@@ -275,7 +283,7 @@ def look_at_log(
     if lost is None and scene.plain and scene.robot.has_nominal:
         lost = find_missing_bodies(scene)
     if lost is not None and lost.kind != "gravity":  # of which other mountings have little, too
-        return Look((state_loss(scene, lost),), scene, others, False, 1.0)
+        return Examination((state_loss(scene, lost),), scene, others, False, 1.0)
     for k in range(limit.ROUNDS if thorough else 1):
         by_law = None if law is None or k or not scene.plain else find_by_law(scene, law)
         found = (
@@ -299,9 +307,9 @@ def look_at_log(
         if finding.quiet:
             break  # what is next to nothing tells nothing of the rest
     if not findings:
-        return Look(find_unexplained(scene, lost), scene, others, False, 1.0)
+        return Examination(find_unexplained(scene, lost), scene, others, False, 1.0)
     against = bool(findings[0].against) or not scene.plain
-    return Look(tuple(findings), scene, others, against, findings[0].share, deferred)
+    return Examination(tuple(findings), scene, others, against, findings[0].share, deferred)
 
 
 def is_creeping(s: Scene) -> bool:
@@ -458,7 +466,7 @@ def find_best_explanation(
     bad, told = find_bad_joints(scene, beta, errors, thorough)
     if apart is None and (before < limit.SOUND or not told):
         return None
-    found = fit_suspects(Case(scene, beta, errors, bad), thorough, apart)
+    found = fit_suspects(LogCase(scene, beta, errors, bad), thorough, apart)
     explained = rank_explanations(scene, found)
     if explained and (denies_file(scene, explained[0]) or is_of_noise(scene, explained[0], before)):
         explained = []  # nor do the others explain more than what that one does
@@ -489,7 +497,7 @@ def find_best_explanation(
     return finding, s.reading
 
 
-def is_of_noise(scene: Scene, found: Explained, error: float) -> bool:
+def is_of_noise(scene: Scene, found: Explanation, error: float) -> bool:
     """Whether a reading leaves no less of a log than the log itself does below a lower cutoff.
 
     What is wrong with a log is wrong there, too. Noise in fast motion, which is most of the torque
@@ -506,7 +514,7 @@ def is_of_noise(scene: Scene, found: Explained, error: float) -> bool:
     return average_errors(left) > limit.LASTING * average_errors(before)
 
 
-def fit_suspects(case: Case, thorough: bool, apart: float | None) -> list[Explained]:
+def fit_suspects(case: LogCase, thorough: bool, apart: float | None) -> list[Explanation]:
     """Readings under which consistent bodies leave clearly less; see `find_best_explanation`."""
     scene, errors, problem = case.scene, case.errors, case.scene.problem
     unsettled, allowed = errors, np.full_like(errors, np.inf)
@@ -529,7 +537,7 @@ def fit_suspects(case: Case, thorough: bool, apart: float | None) -> list[Explai
     most = limit.CONTRADICTORY if scene.plain and contradicted else limit.FITTED
     most = len(suspects) if thorough and scene.plain else most
     hopeless = limit.HOPELESS if thorough or contradicted else limit.TIED
-    found: list[Explained] = []
+    found: list[Explanation] = []
     for free, raw in screen_suspects(
         scene, suspects, unsettled, allowed, apart, limit.SCREENED * most
     )[:most]:
@@ -556,11 +564,11 @@ def fit_suspects(case: Case, thorough: bool, apart: float | None) -> list[Explai
             and settles_contradictions(left, errors, apart, suspicion.freedom)
             and not (scene.plain and has_unrelated_joints(scene, left, suspicion))
         ):
-            found.append(Explained(suspicion, left, read))
+            found.append(Explanation(suspicion, left, read))
     return found
 
 
-def denies_file(scene: Scene, explained: Explained) -> bool:
+def denies_file(scene: Scene, explained: Explanation) -> bool:
     """Whether the robot file's bodies explain a log, and no more under a reading of it.
 
     Of what they explain as well as bodies are ever known, a fault has to leave clearly less.
@@ -575,7 +583,7 @@ def denies_file(scene: Scene, explained: Explained) -> bool:
     return told < limit.BY_BODIES and read > most * told
 
 
-def rank_explanations(scene: Scene, explained: list[Explained]) -> list[Explained]:
+def rank_explanations(scene: Scene, explained: list[Explanation]) -> list[Explanation]:
     """The best first: of those about as good the one of fewest numbers, then by the file.
 
     Where neither tells, what any bodies leave counts as much: signs of a torque and a position
@@ -594,7 +602,7 @@ def rank_explanations(scene: Scene, explained: list[Explained]) -> list[Explaine
     return [explained[k] for k in sorted(range(len(explained)), key=order)]
 
 
-def find_other_sign(explained: list[Explained], apart: float | None) -> Suspicion | None:
+def find_other_sign(explained: list[Explanation], apart: float | None) -> Suspicion | None:
     """Of the best reading, the sign of a torque or a position, the other one if it may be that.
 
     That friction takes energy tells their product. What tells them apart are the other joints, of

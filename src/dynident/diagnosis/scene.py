@@ -36,7 +36,7 @@ TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True, eq=False)
-class Others:
+class OtherLogs:
     """Logs of the same robot beside one, which the same model has to explain."""
 
     scenes: tuple[Scene, ...] = ()
@@ -64,7 +64,7 @@ class Scene:
     logged_torque: Array | None = None
     """Shape (kept samples, n). Of joints whose torques something was added to: errors stay shares
     of these."""
-    others: Others = Others()
+    others: OtherLogs = OtherLogs()
 
     @property
     def beside(self) -> tuple[Scene, ...]:
@@ -343,7 +343,7 @@ class Scene:
 
     def among(self, others: Iterable[Scene]) -> Scene:
         """The log beside others."""
-        return replace(self, others=Others(tuple(others)))
+        return replace(self, others=OtherLogs(tuple(others)))
 
     def along(self, q: Array, dq: Array, ddq: Array) -> Scene:
         """The same torques on another motion."""

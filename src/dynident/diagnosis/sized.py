@@ -20,7 +20,7 @@ from dynident.core.factors import System
 from dynident.diagnosis import thresholds as limit
 from dynident.diagnosis.scene import Scene
 from dynident.diagnosis.suspicion import (
-    Case,
+    LogCase,
     Reading,
     Suspicion,
     compute_column_rms,
@@ -175,7 +175,7 @@ def score_products(system: System, products: Array, blind: Array, cross: Array) 
     return SizeScores(blind - solved.T @ solved, cross - solved.T @ system.b, squares, system.rest)
 
 
-def suspect_families(case: Case, families: Sequence[SizedReading]) -> Iterator[Suspicion]:
+def suspect_families(case: LogCase, families: Sequence[SizedReading]) -> Iterator[Suspicion]:
     """What families make of a log, those whose first step, or one of whose starts, helps."""
     s, brief = case.scene, case.scene.brief
     starts = [(family, np.zeros(family.count)) for family in families]
@@ -285,7 +285,7 @@ SOON = 1e-3
 """Half of the step of differences of times [s]."""
 
 
-def suspect_delays(case: Case) -> Iterator[Suspicion]:
+def suspect_delays(case: LogCase) -> Iterator[Suspicion]:
     """Torques that stand later or earlier in the log than the motion: all, one joint's, or each."""
     s, n = case.scene, case.n
     times = np.arange(-limit.LATEST, limit.LATEST + 0.5 * limit.DELAY_STEP, limit.DELAY_STEP)
@@ -371,7 +371,7 @@ def interpolate_minimum(places: Array, values: Array) -> tuple[float, float]:
     return float(places[k] + shift * (places[1] - places[0])), float(value)
 
 
-def suspect_late_signals(case: Case) -> Iterator[Suspicion]:
+def suspect_late_signals(case: LogCase) -> Iterator[Suspicion]:
     """Torques, wrenches or the base that stand later in the log than the joints' motion."""
     s, base = case.scene, case.scene.log.base
     moves = base is not None and not base.still
@@ -417,7 +417,7 @@ def build_lateness_family(diagnosis: str, what: str, labels: Sequence[str]) -> S
     return SizedReading(read, tell, SOON, limit.LATENESS_STEP, starts=starts)
 
 
-def suspect_position_lags(case: Case) -> Iterator[Suspicion]:
+def suspect_position_lags(case: LogCase) -> Iterator[Suspicion]:
     """Positions of one joint that stand later or earlier in the log than all else."""
     if case.scene.course is not None and case.n > 1:
         yield from suspect_families(case, [build_lag_family(case.n, j) for j in case.robot.driven])
@@ -446,7 +446,7 @@ def build_lag_family(n: int, joint: int) -> SizedReading:
 # ---- filters of the logger
 
 
-def suspect_slow_loggers(case: Case) -> Iterator[Suspicion]:
+def suspect_slow_loggers(case: LogCase) -> Iterator[Suspicion]:
     """Torques, or positions, that went through a low-pass of the logger."""
     families = [build_filter_family("tau", 1), build_filter_family("tau", 2)]
     if case.scene.course is not None:
@@ -496,7 +496,7 @@ TURN = 1e-4
 """Half of the step of differences of positions [rad or m]."""
 
 
-def suspect_encoder_offsets(case: Case) -> Iterator[Suspicion]:
+def suspect_encoder_offsets(case: LogCase) -> Iterator[Suspicion]:
     """An encoder whose zero is elsewhere."""
     yield from suspect_families(case, [build_offset_family(case.n, j) for j in case.robot.driven])
 
@@ -528,7 +528,7 @@ BINS = 2048
 """Of a joint's motion, in which what is left of its torque is added up."""
 
 
-def suspect_ripples(case: Case) -> Iterator[Suspicion]:
+def suspect_ripples(case: LogCase) -> Iterator[Suspicion]:
     """Torques that go up and down with a joint's position: gears' teeth, motors' poles.
 
     How often, is where the spectrum of what is left over the position is largest; sine and cosine
@@ -608,7 +608,7 @@ def build_ripple_family(n: int, waves: Mapping[int, tuple[float, Array]]) -> Siz
     return SizedReading(read, tell, 1.0, np.inf, 2 * len(waves))
 
 
-def suspect_gain_steps(case: Case) -> Iterator[Suspicion]:
+def suspect_gain_steps(case: LogCase) -> Iterator[Suspicion]:
     """Torques whose gain is another from some eighth of the log on."""
     s = case.scene
     starts = [int(k * len(s.torque) // EIGHTHS) for k in range(1, EIGHTHS)]
@@ -650,7 +650,7 @@ def measure_gain(s: Scene, start: int = 0) -> tuple[float, float]:
     return float(shares[0]), float(combined[1, 0] / (combined[0, 0] or limit.UNSEEN))
 
 
-def suspect_drifts(case: Case) -> Iterator[Suspicion]:
+def suspect_drifts(case: LogCase) -> Iterator[Suspicion]:
     """Torques whose zero moves along the log; beside other logs it may stand elsewhere, too."""
     s, n = case.scene, case.n
     ramp = np.linspace(-1.0, 1.0, len(s.torque))

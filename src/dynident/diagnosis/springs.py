@@ -17,11 +17,11 @@ from dynident.diagnosis.sized import (
     sum_column_products,
     suspect_families,
 )
-from dynident.diagnosis.suspicion import Case, Reading, Suspicion, fit_consistent_model
+from dynident.diagnosis.suspicion import LogCase, Reading, Suspicion, fit_consistent_model
 from dynident.instants.squares import add_prior
 
 
-def suspect_springs(case: Case) -> Iterator[Suspicion]:
+def suspect_springs(case: LogCase) -> Iterator[Suspicion]:
     """A spring, or a counterweight, at a joint, of which the file knows nothing.
 
     Masses that no body has may do the same. So where a consistent model leaves clearly more than

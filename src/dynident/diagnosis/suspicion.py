@@ -170,7 +170,7 @@ class Suspected(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class LogCase:
     """A log that is looked at."""
 
     scene: Scene

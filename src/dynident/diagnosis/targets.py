@@ -20,7 +20,7 @@ from dynident.diagnosis.suspicion import (
     make_repairable_suspicion,
     suspect_gravities,
 )
-from dynident.diagnosis.tracking import Tracked, TrackingScene, track
+from dynident.diagnosis.tracking import TrackedDrives, TrackingScene, track
 from dynident.instants.squares import NO_ERROR
 from dynident.recording.repairs import LogRepair, Signal
 
@@ -46,7 +46,7 @@ class TrackingCase:
     log: TrackingScene
     beside: tuple[TrackingScene, ...]
     """Other logs of the same drives."""
-    now: Tracked
+    now: TrackedDrives
     """What drives leave of all as they are, this log first."""
     bad: frozenset[int]
     """Joints of this log that may be others, or turned round."""
@@ -64,7 +64,7 @@ class TrackingCase:
         return [(j, name) for j, name in enumerate(self.log.names) if self.log.lively[j]]
 
 
-class Otherwise(NamedTuple):
+class OtherReading(NamedTuple):
     """A suspicion, and the log, or all logs, as they would be read then.
 
     What the file's bodies alone tell, `by_file`, has to explain something of the log.
@@ -78,7 +78,7 @@ class Otherwise(NamedTuple):
 
 def suspect_repaired(
     case: TrackingCase, diagnosis: str, what: str, repair: LogRepair, freedom: int = 0
-) -> Otherwise:
+) -> OtherReading:
     """What a log's table in a study has keys for.
 
     What is done to positions and targets alike leaves what the law asks for as it is, but for a
@@ -87,16 +87,16 @@ def suspect_repaired(
     told = make_repairable_suspicion(diagnosis, what, repair, case.n, freedom)
     turned = {*(repair.sign or {}), *(repair.order or {})}
     alike = len(turned) > 1 or bool(np.any(repair.sizes("offset", case.n)))
-    return Otherwise(told, case.log.repaired(repair), by_file=alike)
+    return OtherReading(told, case.log.repaired(repair), by_file=alike)
 
 
-def suspect_advised(diagnosis: str, what: str, advice: str, log: TrackingScene) -> Otherwise:
+def suspect_advised(diagnosis: str, what: str, advice: str, log: TrackingScene) -> OtherReading:
     """What a study has no key for, and one number was fitted for."""
     plain = Reading.plain(log.n)
-    return Otherwise(Suspicion(diagnosis, what, plain, advice=advice, freedom=1), log)
+    return OtherReading(Suspicion(diagnosis, what, plain, advice=advice, freedom=1), log)
 
 
-def suspect_target_signs(case: TrackingCase) -> Iterator[Otherwise]:
+def suspect_target_signs(case: TrackingCase) -> Iterator[OtherReading]:
     """A joint's encoder or its target the other way round, or both, which gravity tells."""
     for j, name in case.lively:
         sign = tuple(-1.0 if k == j else 1.0 for k in range(case.n))
@@ -109,7 +109,7 @@ def suspect_target_signs(case: TrackingCase) -> Iterator[Otherwise]:
 
 def suspect_target_orders(
     case: TrackingCase, orders: Iterable[tuple[str, tuple[int, ...]]], ways: Sequence[Ways]
-) -> Iterator[Otherwise]:
+) -> Iterator[OtherReading]:
     """Columns of positions or of targets in another order, or of both."""
     for which, order in orders:
         for word, signals in ways:
@@ -119,7 +119,7 @@ def suspect_target_orders(
             yield suspect_repaired(case, name, told, repair)
 
 
-def suspect_target_zeros(case: TrackingCase) -> Iterator[Otherwise]:
+def suspect_target_zeros(case: TrackingCase) -> Iterator[OtherReading]:
     """A position that is off its target by more than a drive, or than in the other logs."""
     own = track([case.log]).drives[:, -1]
     other = track(case.beside).drives[:, -1] if case.beside else np.zeros(case.n)
@@ -135,7 +135,7 @@ def suspect_target_zeros(case: TrackingCase) -> Iterator[Otherwise]:
         yield suspect_advised("encoder offset", what, advice, moved)
 
 
-def suspect_common_zeros(case: TrackingCase) -> Iterator[Otherwise]:
+def suspect_common_zeros(case: TrackingCase) -> Iterator[OtherReading]:
     """A zero of a joint that position and target share: the file's gravity tells it."""
     every = [j for j, _ in case.lively]
     for j, name in case.lively:
@@ -157,7 +157,7 @@ def suspect_common_zeros(case: TrackingCase) -> Iterator[Otherwise]:
 
 
 def project(
-    log: TrackingScene, now: Tracked, by: Array, joints: Sequence[int]
+    log: TrackingScene, now: TrackedDrives, by: Array, joints: Sequence[int]
 ) -> tuple[float, float]:
     """How much of a column of some joints is in what drives leave of a log, and what is left then.
 
@@ -175,7 +175,7 @@ def project(
     return size, len(joints) - size * top
 
 
-def suspect_scales(case: TrackingCase) -> Iterator[Otherwise]:
+def suspect_scales(case: TrackingCase) -> Iterator[OtherReading]:
     """Gains of the law that are others, or bodies: of all joints, or of one.
 
     A log tells how many times the file's torque is in that of the law, and not which is wrong.
@@ -201,16 +201,16 @@ def suspect_scales(case: TrackingCase) -> Iterator[Otherwise]:
             yield suspect_advised(diagnosis, what, CHECK, read)
 
 
-def suspect_mounted_targets(case: TrackingCase) -> Iterator[Otherwise]:
+def suspect_mounted_targets(case: TrackingCase) -> Iterator[OtherReading]:
     """Gravity along another axis: on a wall, on the ceiling."""
     robot = case.log.idim.robot
     for other, told in suspect_gravities(robot, float(np.linalg.norm(robot.gravity))):
         idim = case.log.idim.of(other)
         log, *beside = (replace(own, idim=idim) for own in (case.log, *case.beside))
-        yield Otherwise(told, log, tuple(beside), by_file=True)
+        yield OtherReading(told, log, tuple(beside), by_file=True)
 
 
-def suspect_target_delays(case: TrackingCase) -> Iterator[Otherwise]:
+def suspect_target_delays(case: TrackingCase) -> Iterator[OtherReading]:
     """Positions that stand later or earlier beside their targets than in other logs, all or one's.
 
     A log alone does not tell it from viscous friction: the delay of the targets is fitted.
@@ -239,7 +239,7 @@ def suspect_target_delays(case: TrackingCase) -> Iterator[Otherwise]:
         yield suspect_repaired(case, name, what, LogRepair(lag=lag), 1)
 
 
-def suspect_pushes(case: TrackingCase) -> Iterator[Otherwise]:
+def suspect_pushes(case: TrackingCase) -> Iterator[OtherReading]:
     """Something from outside that acts for a while: what is left without that while."""
     log = case.log
     length = float(log.time[-1])

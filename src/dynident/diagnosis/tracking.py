@@ -169,7 +169,7 @@ def take_tracking(idim: Idim, law: Controller, log: Samples) -> TrackingScene:
 
 
 @dataclass(frozen=True, eq=False)
-class Tracked:
+class TrackedDrives:
     """What drives of one robot leave of some logs."""
 
     errors: Array
@@ -195,7 +195,7 @@ class Tracked:
         return found
 
 
-def track(logs: Sequence[TrackingScene]) -> Tracked:
+def track(logs: Sequence[TrackingScene]) -> TrackedDrives:
     """Drives that explain some logs best, and a delay of all targets.
 
     An offset torque that turns a target by more than drives have is counted as an error.
@@ -214,7 +214,7 @@ def track(logs: Sequence[TrackingScene]) -> Tracked:
             size = np.sqrt(np.sum(left[k] ** 2, axis=0) / rows + beyond**2) / log.size[j]
             errors[:, k, j] = log.lively[j] * np.maximum(size, TINY)
     best = int(np.argmin([average_errors(each) for each in errors]))
-    return Tracked(errors[best].ravel(), best, drives[best])
+    return TrackedDrives(errors[best].ravel(), best, drives[best])
 
 
 def measure_motion(q: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.diagnosis.scene import Scene
-from dynident.diagnosis.suspicion import Case, Reading, Suspicion
+from dynident.diagnosis.suspicion import LogCase, Reading, Suspicion
 from dynident.dynamics.contacts import follow_contact
 from dynident.instants.motion import WRENCHES
 from dynident.robot.rotations import compute_lever_acceleration, to_rpy
@@ -18,7 +18,7 @@ SCALES = {"in kN": 1000.0, "in kgf": 9.81, "1000 times too large": 1e-3}
 """Units that wrenches may have been logged in: what they are in N, or Nm."""
 
 
-def suspect_wrench_signs(case: Case) -> Iterator[Suspicion]:
+def suspect_wrench_signs(case: LogCase) -> Iterator[Suspicion]:
     """Wrenches of the world on the robot that were logged as the robot's on the world."""
     measured = case.scene.wrenches
     groups: list[tuple[str, ...]] = [(name,) for name in measured]
@@ -39,7 +39,7 @@ def suspect_wrench_signs(case: Case) -> Iterator[Suspicion]:
         )
 
 
-def suspect_wrench_orders(case: Case) -> Iterator[Suspicion]:
+def suspect_wrench_orders(case: LogCase) -> Iterator[Suspicion]:
     """Two contacts' wrenches in each other's columns."""
     for one, other in combinations(case.scene.wrenches, 2):
         a, b = WRENCHES + one, WRENCHES + other
@@ -58,7 +58,7 @@ def suspect_wrench_orders(case: Case) -> Iterator[Suspicion]:
         )
 
 
-def suspect_wrench_axes(case: Case) -> Iterator[Suspicion]:
+def suspect_wrench_axes(case: LogCase) -> Iterator[Suspicion]:
     """Wrenches in the world's axes that were taken for the frame's, or the other way round."""
     scene, base = case.scene, case.scene.log.base
     if base is None or not base.oriented or scene.course is None:
@@ -86,7 +86,7 @@ def suspect_wrench_axes(case: Case) -> Iterator[Suspicion]:
     )
 
 
-def suspect_wrench_units(case: Case) -> Iterator[Suspicion]:
+def suspect_wrench_units(case: LogCase) -> Iterator[Suspicion]:
     """Wrenches that were logged in another unit."""
     for unit, size in SCALES.items():
 
@@ -101,7 +101,7 @@ def suspect_wrench_units(case: Case) -> Iterator[Suspicion]:
         )
 
 
-def suspect_unit_mountings(case: Case) -> Iterator[Suspicion]:
+def suspect_unit_mountings(case: LogCase) -> Iterator[Suspicion]:
     """An inertial unit with its axes along others of the base; an orientation would tell."""
     base = case.scene.log.base
     assert base is not None

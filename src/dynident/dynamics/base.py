@@ -20,12 +20,12 @@ from dynident.dynamics.equations import (
     CREEPING,
     PLAIN,
     EstimatedSensor,
-    Observed,
+    Observability,
     reduce_to_observed_rows,
 )
 from dynident.dynamics.idim import Idim
 from dynident.dynamics.parameters import Parameter
-from dynident.friction.model import Trace
+from dynident.friction.model import StateTrace
 from dynident.robot.model import LAW
 
 KEEP_FIRST = ("Izz", "Ixx", "Ixy", "Ixz", "Iyz", "mx", "my")
@@ -58,7 +58,7 @@ class BaseParameters:
     kept: Integers
     dropped: Integers
     K: Array
-    observed: tuple[Observed, ...] = (PLAIN,)
+    observed: tuple[Observability, ...] = (PLAIN,)
 
     def __repr__(self) -> str:
         """One line, for a prompt."""
@@ -181,7 +181,7 @@ def rank_in_table(parameter: Parameter) -> tuple[int, int]:
 
 
 def draw_random_states(
-    idim: Idim, samples: int, seed: int, observed: Observed = PLAIN
+    idim: Idim, samples: int, seed: int, observed: Observability = PLAIN
 ) -> tuple[Array, Array, Array]:
     """States that excite everything that can be excited."""
     rng = np.random.default_rng(seed)
@@ -223,7 +223,7 @@ def draw_random_conditions(
         # states change by their own size where a shape does
         usual = np.array([each.start or each.upper - each.lower or 1.0 for each in shapes])
         by_shape = slopes.normal(size=(samples, states, len(shapes))) / usual
-        traces.append(Trace(z, by_shape))
+        traces.append(StateTrace(z, by_shape))
     measured = {name: contact.components for name, contact, _ in idim.structure.gauged}
     measured[LAW] = idim.robot.n
     wrenches = {
@@ -246,7 +246,7 @@ def draw_random_conditions(
 
 
 def base_parameters(
-    idim: Idim, seed: int = 0, observed: Sequence[Observed] = (PLAIN,)
+    idim: Idim, seed: int = 0, observed: Sequence[Observability] = (PLAIN,)
 ) -> BaseParameters:
     """Structural base parameters of a model.
 
@@ -272,7 +272,7 @@ def base_parameters(
 
 
 def find_base_from_rows(
-    idim: Idim, W: Array, observed: Sequence[Observed] = (PLAIN,)
+    idim: Idim, W: Array, observed: Sequence[Observability] = (PLAIN,)
 ) -> BaseParameters:
     """The combinations of a model's parameters that rows of its regressor determine.
 
@@ -315,7 +315,7 @@ def find_base_from_rows(
     )
 
 
-def find_observed_base(idim: Idim, observed: Sequence[Observed]) -> BaseParameters:
+def find_observed_base(idim: Idim, observed: Sequence[Observability]) -> BaseParameters:
     """Base parameters of a model with what its logs leave open of their sensors.
 
     What no motion could tell from other parameters is known then: it is as it was stated.
@@ -333,7 +333,7 @@ def find_observed_base(idim: Idim, observed: Sequence[Observed]) -> BaseParamete
     return base_parameters(model.with_sensors(tuple(sensors), stated), observed=observed)
 
 
-def draw_random_rows(idim: Idim, seed: int, observed: Observed) -> Array:
+def draw_random_rows(idim: Idim, seed: int, observed: Observability) -> Array:
     """Rows of the regressor at random states, as a log shows them, shape (rows, parameters)."""
     columns = len(idim.parameters)
     shows = max(1, int(np.sum(observed.rows(idim.robot))))

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 from dynident.core.arrays import Array
 from dynident.dynamics.equations import EstimatedSensor
-from dynident.friction.model import Trace
+from dynident.friction.model import StateTrace
 
 
 @dataclass(frozen=True)
 class Conditions:
     """What acts on columns beside the motion, along that motion."""
 
-    traces: tuple[Trace, ...] | None = None
+    traces: tuple[StateTrace, ...] | None = None
     """States of each of the model's `frictions`, from `follow_friction`."""
     load: Array | None = None
     """Torque of the rigid bodies that each of the `gears` bears [Nm or N], shape (samples,
@@ -43,7 +43,7 @@ class Conditions:
         """Those of some of the samples."""
         traces = self.traces
         if traces is not None:
-            traces = tuple(Trace(each.z[some], each.by_shape[some]) for each in traces)
+            traces = tuple(StateTrace(each.z[some], each.by_shape[some]) for each in traces)
         signals = (self.load, self.temperature, self.time, self.known, self.bend)
         load, temperature, time, known, bend = (
             None if each is None else each[some] for each in signals

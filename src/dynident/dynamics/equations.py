@@ -35,7 +35,7 @@ class EstimatedSensor(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Observed:
+class Observability:
     """What a log can show, whatever its motion."""
 
     equations: Equations = "full"
@@ -70,7 +70,7 @@ class Observed:
         return found
 
 
-PLAIN = Observed()
+PLAIN = Observability()
 """Of a log that has all."""
 
 
@@ -188,7 +188,7 @@ def build_null_space(J: Array, acting: Integers, scale: Array) -> NullSpace:
 
 
 def reduce_to_observed_rows(
-    tree: Tree, robot: Robot, observed: Observed, q: Array, W: Array
+    tree: Tree, robot: Robot, observed: Observability, q: Array, W: Array
 ) -> Array:
     """What a log can show of a regressor W (samples, dof, columns) at q, shape (rows, columns)."""
     kept = observed.rows(robot)

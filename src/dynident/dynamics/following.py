@@ -14,7 +14,7 @@ from dynident.core.arrays import Array
 from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.conditions import FREE, Conditions
 from dynident.dynamics.idim_parameters import IdimParameters
-from dynident.friction.model import DriveSignals, Trace
+from dynident.friction.model import DriveSignals, StateTrace
 
 
 def view_friction(
@@ -86,7 +86,7 @@ def follow_friction(
     wanted = range(len(idim.frictions)) if some is None else some
     if not any(idim.frictions[k].model.state for k in wanted):
         return conditions
-    nothing = Trace(np.zeros((len(q), 0)), np.zeros((len(q), 0, 0)))
+    nothing = StateTrace(np.zeros((len(q), 0)), np.zeros((len(q), 0, 0)))
     traces, see = [nothing] * len(idim.frictions), view_friction(idim, q, dq, width, conditions)
     for k in wanted:
         before = None if previous is None or previous.traces is None else previous.traces[k]

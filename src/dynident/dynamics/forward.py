@@ -44,7 +44,7 @@ def _fill_derivatives(tree, phi, motion, w, M, bias, K, D):  # type: ignore[no-u
         linearise_dynamics(tree, w, K[t], D[t])
 
 
-class States(NamedTuple):
+class StateBatch(NamedTuple):
     """A batch of states, with their torques or their accelerations, as kernels read it."""
 
     q: Array
@@ -54,7 +54,7 @@ class States(NamedTuple):
 
 def bundle_states(q: Array, dq: Array, last: Array) -> Bundle:
     """States for kernels."""
-    return Bundle(States(*to_kernel_arrays(q, dq, last)))
+    return Bundle(StateBatch(*to_kernel_arrays(q, dq, last)))
 
 
 def solve_forward_dynamics(

@@ -18,7 +18,7 @@ from dynident.dynamics.columns import fill_rows
 from dynident.dynamics.conditions import FREE, Conditions
 from dynident.dynamics.idim_parameters import IdimParameters
 from dynident.dynamics.packing import build_packing
-from dynident.dynamics.parameters import Attached, Packing
+from dynident.dynamics.parameters import JointElements, Packing
 from dynident.dynamics.structure import Structure, list_friction_models
 from dynident.dynamics.torques import evaluate_torques
 from dynident.friction import DEFAULT_FRICTION
@@ -101,7 +101,7 @@ def build_idim(
     friction: str = FRICTION,
     rotor: bool | None = None,
     shape: Sequence[float] | Array = (),
-    elements: Sequence[Attached] = (),
+    elements: Sequence[JointElements] = (),
 ) -> Idim:
     """The identification model of a robot.
 
@@ -132,7 +132,9 @@ def build_idim(
         check_type("rotor", rotor, bool, "whether rotor inertias are parameters")
     list_friction_models(friction, robot)
     for element in elements:
-        check_type("a model", element, Attached, "a maker of dynident.friction.elements makes one")
+        check_type(
+            "a model", element, JointElements, "a maker of dynident.friction.elements makes one"
+        )
         if not 0 <= element.joint < robot.n:
             raise InputError(f"{robot.name}: an element on joint {element.joint + 1} of {robot.n}")
         if element.over is not None and (

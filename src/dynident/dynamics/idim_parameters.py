@@ -15,10 +15,10 @@ from dynident.core.errors import InputError
 from dynident.core.inertia import INERTIAL, is_consistent
 from dynident.dynamics.equations import EstimatedSensor
 from dynident.dynamics.parameters import (
-    Attached,
     DriveColumn,
     DriveFriction,
     Gear,
+    JointElements,
     Parameter,
     ShapeParameter,
 )
@@ -119,7 +119,7 @@ class IdimParameters:
         return self.structure.rotor
 
     @property
-    def elements(self) -> tuple[Attached, ...]:
+    def elements(self) -> tuple[JointElements, ...]:
         """What else acts on the joints."""
         return self.structure.elements
 

@@ -25,7 +25,7 @@ Motion = tuple[Array, Array, Array]
 
 
 @dataclass(frozen=True)
-class Felt:
+class SensedMotion:
     """What a sensor feels, as kernels read it: some rows of a robot that is moved."""
 
     gauge: Gauge
@@ -48,21 +48,23 @@ class Felt:
         return motion if self.carry is None else self.carry(motion)
 
 
-def feel_wrench(tree: Tree, robot: Robot, gauge: Gauge, rows: slice) -> Felt:
+def feel_wrench(tree: Tree, robot: Robot, gauge: Gauge, rows: slice) -> SensedMotion:
     """The wrench on the base of a limb, in the axes of the link that the sensor holds."""
     limb = robot.limbs[gauge.place]
     bodies = np.array([robot.links.index(name) for name in limb.links])
     carry = partial(carry_limb, tree, robot, limb)
-    return Felt(gauge, limb, build_tree(limb), bodies, (*range(6),), rows, carry, limb.contacts)
+    return SensedMotion(
+        gauge, limb, build_tree(limb), bodies, (*range(6),), rows, carry, limb.contacts
+    )
 
 
-def feel_torque(tree: Tree, robot: Robot, gauge: Gauge, rows: slice) -> Felt:
+def feel_torque(tree: Tree, robot: Robot, gauge: Gauge, rows: slice) -> SensedMotion:
     """What bodies take of a joint, on the link's side of its gear: neither rotor nor friction."""
     taken = (robot.dof - robot.n + gauge.place,)
-    return Felt(gauge, robot, tree, np.arange(tree.bodies), taken, rows)
+    return SensedMotion(gauge, robot, tree, np.arange(tree.bodies), taken, rows)
 
 
-SENSED: dict[str, Callable[[Tree, Robot, Gauge, slice], Felt]] = {
+SENSED: dict[str, Callable[[Tree, Robot, Gauge, slice], SensedMotion]] = {
     "wrench": feel_wrench,
     LINK: feel_torque,
     TORQUE: feel_torque,
@@ -70,7 +72,7 @@ SENSED: dict[str, Callable[[Tree, Robot, Gauge, slice], Felt]] = {
 """Kinds of sensors in the chain: what the rows of one are, of a tree and its robot."""
 
 
-def list_felt(tree: Tree, robot: Robot) -> tuple[Felt, ...]:
+def list_felt(tree: Tree, robot: Robot) -> tuple[SensedMotion, ...]:
     """What the sensors in a robot's chain feel."""
     return tuple(SENSED[gauge.kind](tree, robot, gauge, rows) for gauge, rows in robot.sensed)
 

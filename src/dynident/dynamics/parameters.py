@@ -77,7 +77,7 @@ class ElementOrigin(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Attached:
+class JointElements:
     """What acts on a joint beside the friction of its drive."""
 
     joint: int
@@ -95,7 +95,7 @@ class Attached:
         if not abs(self.ratio) <= HUGE:
             raise InputError(f"ratio is {self.ratio:g}; {HUGE:g} at most in magnitude")
 
-    def among(self, places: Mapping[int, int] | Sequence[int] | Integers) -> Attached:
+    def among(self, places: Mapping[int, int] | Sequence[int] | Integers) -> JointElements:
         """The same of a robot whose joints have other places, by those that they have."""
         over = None if self.over is None else int(places[self.over])
         return replace(self, joint=int(places[self.joint]), over=over)
@@ -116,13 +116,15 @@ def attach(
     over: int | None = None,
     ratio: float = 1.0,
     before: int = 0,
-) -> Attached:
+) -> JointElements:
     """An element on a joint: a kind of `dynident.friction.elements.ELEMENTS`, and what it is told.
 
-    For `over` and `ratio` see `Attached`; `before` is how many of its kind the joint has already.
+    For `over` and `ratio` see `JointElements`; `before` is how many of its kind the joint has.
     """
     model = number_symbols(ELEMENTS[kind](**given), before)
-    return Attached(joint, model, over, ratio, ElementOrigin(kind, tuple(given.items()), before))
+    return JointElements(
+        joint, model, over, ratio, ElementOrigin(kind, tuple(given.items()), before)
+    )
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ import numpy as np
 from dynident.core.errors import InputError
 from dynident.core.plain import PlainForm, from_plain, to_plain
 from dynident.dynamics.base import BaseParameters
-from dynident.dynamics.equations import Observed
+from dynident.dynamics.equations import Observability
 from dynident.dynamics.idim import Idim
-from dynident.dynamics.parameters import Attached, attach
+from dynident.dynamics.parameters import JointElements, attach
 from dynident.friction.elements import ELEMENTS
 
 
-def put_element(element: Attached) -> dict[str, Any]:
+def put_element(element: JointElements) -> dict[str, Any]:
     """An element as what it was made of."""
     if element.origin is None:
         raise InputError(
@@ -33,7 +33,7 @@ def put_element(element: Attached) -> dict[str, Any]:
     }
 
 
-def make_element(data: dict[str, Any]) -> Attached:
+def make_element(data: dict[str, Any]) -> JointElements:
     """An element of what it was made of."""
     if data["kind"] not in ELEMENTS:
         raise InputError(f"element {data['kind']!r} is not known")
@@ -41,7 +41,7 @@ def make_element(data: dict[str, Any]) -> Attached:
     return attach(data["joint"], data["kind"], given, data["over"], data["ratio"], data["before"])
 
 
-INNER: dict[Any, PlainForm] = {Attached: PlainForm(put_element, make_element)}
+INNER: dict[Any, PlainForm] = {JointElements: PlainForm(put_element, make_element)}
 
 
 def put_model(idim: Idim) -> Any:
@@ -66,7 +66,7 @@ def put_base(base: BaseParameters) -> dict[str, Any]:
         "K": [
             {dropped[j]: float(row[j]) for j in np.flatnonzero(row)} for row in np.asarray(base.K)
         ],
-        "observed": to_plain(tuple[Observed, ...], base.observed),
+        "observed": to_plain(tuple[Observability, ...], base.observed),
     }
 
 
@@ -82,7 +82,7 @@ def make_base(data: dict[str, Any]) -> BaseParameters:
     for row, factors in zip(K, data["K"], strict=True):
         for name, factor in factors.items():
             row[column[name]] = factor
-    observed = from_plain(tuple[Observed, ...], data["observed"], "observed")
+    observed = from_plain(tuple[Observability, ...], data["observed"], "observed")
     return BaseParameters(
         idim, np.array(kept, dtype=np.int64), np.array(dropped, dtype=np.int64), K, observed
     )

@@ -20,7 +20,7 @@ from dynident.dynamics.kinematics import write_rotation
 from dynident.dynamics.tree import Tree
 
 
-class Bodies(NamedTuple):
+class BodyWorkspace(NamedTuple):
     """Room for the dynamics of one state, about the common point and in world axes."""
 
     R: Array
@@ -48,13 +48,13 @@ class Bodies(NamedTuple):
     1)."""
 
 
-def build_bodies(bodies: int, dof: int) -> Bodies:
+def build_bodies(bodies: int, dof: int) -> BodyWorkspace:
     """Room for a tree of that size."""
     shapes = (
         (bodies, 3, 3), (bodies, 3), (dof, 6), (bodies, 6), (bodies, 6), (bodies, 6), (bodies, 10),
         (bodies, 10), (bodies, 6), (bodies, 12), (3, dof, 6), (6,), (9,), (10, 1),
     )  # fmt: skip
-    return Bodies(*(np.zeros(shape) for shape in shapes))
+    return BodyWorkspace(*(np.zeros(shape) for shape in shapes))
 
 
 class Workspaces(threading.local):

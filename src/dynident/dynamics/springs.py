@@ -33,7 +33,7 @@ LINK, TORQUE = "link encoder", "link torque"
 
 
 @dataclass(frozen=True)
-class Term:
+class SpringTerm:
     """What a spring's torque has, linear in one parameter.
 
     `column` is what it is in the row of the link, from the deflection as `Conditions` have it,
@@ -48,21 +48,21 @@ class Term:
     sparse: bool = False
 
 
-def make_bristle_term(k: int) -> Term:
+def make_bristle_term(k: int) -> SpringTerm:
     """What one of the bristles of a spring's hysteresis takes where it slips."""
-    return Term(
+    return SpringTerm(
         "Nm", lambda delta, q, dq: -delta[BRISTLES + k], positive=True, expected=True, sparse=True
     )
 
 
-TERMS: dict[str, Term] = {
-    "K": Term("Nm/rad", lambda delta, q, dq: -delta[EXPECTED], positive=True, expected=True),
-    "D": Term("Nm s/rad", lambda delta, q, dq: -delta[RISING], positive=True, expected=True),
-    "offs": Term("Nm", lambda delta, q, dq: np.full(len(q), -1.0)),
-    "Kc": Term("Nm/rad^3", lambda delta, q, dq: -(delta[0] ** 3)),
-    "KT": Term("Nm s/rad", lambda delta, q, dq: dq),
-    "KS": Term("Nm/rad", lambda delta, q, dq: q),
-    "offt": Term("Nm", lambda delta, q, dq: np.ones(len(q))),
+TERMS: dict[str, SpringTerm] = {
+    "K": SpringTerm("Nm/rad", lambda delta, q, dq: -delta[EXPECTED], positive=True, expected=True),
+    "D": SpringTerm("Nm s/rad", lambda delta, q, dq: -delta[RISING], positive=True, expected=True),
+    "offs": SpringTerm("Nm", lambda delta, q, dq: np.full(len(q), -1.0)),
+    "Kc": SpringTerm("Nm/rad^3", lambda delta, q, dq: -(delta[0] ** 3)),
+    "KT": SpringTerm("Nm s/rad", lambda delta, q, dq: dq),
+    "KS": SpringTerm("Nm/rad", lambda delta, q, dq: q),
+    "offt": SpringTerm("Nm", lambda delta, q, dq: np.ones(len(q))),
     **{symbol: make_bristle_term(k) for k, symbol in enumerate(HYSTERESIS)},
 }
 """By symbol: stiffness; damping; what the two encoders differ by at no load, times K; cubic

@@ -13,12 +13,12 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError, check_type
 from dynident.dynamics import build_tree
 from dynident.dynamics.equations import EstimatedSensor
-from dynident.dynamics.limbs import BodyRemainder, Felt, list_felt, list_rests
+from dynident.dynamics.limbs import BodyRemainder, SensedMotion, list_felt, list_rests
 from dynident.dynamics.parameters import (
-    Attached,
     DriveColumn,
     DriveFriction,
     Gear,
+    JointElements,
     Packing,
     Parameter,
     PlainColumns,
@@ -48,7 +48,7 @@ class Structure:
     robot: Robot
     friction: str
     rotor: bool
-    elements: tuple[Attached, ...] = ()
+    elements: tuple[JointElements, ...] = ()
     sensors: tuple[EstimatedSensor, ...] = ()
     stated: tuple[str, ...] = ()
 
@@ -63,7 +63,7 @@ class Structure:
         return Closure(self.robot) if self.robot.loops else None
 
     @cached_property
-    def felt(self) -> tuple[Felt, ...]:
+    def felt(self) -> tuple[SensedMotion, ...]:
         """What sensors in the chain feel: rows behind those of the tree."""
         return list_felt(self.tree, self.robot)
 
@@ -234,7 +234,7 @@ class Structure:
         )  # fmt: skip
 
     @cached_property
-    def gauged(self) -> tuple[tuple[str, Contact, Felt | None], ...]:
+    def gauged(self) -> tuple[tuple[str, Contact, SensedMotion | None], ...]:
         """Contacts by name, with the sensor on whose rows they act; None is the tree."""
         return (
             *((contact.name, contact, None) for contact in self.robot.contacts),

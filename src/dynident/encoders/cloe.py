@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from dynident.core.errors import InputError
 from dynident.core.progress import Progress, ignore_progress
-from dynident.encoders.drives import Fitting, fit_drives_and_loop, fits_drives
+from dynident.encoders.drives import DriveFitOptions, fit_drives_and_loop, fits_drives
 from dynident.estimators.closed_loop import Simulation, refuse_chatter
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
@@ -14,7 +14,7 @@ from dynident.estimators.iteration import Weighting
 from dynident.estimators.output_error import (
     POSITION,
     OutputDescent,
-    Slopes,
+    SlopeOptions,
     estimate_by_output_error,
 )
 from dynident.regression.problem import Problem
@@ -25,10 +25,10 @@ def cloe(
     problem: Problem,
     simulation: Simulation,
     bars: ErrorBars = ErrorBars(),
-    fitting: Fitting = Fitting(),
+    fitting: DriveFitOptions = DriveFitOptions(),
     progress: Progress = ignore_progress,
     weighting: Weighting = Weighting(),
-    slopes: Slopes = Slopes(),
+    slopes: SlopeOptions = SlopeOptions(),
     descent: OutputDescent = OutputDescent(),
 ) -> Estimate:
     """Closed-loop output error: the simulated positions fitted to the measured ones.

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator
 
-from dynident.conic.cones import Cone, Equal, Positive
+from dynident.conic.cones import Cone, NonnegativeCone, ZeroCone
 from dynident.conic.solve import ConeSolution, solve_cone_problem
 from dynident.consistency.constraints import Bounds, Constraint, Fixed
 from dynident.consistency.constraints.values import Belief, Tied, list_names
@@ -40,7 +40,7 @@ from dynident.encoders.mount import add_mount_unknowns, list_mount_doubts
 from dynident.encoders.servo import PARTS, begin_loop, choose_parts, list_columns, widen
 from dynident.encoders.unknowns import (
     UNITS,
-    Admitted,
+    AdmittedUnknowns,
     Unknowns,
     build_admitted_set,
     find_free_directions,
@@ -48,7 +48,7 @@ from dynident.encoders.unknowns import (
     hold_start_readings,
 )
 from dynident.estimators.closed_loop import (
-    Hindered,
+    HinderedStretch,
     Simulation,
     build_auxiliary_model,
     refuse_chatter,
@@ -60,7 +60,7 @@ from dynident.estimators.covariance import (
     estimate_covariance,
     name_covariance,
 )
-from dynident.estimators.damped import IterationEnd, Local, StepPace, run_levenberg_marquardt
+from dynident.estimators.damped import IterationEnd, LocalProblem, StepPace, run_levenberg_marquardt
 from dynident.estimators.estimate import DrivesEstimate, Estimate, ShapeEstimate
 from dynident.estimators.hindered import WindowScatter, examine_free_motion, leave_out_hindered
 from dynident.estimators.iteration import explain_failed_rollout, fit_nominal_drives
@@ -122,7 +122,7 @@ def check_loop_kinds(kinds: str) -> str:
 
 
 @dataclass(frozen=True)
-class Fitting(Options):
+class DriveFitOptions(Options):
     """What `cloe` fits: options of logs without torque."""
 
     links: Annotated[
@@ -156,7 +156,7 @@ class Fitting(Options):
     ] = ()
 
 
-def fits_drives(problem: Problem, fitting: Fitting) -> bool:
+def fits_drives(problem: Problem, fitting: DriveFitOptions) -> bool:
     """Whether links are fixed, or nearly so, and the drives fitted."""
     if fitting.links is not None:
         return fitting.links != "free"
@@ -166,7 +166,7 @@ def fits_drives(problem: Problem, fitting: Fitting) -> bool:
 def fit_drives_and_loop(
     problem: Problem,
     simulation: Simulation,
-    fitting: Fitting,
+    fitting: DriveFitOptions,
     bars: ErrorBars,
     progress: Progress,
 ) -> Estimate:
@@ -220,17 +220,17 @@ def fit_unhindered(
     simulation: Simulation,
     own: tuple[LoopColumn, ...],
     first: int,
-    fitting: Fitting,
+    fitting: DriveFitOptions,
     x: Array,
     progress: Progress,
-) -> tuple[Problem, Reached, WindowScatter | None, tuple[tuple[Hindered, ...], ...]]:
+) -> tuple[Problem, Reached, WindowScatter | None, tuple[tuple[HinderedStretch, ...], ...]]:
     """A fit without the stretches that stand out of it, unless these are fitted too.
 
     With the problem without them, what errors usually are, and the stretches of each log.
     """
     reached = fit_from(problem, simulation, own, first, fitting, x, progress)
     whole, scatter = problem, None
-    hindered: tuple[tuple[Hindered, ...], ...] = ((),) * len(problem.samples)
+    hindered: tuple[tuple[HinderedStretch, ...], ...] = ((),) * len(problem.samples)
     for _ in range(ROUNDS if fitting.hindered == "left-out" else 0):
         found, _, unknowns = reached
         scatter, told = examine_fit(whole, simulation, unknowns, found.x)
@@ -244,8 +244,12 @@ def fit_unhindered(
 
 
 def fit_servo_parts(
-    problem: Problem, simulation: Simulation, fitting: Fitting, reached: Reached, progress: Progress
-) -> tuple[Fitting, Reached, str]:
+    problem: Problem,
+    simulation: Simulation,
+    fitting: DriveFitOptions,
+    reached: Reached,
+    progress: Progress,
+) -> tuple[DriveFitOptions, Reached, str]:
     """A fit with the parts of a servo that pay, these alike where servos are; and what they are."""
     found, _, unknowns = reached
     sigma = found.here.sigma()
@@ -258,8 +262,12 @@ def fit_servo_parts(
 
 
 def fit_mount(
-    problem: Problem, simulation: Simulation, fitting: Fitting, reached: Reached, progress: Progress
-) -> tuple[Fitting, Reached]:
+    problem: Problem,
+    simulation: Simulation,
+    fitting: DriveFitOptions,
+    reached: Reached,
+    progress: Progress,
+) -> tuple[DriveFitOptions, Reached]:
     """A fit on a compliant mount, from one on a rigid one; with bounds of the mount's unknowns."""
     found, _, unknowns = reached
     axes = tuple((fitting.mount or "").split(","))
@@ -284,7 +292,7 @@ def fit_from(
     simulation: Simulation,
     own: tuple[LoopColumn, ...],
     first: int,
-    fitting: Fitting,
+    fitting: DriveFitOptions,
     x: Array,
     progress: Progress,
 ) -> Reached:
@@ -297,7 +305,7 @@ def fit_from(
 
 def examine_fit(
     problem: Problem, simulation: Simulation, unknowns: Unknowns, x: Array
-) -> tuple[WindowScatter | None, tuple[tuple[Hindered, ...], ...]]:
+) -> tuple[WindowScatter | None, tuple[tuple[HinderedStretch, ...], ...]]:
     """What errors usually are at an estimate, and stretches beyond; of a log never all of it."""
     shaped = Problem.of(apply_friction_shapes(problem, unknowns, x), problem.samples)
     scatter, found = examine_free_motion(shaped, unknowns.tuned(x, simulation), unknowns.theta(x))
@@ -309,7 +317,7 @@ def fit_unknowns(
     problem: Problem,
     simulation: Simulation,
     unknowns: Unknowns,
-    fitting: Fitting,
+    fitting: DriveFitOptions,
     x: Array,
     progress: Progress,
 ) -> Reached:
@@ -366,8 +374,8 @@ def sharpen_sign(problem: Problem, simulation: Simulation) -> Simulation:
 
 
 def tie_alike_servos(
-    fitting: Fitting, idim: Idim, simulation: Simulation, own: Sequence[LoopColumn]
-) -> Fitting:
+    fitting: DriveFitOptions, idim: Idim, simulation: Simulation, own: Sequence[LoopColumn]
+) -> DriveFitOptions:
     """What servos have is one value for all joints where the robot's file has one model of servo.
 
     Of joints with the same limits of torque and speed, and the same gain in `[controller]`; but
@@ -391,7 +399,7 @@ def tie_alike_servos(
     return replace(fitting, constraints=(*fitting.constraints, *ties))
 
 
-def choose_loop_kinds(fitting: Fitting, simulation: Simulation) -> tuple[str, ...]:
+def choose_loop_kinds(fitting: DriveFitOptions, simulation: Simulation) -> tuple[str, ...]:
     """Kinds of the loop's parameters that are fitted, and `SERVO` where they are to be chosen."""
     control = simulation.controller
     usual = ("delay", "gain", SERVO) if control.edge else ("delay",)
@@ -448,14 +456,14 @@ class Minimum(IterationEnd[LinearisedErrors]):
     solution: ConeSolution
 
 
-Reached = tuple[Minimum, Admitted, Unknowns]
+Reached = tuple[Minimum, AdmittedUnknowns, Unknowns]
 """Where a fit ended, under which cones and beliefs, and what the unknowns are."""
 
 
-class Under:
+class ConstrainedStep:
     """The linear problem of a step, under cones on scaled unknowns and with beliefs."""
 
-    def __init__(self, free: Admitted, unit: Array) -> None:
+    def __init__(self, free: AdmittedUnknowns, unit: Array) -> None:
         self._free, self._unit = free, unit
         self._solution: ConeSolution | None = None
 
@@ -480,7 +488,7 @@ def minimise_position_error(
     problem: Problem,
     simulation: Simulation,
     unknowns: Unknowns,
-    free: Admitted,
+    free: AdmittedUnknowns,
     x: Array,
     here: LinearisedErrors,
     progress: Progress,
@@ -491,16 +499,16 @@ def minimise_position_error(
     After `earlier` rollouts the iteration may end where no step lowers the error.
     """
     unit = unknowns.unit
-    inner = Under(free, unit)
+    inner = ConstrainedStep(free, unit)
 
-    def local(at: LinearisedErrors, z: Array) -> Local[LinearisedErrors]:
+    def local(at: LinearisedErrors, z: Array) -> LocalProblem[LinearisedErrors]:
         """The problem of a step, of scaled unknowns."""
         sigma = at.sigma()
         believed = np.column_stack([free.rows, free.target - free.rows @ (z * unit)])
         R = np.asarray(np.linalg.qr(np.vstack([at.system(sigma), believed]), mode="r"))
         A, b = R[:, :-1] * unit, R[:, -1]
         std = np.sqrt(np.sum(np.linalg.pinv(A, rcond=1e-9) ** 2, axis=1))
-        return Local(
+        return LocalProblem(
             System(A, b + A @ z, 0.0),
             lambda other, _: float(np.sum(other.squares() / sigma**2)),
             lambda new: bool(
@@ -548,7 +556,7 @@ def finish_drives_estimate(
     problem: Problem,
     simulation: Simulation,
     unknowns: Unknowns,
-    free: Admitted,
+    free: AdmittedUnknowns,
     found: Minimum,
     bars: ErrorBars,
     cones: tuple[Cone, ...],
@@ -613,7 +621,7 @@ def finish_drives_estimate(
 
 def list_active_limits(cones: Sequence[Cone], faces: Sequence[Array]) -> tuple[str, ...]:
     """Active constraints, without equations, which always are."""
-    limits = [k for k, cone in enumerate(cones) if not isinstance(cone, Equal)]
+    limits = [k for k, cone in enumerate(cones) if not isinstance(cone, ZeroCone)]
     return list_active_constraints([cones[k] for k in limits], [faces[k] for k in limits])
 
 
@@ -647,7 +655,7 @@ def keep_bounds(x: Array, cones: Sequence[Cone]) -> Array:
     """
     kept = x.copy()
     for cone in cones:
-        if not isinstance(cone, Positive):
+        if not isinstance(cone, NonnegativeCone):
             continue
         for row, least in zip(cone.G, cone.h, strict=True):
             own = np.flatnonzero(row)

@@ -11,7 +11,7 @@ from dynident.core.arrays import Array, Integers
 from dynident.core.factors import Factors, GroupFactor, compress_groups, merge_all
 from dynident.core.threads import map_in_threads
 from dynident.dynamics.base import BaseParameters
-from dynident.encoders.unknowns import Admitted, Unknowns
+from dynident.encoders.unknowns import AdmittedUnknowns, Unknowns
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
 from dynident.regression.problem import Problem
 from dynident.simulation.loop import Loop, LoopColumn
@@ -50,7 +50,7 @@ class LinearisedErrors:
         return np.vstack([g.factor / s for g, s in zip(self.factors, sigma, strict=True)])
 
 
-def choose_step_sizes(here: LinearisedErrors, free: Admitted) -> Array:
+def choose_step_sizes(here: LinearisedErrors, free: AdmittedUnknowns) -> Array:
     """Steps that move positions by about their errors, or as far as is believed."""
     A = np.vstack([here.system(here.sigma())[:, :-1], free.rows])
     norms = np.linalg.norm(A, axis=0)

@@ -35,7 +35,7 @@ DEPENDENT = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
+class ErrorBlocks:
     """Linearised errors of blocks of time, in units of each joint's."""
 
     triangles: tuple[Array, ...]
@@ -69,7 +69,7 @@ def solve_non_negative(A: Array, b: Array, positive: Booleans) -> Array:
 
 def linearise_blocks(
     problem: Problem, simulation: Simulation, unknowns: Unknowns, x: Array, sigma: Array
-) -> Blocks:
+) -> ErrorBlocks:
     """One rollout of all logs with its sensitivities, block by block."""
     names, count = problem.robot.joint_names, len(x) + 1
     ends = np.cumsum([0, *(len(log.measured) for log in problem.samples)])
@@ -85,7 +85,7 @@ def linearise_blocks(
             ))  # fmt: skip
     groups = [each.groups for each in found]
     full = [own for own in groups if all(group.rows for group in own)]
-    return Blocks(tuple(stack_weighted_groups(own, sigma) for own in full))
+    return ErrorBlocks(tuple(stack_weighted_groups(own, sigma) for own in full))
 
 
 def list_columns(kinds: Sequence[str], n: int) -> tuple[LoopColumn, ...]:
@@ -148,7 +148,7 @@ def choose_parts(
     known = [k for k in open_ if np.all(np.isfinite(simulation.controller.parameter(k)))]
     n = problem.robot.n
 
-    def widened(kinds: Sequence[str]) -> tuple[Blocks, Unknowns]:
+    def widened(kinds: Sequence[str]) -> tuple[ErrorBlocks, Unknowns]:
         """Linearised errors with some parts more."""
         wider, values = widen(unknowns, x, list_columns(kinds, n), start)
         return linearise_blocks(problem, simulation, wider, values, sigma), wider

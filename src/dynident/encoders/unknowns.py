@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import null_space
 
 from dynident.conic.active_set import linearise_constraints
-from dynident.conic.cones import Cone, Equal
+from dynident.conic.cones import Cone, ZeroCone
 from dynident.conic.solve import ConeSolution
 from dynident.consistency.constraints import Bounds, Constraint, Fixed, PseudoInertia
 from dynident.consistency.constraints.values import Belief, Tied, list_names
@@ -163,7 +163,7 @@ class Unknowns:
 
 
 @dataclass(frozen=True, eq=False)
-class Admitted:
+class AdmittedUnknowns:
     """What the unknowns may be."""
 
     cones: tuple[Cone, ...]
@@ -179,7 +179,7 @@ class Admitted:
         return float(np.sum((self.rows @ x - self.target) ** 2))
 
 
-def build_admitted_set(unknowns: Unknowns, constraints: Sequence[Constraint]) -> Admitted:
+def build_admitted_set(unknowns: Unknowns, constraints: Sequence[Constraint]) -> AdmittedUnknowns:
     """What can be, and what is known beside.
 
     Drives are positive, shapes within their ranges, links that are fitted consistent and about
@@ -219,7 +219,7 @@ def build_admitted_set(unknowns: Unknowns, constraints: Sequence[Constraint]) ->
         aims = np.concatenate([aim, aims])
         words.insert(0, prior.words)
     cones = [cone for constraint in every for cone in constraint.cones(unknowns)]  # type: ignore[arg-type]
-    return Admitted(tuple(cones), beliefs, aims, "; ".join(words))
+    return AdmittedUnknowns(tuple(cones), beliefs, aims, "; ".join(words))
 
 
 def list_own_bounds(unknowns: Unknowns, constraints: Sequence[Constraint]) -> list[Constraint]:
@@ -265,7 +265,7 @@ def hold_start_readings(unknowns: Unknowns, x: Array) -> tuple[Cone, ...]:
     first, n = unknowns.asked, unknowns.idim.robot.n
     places = [first + 2 * n * run + j for run in range(unknowns.runs) for j in range(n)]
     names = tuple(unknowns.names[k] for k in places)
-    return (Equal(names, np.eye(len(x))[places], (x / unknowns.unit)[places]),)
+    return (ZeroCone(names, np.eye(len(x))[places], (x / unknowns.unit)[places]),)
 
 
 def find_free_directions(cones: Sequence[Cone], solution: ConeSolution) -> Array:

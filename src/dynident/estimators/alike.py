@@ -31,7 +31,7 @@ UNSEEN = 1e-9
 
 
 @dataclass(eq=False)
-class Sums:
+class ClusterSums:
     """Scores and information of the clusters of one group's rows."""
 
     L: Array
@@ -84,7 +84,7 @@ def add_to_clusters(
 
 
 @dataclass(frozen=True)
-class Alike:
+class ClusteredSum:
     """The variance of the sum of the scores where errors repeat."""
 
     total: Array
@@ -94,7 +94,7 @@ class Alike:
     words: str
 
 
-def sum_clustered_scores(scores: ScoreRows) -> Alike:
+def sum_clustered_scores(scores: ScoreRows) -> ClusteredSum:
     """``S = S_hac + sum_g x_g S_hac,g``, with the excess x of what clusters add up to.
 
     Of each group ``x = sum_c max(0, L_c - 1 - var / (L_c - 1))``, shrunk as its scatter by chance
@@ -108,10 +108,10 @@ def sum_clustered_scores(scores: ScoreRows) -> Alike:
     whiteners = list_whiteners(rows, scores.weights)
     in_time, in_state = label_blocks(rows, RUNS), label_states(rows)
     total, own = np.zeros((width, width)), [np.zeros((len(c), len(c))) for c in groups]
-    states = [[Sums(L, STATES) for L in whiteners] for _ in range(2)]
+    states = [[ClusterSums(L, STATES) for L in whiteners] for _ in range(2)]
     measured = np.zeros((1 + len(states), len(groups), 3))
     for k, log in enumerate(stream_prewhitened_parts(scores, found)):
-        runs = [Sums(L, RUNS) for L in whiteners]
+        runs = [ClusterSums(L, RUNS) for L in whiteners]
         for parts, shares in log:
             _, (u,) = sum_at_instants(parts, shares, width)
             total += u.T @ u
@@ -132,7 +132,7 @@ def sum_clustered_scores(scores: ScoreRows) -> Alike:
                 times[g] += shrink_excess(squares / hac - 1.0, variance / told**2)
         total[np.ix_(columns, columns)] += (times[g] - 1.0) * S
     words = f"hac by {found.words}, {describe_times(times)} for what repeats"
-    return Alike(factor * total, times, words)
+    return ClusteredSum(factor * total, times, words)
 
 
 def shrink_excess(excess: float, variance: float) -> float:

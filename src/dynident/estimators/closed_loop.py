@@ -232,7 +232,7 @@ class Simulation(Options):
 
 
 @dataclass(frozen=True)
-class Hindered:
+class HinderedStretch:
     """A stretch of a log along which no model of the free robot moves."""
 
     log: str
@@ -268,7 +268,7 @@ class FreeError:
     """Seconds after which it is restarted from the measured motion; None for never."""
     rms: Array
     """Over all samples, from the first [rad or m], shape (n,)."""
-    without: tuple[Hindered, ...] = ()
+    without: tuple[HinderedStretch, ...] = ()
     """Stretches that do not count; behind each the simulation begins anew."""
 
     @property
@@ -300,7 +300,7 @@ class SimulatedFigure:
 
 
 @dataclass(frozen=True)
-class Auxiliary:
+class AuxiliaryModel:
     """The loops of all runs of all logs."""
 
     problem: Problem
@@ -389,7 +389,7 @@ class Auxiliary:
         return found[-problem.robot.n :]
 
 
-def compare_with_simulation(auxiliary: Auxiliary, theta: Array) -> tuple[SimulatedFigure, ...]:
+def compare_with_simulation(auxiliary: AuxiliaryModel, theta: Array) -> tuple[SimulatedFigure, ...]:
     """Direct comparison of measured and simulated positions and torques, log by log."""
     figures = []
     for log, motion in zip(auxiliary.problem.samples, auxiliary.motions(theta), strict=True):
@@ -476,7 +476,7 @@ def simulate_mounts(
     return found
 
 
-def warn_of_chatter(auxiliary: Auxiliary, theta: Array) -> list[str]:
+def warn_of_chatter(auxiliary: AuxiliaryModel, theta: Array) -> list[str]:
     """Loops whose integration steps are too long for the estimate's friction, in words."""
     notes = []
     for loops in auxiliary.loops:
@@ -502,7 +502,7 @@ def compute_percent_error(error: Array, signal: Array) -> Array:
 
 def build_auxiliary_model(
     problem: Problem, simulation: Simulation, horizon: float | None = None
-) -> Auxiliary:
+) -> AuxiliaryModel:
     """Loops for all runs of a problem's logs.
 
     `horizon`: restart from the measured motion every so many seconds.
@@ -556,7 +556,7 @@ def build_auxiliary_model(
                 )
             own.append((start, stop, loop))
         loops.append(tuple(own))
-    return Auxiliary(problem, simulation, tuple(loops), frozenset(balanced))
+    return AuxiliaryModel(problem, simulation, tuple(loops), frozenset(balanced))
 
 
 def choose_reference(simulation: Simulation, log: Samples, number: int) -> Reference:

@@ -25,7 +25,7 @@ from dynident.consistency.feasible_set import (
     require_consistent,
 )
 from dynident.consistency.gyration import Gyration
-from dynident.consistency.inner import Constrained
+from dynident.consistency.inner import ConstrainedSolver
 from dynident.consistency.intervals import measure_intervals
 from dynident.consistency.knowledge import FROM_FILE, HELD_OUT, Knowledge
 from dynident.consistency.reach import Reach, release_constraints
@@ -35,7 +35,7 @@ from dynident.core.arrays import Array
 from dynident.core.factors import UNEXCITED, System
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.side_by_side import HERE, Engine
-from dynident.estimators.closed_loop import Auxiliary, Simulation, build_auxiliary_model
+from dynident.estimators.closed_loop import AuxiliaryModel, Simulation, build_auxiliary_model
 from dynident.estimators.covariance import (
     BLOCKS,
     CLUSTERED,
@@ -48,7 +48,7 @@ from dynident.estimators.covariance import (
     name_covariance,
 )
 from dynident.estimators.didim import DIDIM_ADVICE, make_didim_step
-from dynident.estimators.estimate import Estimate, Rough
+from dynident.estimators.estimate import Estimate, RoughEstimate
 from dynident.estimators.instrumental import (
     IV_ADVICE,
     assess_instruments,
@@ -59,7 +59,7 @@ from dynident.estimators.instrumental import (
 )
 from dynident.estimators.instrumental import compute_iv_literature_std as instrument_std
 from dynident.estimators.iteration import (
-    Search,
+    IterationOptions,
     Stepped,
     choose_start_values,
     iterate_until_settled,
@@ -107,9 +107,9 @@ class ConstrainedSetting:
     engine: Engine = HERE
     """What solves the replicates of the bootstrap."""
 
-    def inner(self) -> Constrained:
+    def inner(self) -> ConstrainedSolver:
         """The solver inside the iterations."""
-        return Constrained(self.admitted, self.near)
+        return ConstrainedSolver(self.admitted, self.near)
 
     def solve(self) -> FeasiblePoint:
         """What of the admitted set fits the system best."""
@@ -229,7 +229,7 @@ def pc_idim_ls_roughly(
     start: Array | None = None,
     knowledge: Knowledge = Knowledge(),
     reweighting: Reweighting = Reweighting(),
-) -> Rough:
+) -> RoughEstimate:
     """What `pc_idim_ls` estimates, without its error bars and tests.
 
     `start`: sigmas to begin with, shape (groups,).
@@ -238,14 +238,14 @@ def pc_idim_ls_roughly(
         problem, knowledge, Bootstrap(), ErrorBars(), start, reweighting
     )
     point = given.solve()
-    return Rough(point.beta, point.theta, given.sigma)
+    return RoughEstimate(point.beta, point.theta, given.sigma)
 
 
 def pc_idim_iv(
     problem: Problem,
     simulation: Simulation,
     knowledge: Knowledge = Knowledge(),
-    search: Search = Search(),
+    search: IterationOptions = IterationOptions(),
     bootstrap: Bootstrap = Bootstrap(),
     bars: ErrorBars = ErrorBars(),
     engine: Engine = HERE,
@@ -333,7 +333,7 @@ def pc_didim(
     problem: Problem,
     simulation: Simulation,
     knowledge: Knowledge = Knowledge(),
-    search: Search = Search(),
+    search: IterationOptions = IterationOptions(),
     bootstrap: Bootstrap = Bootstrap(),
     bars: ErrorBars = ErrorBars(),
     engine: Engine = HERE,
@@ -387,7 +387,7 @@ def pc_clie(
     return add_iteration_history(estimate, auxiliary, history, factors.singular_values())
 
 
-def choose_constrained_start(given: ConstrainedSetting, auxiliary: Auxiliary) -> Array:
+def choose_constrained_start(given: ConstrainedSetting, auxiliary: AuxiliaryModel) -> Array:
     """Where iterations start: the admitted least-squares estimate, or what was asked for."""
     if auxiliary.simulation.start == "least-squares":
         return given.solve().beta
@@ -395,7 +395,7 @@ def choose_constrained_start(given: ConstrainedSetting, auxiliary: Auxiliary) ->
 
 
 def add_iteration_history(
-    estimate: Estimate, auxiliary: Auxiliary, history: Array, singular_values: Array
+    estimate: Estimate, auxiliary: AuxiliaryModel, history: Array, singular_values: Array
 ) -> Estimate:
     """An estimate with what belongs to iterations over simulations."""
     warnings = (*auxiliary.simulation.warnings, *estimate.warnings)

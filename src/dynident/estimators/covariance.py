@@ -20,7 +20,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Name, make_choice_validator
-from dynident.estimators.alike import Alike, sum_clustered_scores
+from dynident.estimators.alike import ClusteredSum, sum_clustered_scores
 from dynident.regression.blocks import factorise_run_sum
 from dynident.regression.covariance import (
     Covariance,
@@ -67,7 +67,7 @@ class EstimateScores:
         return make_scores(self.rows, self.beta, self.weights, self.influence)
 
     @cached_property
-    def alike(self) -> Alike:
+    def alike(self) -> ClusteredSum:
         """What their sum varies by where errors repeat in alike rows."""
         return sum_clustered_scores(self.stream)
 

@@ -12,7 +12,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, RolloutError
 from dynident.core.factors import System
 from dynident.core.progress import Progress, estimate_progress, ignore_progress
-from dynident.estimators.inner import Inner
+from dynident.estimators.inner import InnerSolver
 
 LEAST_DAMPING = 1e-9
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Local(Generic[T]):
+class LocalProblem(Generic[T]):
     """The problem of one step: errors with the weights that they have where it begins."""
 
     system: System
@@ -67,8 +67,8 @@ class IterationEnd(Generic[T]):
 
 def run_levenberg_marquardt(
     linearised: Callable[[Array], T],
-    local: Callable[[T, Array], Local[T]],
-    inner: Inner,
+    local: Callable[[T, Array], LocalProblem[T]],
+    inner: InnerSolver,
     x: Array,
     here: T,
     pace: StepPace,

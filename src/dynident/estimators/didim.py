@@ -13,16 +13,16 @@ from dynident.core.arrays import Array
 from dynident.estimators.closed_loop import Simulation, build_auxiliary_model
 from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
-from dynident.estimators.inner import Free, Inner
+from dynident.estimators.inner import FreeSolver, InnerSolver
 from dynident.estimators.iteration import (
+    IterationOptions,
     MethodStep,
-    Search,
     Stepped,
     Weighting,
     choose_start_values,
     iterate_until_settled,
 )
-from dynident.estimators.least_squares import Weighted, finish_ls_estimate
+from dynident.estimators.least_squares import WeightedSolution, finish_ls_estimate
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.weighted import compute_literature_std, require_excitation, solve_wls
 
@@ -32,7 +32,7 @@ DIDIM_ADVICE = "the controller or the reference may not be the robot's; idim-iv 
 def didim(
     problem: Problem,
     simulation: Simulation,
-    search: Search = Search(),
+    search: IterationOptions = IterationOptions(),
     bars: ErrorBars = ErrorBars(),
     weighting: Weighting = Weighting(),
 ) -> Estimate:
@@ -48,10 +48,12 @@ def didim(
     """
     auxiliary = build_auxiliary_model(problem, simulation)
     start = choose_start_values(problem, simulation.start)
-    step = make_didim_step(Free(lambda system: require_excitation(problem, system)), weighting)
+    step = make_didim_step(
+        FreeSolver(lambda system: require_excitation(problem, system)), weighting
+    )
     found = iterate_until_settled(auxiliary, start, search, step, DIDIM_ADVICE)
     message = f"settled in {found.simulations} simulations"
-    last = Weighted(found.beta, found.used, found.sigma, found.simulations, message)
+    last = WeightedSolution(found.beta, found.used, found.sigma, found.simulations, message)
     return replace(
         finish_ls_estimate(found.rows, last, bars),
         history=found.history,
@@ -60,7 +62,7 @@ def didim(
     )
 
 
-def make_didim_step(inner: Inner, weighting: Weighting = Weighting()) -> MethodStep:
+def make_didim_step(inner: InnerSolver, weighting: Weighting = Weighting()) -> MethodStep:
     """The step behind DIDIM and PC-DIDIM."""
 
     def solve(simulated: Regression, sigma: Array) -> Stepped:

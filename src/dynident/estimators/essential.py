@@ -63,7 +63,7 @@ class Essential:
     """F-test of the reduced model against the full one."""
 
 
-class Choice(NamedTuple):
+class EliminationChoice(NamedTuple):
     """What a rule decides by: the full model, the one now, and the next one."""
 
     full: EliminationStage
@@ -73,17 +73,17 @@ class Choice(NamedTuple):
     limits: Elimination
 
 
-def stop_at_ratio(at: Choice) -> bool:
+def stop_at_ratio(at: EliminationChoice) -> bool:
     """Stop once the relative standard deviations lie within a ratio."""
     return at.now.ratio <= at.limits.essential_ratio
 
 
-def stop_at_f_test(at: Choice) -> bool:
+def stop_at_f_test(at: EliminationChoice) -> bool:
     """Stop before the parameters left out would be significantly different from zero."""
     return compare_models(at.full, at.after, at.factors).p_value < at.limits.essential_p
 
 
-def stop_at_torque_range(at: Choice) -> bool:
+def stop_at_torque_range(at: EliminationChoice) -> bool:
     """Stop before any joint's torque error rises noticeably against its torque range."""
     rows = np.maximum(at.factors.counts, 1.0)
     # a sinusoid's range is 2 sqrt(2) times its rms; factors do not keep extremes
@@ -92,7 +92,7 @@ def stop_at_torque_range(at: Choice) -> bool:
     return bool(100.0 * rise.max() > at.limits.essential_percent)
 
 
-RULES: dict[str, Callable[[Choice], bool]] = {
+RULES: dict[str, Callable[[EliminationChoice], bool]] = {
     "ratio": stop_at_ratio,
     "f-test": stop_at_f_test,
     "torque-range": stop_at_torque_range,
@@ -174,7 +174,7 @@ def select_essential_parameters(
     while len(now.kept) > 1:
         worst = now.kept[int(np.argmax(now.relative_std))]
         after = estimate_reduced_model(factors, sigma, tuple(k for k in now.kept if k != worst))
-        if RULES[rule](Choice(full, now, after, factors, elimination)):
+        if RULES[rule](EliminationChoice(full, now, after, factors, elimination)):
             break
         eliminated.append(worst)
         now = after

@@ -18,7 +18,7 @@ from dynident.consistency.knowledge import WEIGHT, Knowledge
 from dynident.consistency.standard_errors import StandardErrors
 from dynident.core.arrays import Array
 from dynident.core.plain import ADDED
-from dynident.estimators.closed_loop import Hindered, Simulation
+from dynident.estimators.closed_loop import HinderedStretch, Simulation
 from dynident.estimators.essential import Essential
 from dynident.estimators.hindered import WindowScatter
 from dynident.regression.covariance import Covariance
@@ -79,7 +79,7 @@ class DrivesEstimate:
     """What speaks against the mount, and what was left out."""
     scatter: WindowScatter | None = None
     """Of free simulations' errors, where stretches that are far beyond were looked for."""
-    hindered: tuple[tuple[Hindered, ...], ...] = ()
+    hindered: tuple[tuple[HinderedStretch, ...], ...] = ()
     """These, which were left out, of each log."""
 
 
@@ -101,7 +101,7 @@ class Instruments:
 
 
 @dataclass(frozen=True, eq=False)
-class Rough:
+class RoughEstimate:
     """An estimate without anything that can be said of its quality."""
 
     beta: Array

@@ -19,7 +19,7 @@ from scipy.special import ndtri
 from dynident.core.arrays import Array, Booleans, find_runs
 from dynident.estimators.closed_loop import (
     FreeError,
-    Hindered,
+    HinderedStretch,
     Simulation,
     cut_into_windows,
     measure_free_errors,
@@ -55,7 +55,7 @@ class WindowScatter:
 
 
 @dataclass(frozen=True, eq=False)
-class Windows:
+class FreeWindows:
     """Free windows of a log."""
 
     spans: tuple[tuple[int, int], ...]
@@ -66,7 +66,9 @@ class Windows:
     moves from where the window begins [rad or m], shape (windows, n)."""
 
 
-def measure_windows(problem: Problem, simulation: Simulation, theta: Array) -> tuple[Windows, ...]:
+def measure_windows(
+    problem: Problem, simulation: Simulation, theta: Array
+) -> tuple[FreeWindows, ...]:
     """Free simulations of all logs, restarted every `WINDOW` seconds; a mount goes on."""
     stands = [] if simulation.mount is None else simulate_mounts(problem, simulation, theta)
     readings = simulate_readings(problem, simulation, theta, WINDOW, stands)
@@ -80,11 +82,11 @@ def measure_windows(problem: Problem, simulation: Simulation, theta: Array) -> t
             error[k] = np.median(np.abs(q - s), axis=0)
             moved = [np.sqrt(np.mean((each - q[0]) ** 2, axis=0)) for each in (q, s)]
             motion[k] = np.max(moved, axis=0)
-        found.append(Windows(spans, error, motion))
+        found.append(FreeWindows(spans, error, motion))
     return tuple(found)
 
 
-def find_usual_errors(windows: Sequence[Windows]) -> tuple[Array, list[Array]]:
+def find_usual_errors(windows: Sequence[FreeWindows]) -> tuple[Array, list[Array]]:
     """Median errors of the joints, infinite where these move too seldom, and the larger ones.
 
     Windows of which the model explains less than half of the motion are not counted: the joint
@@ -102,7 +104,7 @@ def find_usual_errors(windows: Sequence[Windows]) -> tuple[Array, list[Array]]:
     return usual, larger
 
 
-def estimate_scatter(windows: Sequence[Windows]) -> WindowScatter | None:
+def estimate_scatter(windows: Sequence[FreeWindows]) -> WindowScatter | None:
     """What is usual in some logs; None where fewer than two joints move often enough to tell."""
     usual, larger = find_usual_errors(windows)
     if len(larger) < 2:
@@ -113,7 +115,7 @@ def estimate_scatter(windows: Sequence[Windows]) -> WindowScatter | None:
 
 def examine_free_motion(
     problem: Problem, simulation: Simulation, theta: Array, scatter: WindowScatter | None = None
-) -> tuple[WindowScatter | None, tuple[tuple[Hindered, ...], ...]]:
+) -> tuple[WindowScatter | None, tuple[tuple[HinderedStretch, ...], ...]]:
     """The scatter of some logs, unless it is known, and each log's stretches beyond it.
 
     A log that moves otherwise than those of the scatter, and errs more throughout, is held against
@@ -133,8 +135,8 @@ def examine_free_motion(
 
 
 def find_hindered(
-    log: Samples, windows: Windows, scatter: WindowScatter, joints: Sequence[str]
-) -> tuple[Hindered, ...]:
+    log: Samples, windows: FreeWindows, scatter: WindowScatter, joints: Sequence[str]
+) -> tuple[HinderedStretch, ...]:
     """Stretches of a log in which two joints or more err far beyond what is usual, together.
 
     A window is one where its second largest error is improbable among all windows of the log; so
@@ -165,12 +167,14 @@ def find_hindered(
         error, usual = windows.error[own[window], place], scatter.usual[place]
         names = tuple(joints[j] for j in astray)
         found.append(
-            Hindered(log.name, start, stop, rate, names, joints[place], float(error), float(usual))
+            HinderedStretch(
+                log.name, start, stop, rate, names, joints[place], float(error), float(usual)
+            )
         )
     return tuple(found)
 
 
-def select_windows(windows: Windows, some: Booleans, sure: Booleans) -> Booleans:
+def select_windows(windows: FreeWindows, some: Booleans, sure: Booleans) -> Booleans:
     """Windows that stand out, with a neighbour that does so surely or by way of others."""
     found = sure.copy()
     for order in (range(1, len(found)), range(len(found) - 2, -1, -1)):
@@ -186,7 +190,7 @@ def touch(spans: Sequence[tuple[int, int]], one: int, other: int) -> bool:
 
 
 def list_stretches(
-    log: Samples, windows: Windows, within: Booleans, step: int
+    log: Samples, windows: FreeWindows, within: Booleans, step: int
 ) -> list[tuple[int, int]]:
     """Samples around some windows, run by run; `step` is a window's length."""
     found: list[tuple[int, int]] = []
@@ -204,7 +208,7 @@ def list_stretches(
     return found
 
 
-def leave_out_hindered(log: Samples, stretches: Sequence[Hindered]) -> Samples:
+def leave_out_hindered(log: Samples, stretches: Sequence[HinderedStretch]) -> Samples:
     """A log that goes on behind each stretch as if it began there."""
     out = np.zeros(len(log.measured), dtype=bool)
     for each in stretches:
@@ -218,7 +222,7 @@ def measure_free_motion(
     problem: Problem,
     simulation: Simulation,
     theta: Array,
-    stretches: Sequence[Sequence[Hindered]],
+    stretches: Sequence[Sequence[HinderedStretch]],
 ) -> tuple[tuple[FreeError, ...], ...]:
     """Errors of `measure_free_errors`, and before the last those without hindered stretches.
 

@@ -9,7 +9,7 @@ from dynident.core.arrays import Array
 from dynident.core.factors import System
 
 
-class Inner(Protocol):
+class InnerSolver(Protocol):
     """Solves ``min ||A beta - b||^2`` over what is admitted."""
 
     def __call__(self, system: System) -> Array:
@@ -22,7 +22,7 @@ class Inner(Protocol):
         ...
 
 
-class Free:
+class FreeSolver:
     """All parameters are admitted.
 
     Parameters

@@ -17,7 +17,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError
 from dynident.core.factors import UNEXCITED, Factors, InstrumentFactors, InstrumentSystem, System
 from dynident.core.options import Options
-from dynident.estimators.closed_loop import Auxiliary, Simulation, build_auxiliary_model
+from dynident.estimators.closed_loop import AuxiliaryModel, Simulation, build_auxiliary_model
 from dynident.estimators.covariance import (
     ErrorBars,
     EstimateScores,
@@ -25,7 +25,7 @@ from dynident.estimators.covariance import (
     name_covariance,
 )
 from dynident.estimators.estimate import Estimate, Instruments
-from dynident.estimators.inner import Free, Inner
+from dynident.estimators.inner import FreeSolver, InnerSolver
 from dynident.estimators.instrument_tests import (
     EXOGENEITY,
     IDENTITY,
@@ -39,8 +39,8 @@ from dynident.estimators.instrument_tests import (
     run_overidentification_test,
 )
 from dynident.estimators.iteration import (
+    IterationOptions,
     MethodStep,
-    Search,
     Stepped,
     Weighting,
     choose_start_values,
@@ -72,7 +72,7 @@ IV_ADVICE = "the controller, the reference or a constraint may not be the robot'
 
 
 @dataclass(frozen=True)
-class Curves(Options):
+class CurveOptions(Options):
     """Along which motion friction is that is not linear in the speed: an option of IV."""
 
     curves: Annotated[
@@ -85,10 +85,10 @@ class Curves(Options):
 def idim_iv(
     problem: Problem,
     simulation: Simulation,
-    search: Search = Search(),
+    search: IterationOptions = IterationOptions(),
     bars: ErrorBars = ErrorBars(),
     weighting: Weighting = Weighting(),
-    curves: Curves = Curves(),
+    curves: CurveOptions = CurveOptions(),
 ) -> Estimate:
     """Instrumental variables: as many instruments as parameters.
 
@@ -108,10 +108,10 @@ def idim_iv(
 def estimate_2sls(
     problem: Problem,
     simulation: Simulation,
-    search: Search = Search(),
+    search: IterationOptions = IterationOptions(),
     bars: ErrorBars = ErrorBars(),
     weighting: Weighting = Weighting(),
-    curves: Curves = Curves(),
+    curves: CurveOptions = CurveOptions(),
 ) -> Estimate:
     """2SLS with twice as many instruments: the simulated motion's and the reference's.
 
@@ -127,10 +127,10 @@ def estimate_2sls(
 def estimate_unconstrained_iv(
     problem: Problem,
     simulation: Simulation,
-    search: Search,
+    search: IterationOptions,
     bars: ErrorBars,
     weighting: Weighting,
-    curves: Curves,
+    curves: CurveOptions,
     extra: bool,
 ) -> Estimate:
     """IDIM-IV and 2SLS without constraints."""
@@ -171,7 +171,7 @@ def ref_iv(
     return replace(estimate, warnings=(*estimate.warnings, *warn_of_weak_reference(problem, found)))
 
 
-def make_guarded_iv_solver(problem: Problem, motion: str) -> Free:
+def make_guarded_iv_solver(problem: Problem, motion: str) -> FreeSolver:
     """The unconstrained linear problem, refused where a motion's instruments are too weak."""
 
     def refuse(system: System) -> None:
@@ -182,11 +182,11 @@ def make_guarded_iv_solver(problem: Problem, motion: str) -> Free:
                 f"(condition {condition:.1e}): the {motion} does not resemble the measured one"
             )
 
-    return Free(refuse)
+    return FreeSolver(refuse)
 
 
 def solve_with_references(
-    problem: Problem, inner: Inner, weighting: Weighting = Weighting()
+    problem: Problem, inner: InnerSolver, weighting: Weighting = Weighting()
 ) -> Stepped:
     """What the instruments of the logged references make of a problem, in one step."""
     along = problem.along([filter_reference_motion(log) for log in problem.samples])
@@ -218,11 +218,11 @@ def warn_of_weak_reference(problem: Problem, found: Stepped) -> tuple[str, ...]:
 
 
 def make_iv_step(
-    auxiliary: Auxiliary,
+    auxiliary: AuxiliaryModel,
     extra: bool,
-    inner: Inner,
+    inner: InnerSolver,
     weighting: Weighting = Weighting(),
-    curves: Curves = Curves(),
+    curves: CurveOptions = CurveOptions(),
 ) -> MethodStep:
     """The step behind IDIM-IV, 2SLS and PC-IDIM-IV (ardiani2024, section III-I).
 
@@ -248,7 +248,7 @@ def make_iv_step(
 
 
 def solve_with_instruments(
-    rows: Regression, sigma: Array, inner: Inner, weighting: Weighting, *, alike: bool
+    rows: Regression, sigma: Array, inner: InnerSolver, weighting: Weighting, *, alike: bool
 ) -> Stepped:
     """What rows with instruments give under sigmas that are renewed from the last ones.
 

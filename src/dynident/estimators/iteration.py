@@ -19,7 +19,7 @@ from dynident.core.factors import Factors
 from dynident.core.options import Options
 from dynident.core.schema import Flag, Rounds, Tolerance
 from dynident.dynamics.structure import ROTOR
-from dynident.estimators.closed_loop import Auxiliary
+from dynident.estimators.closed_loop import AuxiliaryModel
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.weighted import solve_wls
 
@@ -44,7 +44,7 @@ Scale = Callable[[Array], Array | None]
 
 
 @dataclass(frozen=True)
-class Search(Options):
+class IterationOptions(Options):
     """How iterations over simulations go on."""
 
     tolerance: Settles = CONVERGED
@@ -71,7 +71,7 @@ class Weighting(Options):
         return sigma if self.weights == "sigma" else np.ones_like(sigma)
 
 
-def make_gain_scale(auxiliary: Auxiliary, update: bool) -> Scale:
+def make_gain_scale(auxiliary: AuxiliaryModel, update: bool) -> Scale:
     """Gains scaled with the estimated inertia, so that the loop keeps its bandwidth.
 
     ``J(beta) / J(beta_LS)`` joint by joint (Gautier, Janot and Vandanjon 2013), which is one
@@ -133,7 +133,7 @@ class Settled(Stepped):
 
 
 def simulate_and_step(
-    auxiliary: Auxiliary, start: Array, scale: Scale, step: MethodStep
+    auxiliary: AuxiliaryModel, start: Array, scale: Scale, step: MethodStep
 ) -> Iterator[IterationRound]:
     """Simulate an estimate and step on from it, for ever.
 
@@ -172,7 +172,7 @@ class IterationRound:
 
 
 def iterate_until_settled(
-    auxiliary: Auxiliary, start: Array, search: Search, step: MethodStep, advice: str
+    auxiliary: AuxiliaryModel, start: Array, search: IterationOptions, step: MethodStep, advice: str
 ) -> Settled:
     """Simulate and step until eq. (46) of ardiani2024 holds.
 
@@ -245,7 +245,7 @@ def has_converged(new: Array, old: Array, std: Array, tolerance: float) -> bool:
 
 
 def simulate_towards_estimate(
-    auxiliary: Auxiliary,
+    auxiliary: AuxiliaryModel,
     old: Array,
     new: Array,
     scale: Callable[[Array], Array | None] = lambda beta: None,

@@ -19,7 +19,7 @@ from dynident.estimators.covariance import (
     estimate_covariance,
     name_covariance,
 )
-from dynident.estimators.estimate import Estimate, Rough
+from dynident.estimators.estimate import Estimate, RoughEstimate
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import Rows
 from dynident.regression.scatter import estimate_sigma_by_scatter
@@ -65,7 +65,7 @@ def wls(
 
 
 @dataclass(frozen=True)
-class Weighted:
+class WeightedSolution:
     """A least-squares solution."""
 
     beta: Array
@@ -78,16 +78,16 @@ class Weighted:
     message: str
 
 
-def solve_unweighted(factors: Factors) -> Weighted:
+def solve_unweighted(factors: Factors) -> WeightedSolution:
     """All groups weighted alike."""
     beta = factors.weighted(factors.ones).solve()
     sigma = estimate_group_sigma(factors, beta, factors.ones)
-    return Weighted(beta, factors.ones, sigma, 1, "one solve")
+    return WeightedSolution(beta, factors.ones, sigma, 1, "one solve")
 
 
 def wls_roughly(
     problem: Problem, start: Array | None = None, reweighting: Reweighting = Reweighting()
-) -> Rough:
+) -> RoughEstimate:
     """What `wls` estimates, without its error bars.
 
     `start`: sigmas to begin with, shape (groups,).
@@ -95,7 +95,7 @@ def wls_roughly(
     factors = problem.factors
     require_excitation(problem, factors.weighted(factors.ones))
     found = solve_weighted(factors, estimate_sigma_by_scatter(problem), start, reweighting)
-    return Rough(found.beta, None, found.sigma)
+    return RoughEstimate(found.beta, None, found.sigma)
 
 
 def solve_weighted(
@@ -103,13 +103,13 @@ def solve_weighted(
     known: Array | None = None,
     start: Array | None = None,
     reweighting: Reweighting = Reweighting(),
-) -> Weighted:
+) -> WeightedSolution:
     """Each group weighted by its sigma, which may be known."""
     if known is not None:
         beta, words = factors.weighted(known).solve(), "sigma by the scatter between periods"
-        return Weighted(beta, known, known, 1, words)
+        return WeightedSolution(beta, known, known, 1, words)
     beta, sigma, rounds = solve_wls(factors, start, reweighting)
-    return Weighted(beta, sigma, sigma, rounds, f"sigma settled in {rounds} rounds")
+    return WeightedSolution(beta, sigma, sigma, rounds, f"sigma settled in {rounds} rounds")
 
 
 HUBER = 1.345
@@ -250,7 +250,7 @@ def reweight_factors(
     return problem.compress(map(blocks, problem.rows()))
 
 
-def finish_ls_estimate(rows: Regression, found: Weighted, bars: ErrorBars) -> Estimate:
+def finish_ls_estimate(rows: Regression, found: WeightedSolution, bars: ErrorBars) -> Estimate:
     """A least-squares estimate with its residuals and its covariance."""
     factors = rows.factors
     literature = compute_literature_std(factors.weighted(found.sigma))

@@ -19,12 +19,12 @@ from dynident.core.factors import measure_columns
 from dynident.core.options import Options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.schema import Rounds
-from dynident.estimators.closed_loop import Auxiliary, Simulation, build_auxiliary_model
+from dynident.estimators.closed_loop import AuxiliaryModel, Simulation, build_auxiliary_model
 from dynident.estimators.covariance import ErrorBars
-from dynident.estimators.damped import Local, StepPace, run_levenberg_marquardt
+from dynident.estimators.damped import LocalProblem, StepPace, run_levenberg_marquardt
 from dynident.estimators.didim import make_didim_step
 from dynident.estimators.estimate import Estimate
-from dynident.estimators.inner import Free, Inner
+from dynident.estimators.inner import FreeSolver, InnerSolver
 from dynident.estimators.iteration import (
     CONVERGED,
     Settles,
@@ -36,7 +36,7 @@ from dynident.estimators.iteration import (
     simulate_and_step,
     simulate_towards_estimate,
 )
-from dynident.estimators.least_squares import Weighted, finish_ls_estimate
+from dynident.estimators.least_squares import WeightedSolution, finish_ls_estimate
 from dynident.regression.decimate import GroupDecimator
 from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import Rows, list_position_groups, list_torque_groups, split_rows
@@ -61,7 +61,7 @@ TORQUE: Output = ("tau", lambda part: part.motion.tau, lambda part: part.by_tau)
 
 
 @dataclass(frozen=True)
-class Slopes(Options):
+class SlopeOptions(Options):
     """How a simulated output is differentiated by the parameters."""
 
     sensitivities: Annotated[
@@ -93,7 +93,7 @@ def clie(
     bars: ErrorBars = ErrorBars(),
     progress: Progress = ignore_progress,
     weighting: Weighting = Weighting(),
-    slopes: Slopes = Slopes(),
+    slopes: SlopeOptions = SlopeOptions(),
     descent: OutputDescent = OutputDescent(),
 ) -> Estimate:
     """Closed-loop input error: the simulated torques fitted to the measured ones.
@@ -112,14 +112,14 @@ def estimate_by_output_error(
     output: Output,
     bars: ErrorBars,
     weighting: Weighting,
-    slopes: Slopes,
+    slopes: SlopeOptions,
     descent: OutputDescent,
     progress: Progress,
 ) -> Estimate:
     """CLOE and CLIE without constraints."""
     auxiliary = build_auxiliary_model(problem, simulation)
     start = choose_start_values(problem, simulation.start)
-    free = Free(rcond=1e-12)
+    free = FreeSolver(rcond=1e-12)
     linear, found, history = minimise_output_error(
         auxiliary, start, output, free, progress, weighting, slopes, descent
     )
@@ -132,15 +132,15 @@ def estimate_by_output_error(
 
 
 def minimise_output_error(
-    auxiliary: Auxiliary,
+    auxiliary: AuxiliaryModel,
     start: Array,
     output: Output,
-    inner: Inner,
+    inner: InnerSolver,
     progress: Progress = ignore_progress,
     weighting: Weighting = Weighting(),
-    slopes: Slopes = Slopes(),
+    slopes: SlopeOptions = SlopeOptions(),
     descent: OutputDescent = OutputDescent(),
-) -> tuple[Regression, Weighted, Array]:
+) -> tuple[Regression, WeightedSolution, Array]:
     """The least ``sum_j ||e_j||^2 / sigma_j^2`` of a simulated output from a start.
 
     Returns
@@ -180,25 +180,25 @@ def minimise_output_error(
     sigma = measure_error_sigma(ended.here, ended.x)
     return (
         ended.here,
-        Weighted(ended.x, weighting.weigh(sigma), sigma, len(history) - 1, message),
+        WeightedSolution(ended.x, weighting.weigh(sigma), sigma, len(history) - 1, message),
         history,
     )
 
 
 def build_local_problem(
     linear: Regression, beta: Array, finest: float, weighting: Weighting, descent: OutputDescent
-) -> Local[Regression]:
+) -> LocalProblem[Regression]:
     """The problem of a step from beta, where errors below the finest are none."""
     sigma = np.maximum(measure_error_sigma(linear, beta), finest)
     weights, std = weighting.weigh(sigma), compute_literature_std(linear.factors.weighted(sigma))
-    return Local(
+    return LocalProblem(
         linear.factors.weighted(weights),
         lambda other, at: float(np.sum(other.factors.squared_residuals(at) / weights**2)),
         lambda new: has_converged(new, beta, std, descent.tolerance),
     )
 
 
-def approach_by_didim(auxiliary: Auxiliary, beta: Array, inner: Inner) -> Array:
+def approach_by_didim(auxiliary: AuxiliaryModel, beta: Array, inner: InnerSolver) -> Array:
     """A few pseudo-linear steps towards the torques (those of DIDIM), which cost one rollout.
 
     Far from the answer an exact Jacobian is no better a guide, and many times as dear.
@@ -235,7 +235,7 @@ def measure_output_size(problem: Problem, output: Output) -> float:
 
 
 def linearise_output(
-    auxiliary: Auxiliary, beta: Array, output: Output, slopes: Slopes = Slopes()
+    auxiliary: AuxiliaryModel, beta: Array, output: Output, slopes: SlopeOptions = SlopeOptions()
 ) -> Regression:
     """Rows ``[Psi | e + Psi beta]`` of the simulated output around beta.
 

@@ -65,7 +65,7 @@ def sequential(problem: Problem, bars: ErrorBars = ErrorBars()) -> Estimate:
 
 
 @dataclass(frozen=True)
-class Steps:
+class SequentialSteps:
     """What the steps from the last group to the first have found."""
 
     beta: Array
@@ -83,7 +83,7 @@ class Steps:
     """How many parameters each group has settled, in the order of the steps."""
 
 
-def solve_joint_by_joint(factors: Factors) -> Steps:
+def solve_joint_by_joint(factors: Factors) -> SequentialSteps:
     """Least squares on one group after another, each in the directions that are still open.
 
     ``beta + N z`` with N a basis of what is open, ``z = (X_g N)^+ (y_g - X_g beta)``; what the
@@ -111,7 +111,7 @@ def solve_joint_by_joint(factors: Factors) -> Steps:
         open_ = open_ @ vt[rank:].T
         variance += sigma[g] ** 2 * np.diag(gain)
         counts.append((group.name, rank))
-    return Steps(beta, alone, sigma, gains, np.sqrt(variance), counts)
+    return SequentialSteps(beta, alone, sigma, gains, np.sqrt(variance), counts)
 
 
 def solve_group_alone(X: Array, y: Array) -> tuple[Array, int]:

@@ -16,7 +16,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.excitation.clearance import Clearance
-from dynident.excitation.limits import Limits, Nominal
+from dynident.excitation.limits import Limits, NominalTorques
 from dynident.excitation.majorants import UNKNOWN, bound_torques
 from dynident.excitation.trajectories import Trajectory
 
@@ -106,7 +106,7 @@ class Proof:
 def certify_trajectory(
     trajectory: Trajectory,
     limits: Limits,
-    nominal: Nominal | None,
+    nominal: NominalTorques | None,
     clearance: Clearance | None,
     names: tuple[str, ...],
     step: float,
@@ -130,7 +130,7 @@ def certify_trajectory(
 def _certify_closed(
     trajectory: Trajectory,
     limits: Limits,
-    nominal: Nominal | None,
+    nominal: NominalTorques | None,
     clearance: Clearance | None,
     names: tuple[str, ...],
     times: Array,
@@ -197,7 +197,7 @@ def _certify_derivative(
 def _certify_torques(
     trajectory: Trajectory,
     limits: Limits,
-    nominal: Nominal,
+    nominal: NominalTorques,
     times: Array,
     orders: list[Array],
     end: float,
@@ -241,7 +241,7 @@ def _certify_torques(
 
 
 def _bound_curvature(
-    trajectory: Trajectory, nominal: Nominal, times: Array, orders: list[Array]
+    trajectory: Trajectory, nominal: NominalTorques, times: Array, orders: list[Array]
 ) -> Array:
     """Bounds of the torques' second derivatives by time, shape (rows,)."""
     bounds = np.array([trajectory.bound(order) for order in range(1, 6)])

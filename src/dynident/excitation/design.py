@@ -17,7 +17,7 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import ComputationError, InputError, name_missing_package
 from dynident.core.progress import Progress, ignore_progress
-from dynident.core.side_by_side import HERE, Engine, Lost, run_side_by_side
+from dynident.core.side_by_side import HERE, Engine, LostTask, run_side_by_side
 from dynident.core.threads import limit_to_one_thread
 from dynident.excitation.certificate import FINER, Proof, certify_trajectory
 from dynident.excitation.clearance import Clearance
@@ -30,7 +30,7 @@ from dynident.excitation.information import (
     sample_motion,
 )
 from dynident.excitation.interior import Program, minimise_program
-from dynident.excitation.limits import Limits, Nominal
+from dynident.excitation.limits import Limits, NominalTorques
 from dynident.excitation.linkage import PassiveJoints
 from dynident.excitation.options import TrajectoryShape
 from dynident.excitation.trajectories import Trajectory, TrajectoryFamily
@@ -66,7 +66,7 @@ class DesignTask:
     experiment: Experiment
     family: TrajectoryFamily
     limits: Limits
-    nominal: Nominal | None
+    nominal: NominalTorques | None
     """None where nothing is known of the torques."""
     clearance: Clearance | None
     criterion: str
@@ -243,7 +243,7 @@ def design_trajectory(
 
     try:
         for k, own in run_side_by_side(search_from_start, tasks, engine, tell, "searching"):
-            ended[k] = own.reason if isinstance(own, Lost) else own
+            ended[k] = own.reason if isinstance(own, LostTask) else own
             if k == 0 and isinstance(own, str) and own:
                 break  # where the first meets no place to move about the others hardly do
             found = [each[0] for each in ended.values() if isinstance(each, tuple)]

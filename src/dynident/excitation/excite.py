@@ -20,17 +20,17 @@ from dynident.core.side_by_side import Runner, choose_engine
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import Idim, build_idim
-from dynident.dynamics.parameters import Attached
+from dynident.dynamics.parameters import JointElements
 from dynident.dynamics.tree import Tree
 from dynident.excitation.criteria import CRITERIA, CriterionInputs, CriterionNeeds
 from dynident.excitation.design import Design, DesignTask, design_trajectory, refuse_size
 from dynident.excitation.drawn import MotionDraw, draw_ladder, draw_poses
-from dynident.excitation.hand import Hand
+from dynident.excitation.hand import HandMotions
 from dynident.excitation.information import Experiment, WeightedMotion, sample_motion
 from dynident.excitation.keywords import ExciteOptions
-from dynident.excitation.limits import Limits, Nominal, add_point_mass, build_limits
+from dynident.excitation.limits import Limits, NominalTorques, add_point_mass, build_limits
 from dynident.excitation.obstacles import Obstacle
-from dynident.excitation.options import FAMILIES, Aim, TrajectoryLimits, TrajectoryShape
+from dynident.excitation.options import FAMILIES, AimOptions, TrajectoryLimits, TrajectoryShape
 from dynident.excitation.prediction import (
     WEAK,
     Prediction,
@@ -38,7 +38,7 @@ from dynident.excitation.prediction import (
     predict_precision,
 )
 from dynident.excitation.sensor import build_sensor
-from dynident.excitation.surroundings import Lowest, choose_surroundings, find_lowest_point
+from dynident.excitation.surroundings import LowestPoint, choose_surroundings, find_lowest_point
 from dynident.excitation.trajectories import Trajectory, TrajectoryFamily
 from dynident.friction import DEFAULT_FRICTION
 from dynident.robot.model import Robot
@@ -90,7 +90,7 @@ class Excitation:
     sensor: str | None = None
     sensed: Prediction | None = None
     obstacles: tuple[Obstacle, ...] = ()
-    lowest: Lowest | None = None
+    lowest: LowestPoint | None = None
 
     def __repr__(self) -> str:
         """One line, for a prompt."""
@@ -111,7 +111,7 @@ def excite(
     friction: str = DEFAULT_FRICTION,
     *,
     rotor: bool | None = None,
-    elements: Sequence[Attached] = (),
+    elements: Sequence[JointElements] = (),
     obstacles: Sequence[Obstacle] = (),
     known: Array | None = None,
     after: Sequence[Trajectory] = (),
@@ -243,7 +243,7 @@ def spread_joints(value: Any, robot: Robot, name: str) -> Array:
 
 
 def build_experiment(
-    idim: Idim, limits: Limits, aim: Aim, known: Array | None, warnings: list[str]
+    idim: Idim, limits: Limits, aim: AimOptions, known: Array | None, warnings: list[str]
 ) -> Experiment:
     """What the rows of a trajectory would tell of the base parameters."""
     return Experiment(
@@ -259,7 +259,7 @@ def build_experiment(
 
 def choose_nominal(
     idim: Idim, limits: Limits, bounds: TrajectoryLimits, warnings: list[str]
-) -> Nominal | None:
+) -> NominalTorques | None:
     """The file's model, by which torques are limited where it says enough for that."""
     if not (idim.robot.has_nominal and np.any(np.isfinite(limits.torque))):
         warnings.append("the file has no inertials or no efforts: torques are not limited")
@@ -273,7 +273,7 @@ def choose_nominal(
         warnings.append(
             f"torques leave out the Coulomb friction of {', '.join(rubs)}: no drive is there"
         )
-    return Nominal(idim, join_nominal_parameters(idim), bounds.base_wrench is not None)
+    return NominalTorques(idim, join_nominal_parameters(idim), bounds.base_wrench is not None)
 
 
 def adopt_knots(shape: TrajectoryShape, trajectory: Trajectory) -> TrajectoryShape:
@@ -284,7 +284,7 @@ def adopt_knots(shape: TrajectoryShape, trajectory: Trajectory) -> TrajectorySha
 
 
 def refuse_contradictions(
-    robot: Robot, family: TrajectoryFamily, aim: Aim, polish: bool, task: Reference | None
+    robot: Robot, family: TrajectoryFamily, aim: AimOptions, polish: bool, task: Reference | None
 ) -> None:
     """Refuse options that do not go together, or with the robot."""
     if task is not None and not CRITERIA[aim.criterion].task:
@@ -319,13 +319,13 @@ def refuse_contradictions(
 def choose_drawn(tree: Tree, family: TrajectoryFamily) -> MotionDraw | None:
     """What draws the motions of families that are not searched."""
     if family.kind == "cartesian":
-        hand = Hand(tree, family)
+        hand = HandMotions(tree, family)
         return MotionDraw(hand.draw, hand.follow)
     draw = {"sweeps": draw_ladder, "rests": draw_poses}.get(family.kind)
     return None if draw is None else MotionDraw(partial(draw, family))
 
 
-def refuse_length(family: TrajectoryFamily, aim: Aim) -> None:
+def refuse_length(family: TrajectoryFamily, aim: AimOptions) -> None:
     """Refuse trajectories of more samples than can be held."""
     length = family.repeated(aim.periods)
     if not length * aim.rate <= LONGEST:
@@ -372,7 +372,7 @@ def describe_untold_parameters(prediction: Prediction, where: str) -> list[str]:
 
 
 def add_wanted_sensor(
-    experiment: Experiment, bare: Robot, bounds: TrajectoryLimits, aim: Aim
+    experiment: Experiment, bare: Robot, bounds: TrajectoryLimits, aim: AimOptions
 ) -> Experiment:
     """An experiment with the sensor that is asked for."""
     if aim.sensor is None or aim.sensor_sigma is None:
@@ -393,7 +393,9 @@ def add_wanted_sensor(
     return replace(experiment, sensor=sensor, known=known)
 
 
-def choose_torque_noise(robot: Robot, limits: Limits, aim: Aim, warnings: list[str]) -> Array:
+def choose_torque_noise(
+    robot: Robot, limits: Limits, aim: AimOptions, warnings: list[str]
+) -> Array:
     """Standard deviations of the torques' noise."""
     if aim.sigma is not None:
         return np.array(broadcast_to_joints(aim.sigma, robot.n, "sigma"))
@@ -412,7 +414,7 @@ def sample_fine_motion(trajectory: Trajectory) -> WeightedMotion:
 
 
 def prepare_criterion(
-    experiment: Experiment, typical: Array, aim: Aim, task: Reference | None
+    experiment: Experiment, typical: Array, aim: AimOptions, task: Reference | None
 ) -> tuple[CriterionNeeds, Experiment]:
     """What the criterion sees beside the information, and the experiment with what is believed."""
     parts = [part for part in (experiment, experiment.beyond) if part is not None]

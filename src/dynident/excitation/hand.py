@@ -27,7 +27,7 @@ SINGULAR = 1e-3
 
 
 @dataclass(frozen=True)
-class Hand:
+class HandMotions:
     """Draws motions of the last link's frame, and finds the joints' motions.
 
     The family are splines fine enough to follow the curve.

@@ -150,7 +150,7 @@ def add_point_mass(robot: Robot, mass: float, centre: Array) -> Robot:
 
 
 @dataclass(frozen=True)
-class Nominal:
+class NominalTorques:
     """Torques of the nominal model, smooth, with derivatives."""
 
     idim: Idim

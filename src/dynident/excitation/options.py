@@ -168,7 +168,7 @@ class TrajectoryLimits(Options):
 
 
 @dataclass(frozen=True)
-class Aim(Options):
+class AimOptions(Options):
     """What the trajectory is to be good for."""
 
     criterion: Annotated[
@@ -201,7 +201,7 @@ class Aim(Options):
 
 
 @dataclass(frozen=True)
-class Budget(Options):
+class SearchBudget(Options):
     """How long it is searched."""
 
     starts: Annotated[Count, "random motions from which the search begins"] = 4
@@ -217,5 +217,5 @@ class Budget(Options):
     ] = False
 
 
-FAMILIES: tuple[type[Options], ...] = (TrajectoryShape, TrajectoryLimits, Aim, Budget)
+FAMILIES: tuple[type[Options], ...] = (TrajectoryShape, TrajectoryLimits, AimOptions, SearchBudget)
 """All that `excite` can be told."""

@@ -18,7 +18,7 @@ from dynident.core.errors import InputError
 from dynident.core.inertia import from_com, transform_body
 from dynident.dynamics.base import BaseParameters, draw_random_states, find_base_from_rows
 from dynident.dynamics.idim import build_idim
-from dynident.dynamics.parameters import Attached
+from dynident.dynamics.parameters import JointElements
 from dynident.friction import DEFAULT_FRICTION
 from dynident.friction.names import split_friction_names
 from dynident.robot.cut import SensorCut, locate_cut, place_behind
@@ -60,7 +60,7 @@ def build_sensor(
     sigma: Array,
     friction: str = DEFAULT_FRICTION,
     rotor: bool | None = None,
-    elements: Sequence[Attached] = (),
+    elements: Sequence[JointElements] = (),
     load: tuple[float, Array] = (0.0, np.zeros(3)),
 ) -> SensorRows:
     """A sensor between a link and what carries it.

@@ -18,7 +18,7 @@ from dynident.robot.model import Robot
 
 
 @dataclass(frozen=True)
-class Lowest:
+class LowestPoint:
     """The lowest point that moves: how high in the base frame [m], of which link, and when [s]."""
 
     height: float
@@ -28,7 +28,7 @@ class Lowest:
 
 def find_lowest_point(
     robot: Robot, drawing: RobotDrawing, trajectory: Trajectory, step: float
-) -> Lowest | None:
+) -> LowestPoint | None:
     """The lowest point that moves, on a grid; None where nothing moves that is drawn."""
     whole = replace(drawing, geometry=drawing.geometry.copy())
     pairs = add_obstacle(robot, whole, build_floor(0.0), ())
@@ -37,7 +37,7 @@ def find_lowest_point(
     times = trajectory.family.grid(step)
     heights = watch_pairs(robot, whole, pairs).distances(trajectory.at(times))
     sample, k = np.unravel_index(int(np.argmin(heights)), heights.shape)
-    return Lowest(float(heights[sample, k]), pairs[k].names[0], float(times[sample]))
+    return LowestPoint(float(heights[sample, k]), pairs[k].names[0], float(times[sample]))
 
 
 @dataclass(frozen=True)

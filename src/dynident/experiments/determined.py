@@ -14,13 +14,13 @@ from dynident.core.errors import InputError
 from dynident.core.text import suggest_nearest
 from dynident.core.words import format_entry, format_table
 from dynident.dynamics.base import SAME, BaseParameters, base_parameters
-from dynident.dynamics.equations import Observed
+from dynident.dynamics.equations import Observability
 from dynident.dynamics.idim import Idim
 from dynident.robot.model import EQUATIONS, Equations, Robot
 
 
 @dataclass(frozen=True)
-class Determined:
+class DeterminedCombinations:
     """Combinations that all equations determine, and which of them some equations do."""
 
     base: BaseParameters
@@ -32,7 +32,7 @@ class Determined:
     """Whether a kind determines a combination alone, shape (base parameters, kinds), of bool."""
 
 
-def find_determined_parameters(idim: Idim, kinds: Sequence[str]) -> Determined:
+def find_determined_parameters(idim: Idim, kinds: Sequence[str]) -> DeterminedCombinations:
     """What kinds of equations determine of a robot.
 
     Contacts bear unmeasured in the null space: all of them, and all but each one. `kinds`: of
@@ -55,19 +55,19 @@ def find_determined_parameters(idim: Idim, kinds: Sequence[str]) -> Determined:
         rows, space = every.matrix, np.linalg.qr(own.matrix.T)[0]
         missed = np.linalg.norm(rows - rows @ space @ space.T, axis=1)
         known.append(missed < SAME * np.linalg.norm(rows, axis=1))
-    return Determined(every, tuple(kinds), tuple(counts), np.array(known).T)
+    return DeterminedCombinations(every, tuple(kinds), tuple(counts), np.array(known).T)
 
 
-def build_observed_log(robot: Robot, kind: Equations) -> Observed:
+def build_observed_log(robot: Robot, kind: Equations) -> Observability:
     """A log of one kind of equations that shows all that these can."""
     if kind != "null-space":
-        return Observed(kind)
+        return Observability(kind)
     names = tuple(contact.name for contact in robot.contacts)
     sets = {names, *combinations(names, max(1, len(names) - 1))}
-    return Observed(kind, free=tuple(sorted(sets)))
+    return Observability(kind, free=tuple(sorted(sets)))
 
 
-def format_determined_table(found: Determined) -> str:
+def format_determined_table(found: DeterminedCombinations) -> str:
     """The combinations that a kind misses, with the kinds that determine them, and the counts."""
     names, regroupings = found.base.names, found.base.regroupings
     lost = np.flatnonzero(~found.known.all(axis=1)).tolist()
@@ -87,7 +87,7 @@ def format_determined_table(found: Determined) -> str:
     return "\n".join(lines)
 
 
-def serialise_determined(found: Determined) -> dict[str, Any]:
+def serialise_determined(found: DeterminedCombinations) -> dict[str, Any]:
     """The same as plain data."""
     return {
         "schema": "dynident.determined/1",

@@ -14,7 +14,7 @@ from dynident.core.plain import replace_nonfinite, to_json
 from dynident.core.words import format_entry, format_number, format_table
 from dynident.excitation.excite import Excitation
 from dynident.experiments.page import render_excitation_files
-from dynident.experiments.planning import Planning
+from dynident.experiments.planning import ProtocolPlan
 from dynident.experiments.steps import QUESTIONS, ProtocolStep, ToldParameters
 from dynident.plots.document import (
     PagePart,
@@ -86,7 +86,7 @@ class Protocol:
     """
 
     robot: Robot
-    planning: Planning
+    planning: ProtocolPlan
     sigma: Array
     mass: float
     runs: tuple[PlannedRun, ...]

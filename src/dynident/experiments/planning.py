@@ -9,7 +9,7 @@ from pydantic import Field
 
 from dynident.core.options import Options, Positives, collect_options
 from dynident.core.schema import Name, Number, make_choice_validator
-from dynident.excitation.options import Budget, Count, Positive, TrajectoryLimits, Usual
+from dynident.excitation.options import Count, Positive, SearchBudget, TrajectoryLimits, Usual
 from dynident.experiments.steps import QUESTIONS
 
 Length = Annotated[Number, Field(ge=0.0, le=100.0), Usual]
@@ -17,7 +17,7 @@ Asked = Annotated[Name, make_choice_validator(QUESTIONS)]
 
 
 @dataclass(frozen=True)
-class Planning(Options):
+class ProtocolPlan(Options):
     """What a protocol is to answer, and with what."""
 
     questions: Annotated[
@@ -48,10 +48,10 @@ class Planning(Options):
     ] = 0.05
 
 
-FAMILIES: tuple[type[Options], ...] = (Planning, TrajectoryLimits, Budget)
+FAMILIES: tuple[type[Options], ...] = (ProtocolPlan, TrajectoryLimits, SearchBudget)
 OWN = ("load", "load_centre", "initial", "polish")
 """Options of `excite` that a protocol decides."""
-SHARED = {*collect_options((TrajectoryLimits, Budget)), "sigma", "rate"} - {*OWN}
+SHARED = {*collect_options((TrajectoryLimits, SearchBudget)), "sigma", "rate"} - {*OWN}
 """Keys of ``[excitation]`` that count for a protocol, too."""
 PLANNING = {name: option for name, option in collect_options(FAMILIES).items() if name not in OWN}
 """Options of `dynident protocol`."""

@@ -17,7 +17,7 @@ from dynident.core.options import build_all_options, list_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
-from dynident.dynamics.parameters import Attached
+from dynident.dynamics.parameters import JointElements
 from dynident.excitation.certificate import certify_trajectory
 from dynident.excitation.excite import (
     Excitation,
@@ -27,12 +27,12 @@ from dynident.excitation.excite import (
 )
 from dynident.excitation.limits import Limits, build_limits
 from dynident.excitation.obstacles import Obstacle
-from dynident.excitation.options import Aim
+from dynident.excitation.options import AimOptions
 from dynident.excitation.reach import bound_reach
 from dynident.experiments.expected import FutureLog
 from dynident.experiments.keywords import ProtocolOptions
 from dynident.experiments.plan import PlannedRun, Protocol
-from dynident.experiments.planning import FAMILIES, OWN, Planning
+from dynident.experiments.planning import FAMILIES, OWN, ProtocolPlan
 from dynident.experiments.steps import QUESTIONS, STEPS, ProtocolStep, expect_delay
 from dynident.friction import DEFAULT_FRICTION
 from dynident.robot.model import Robot
@@ -54,7 +54,7 @@ def protocol(
     friction: str = DEFAULT_FRICTION,
     *,
     rotor: bool | None = None,
-    elements: Sequence[Attached] = (),
+    elements: Sequence[JointElements] = (),
     obstacles: Sequence[Obstacle] = (),
     progress: Progress = ignore_progress,
     **options: Unpack[ProtocolOptions],
@@ -101,13 +101,13 @@ def protocol(
     wanted = {name for each in planning.questions for name in QUESTIONS[each].steps}
     steps = {name: step for name, step in STEPS.items() if name in wanted}
     limits, warnings = build_limits(robot, bounds), warn_of_idle_options(options, steps)
-    sigma = choose_torque_noise(robot, limits, Aim(sigma=planning.sigma), warnings)
+    sigma = choose_torque_noise(robot, limits, AimOptions(sigma=planning.sigma), warnings)
     base = base_parameters(build_idim(robot, friction, rotor, elements=elements))
     carried = any(step.carries is not None for step in steps.values())
     mass = choose_mass(robot, planning, limits.torque) if carried else 0.0
     centres = [length * find_arm(robot) for length in planning.lengths]
     designed = build_body(1 if carried else None, mass, centres)
-    own = {option.name for option in list_options(Planning)}
+    own = {option.name for option in list_options(ProtocolPlan)}
     common: dict[str, Any] = {
         name: value for name, value in options.items() if name not in {*own, "margin"}
     }
@@ -162,7 +162,7 @@ def warn_of_idle_options(
     return found
 
 
-def list_motion_shapes(planning: Planning) -> dict[str, dict[str, Any]]:
+def list_motion_shapes(planning: ProtocolPlan) -> dict[str, dict[str, Any]]:
     """What each motion of the steps asks of `excite`, by name."""
     return {
         "sweeps": {"trajectory": "sweeps", "duration": planning.sweeping},
@@ -210,7 +210,7 @@ def find_arm(robot: Robot) -> Array:
     return np.asarray(np.round(far / np.linalg.norm(far), 9))
 
 
-def choose_mass(robot: Robot, planning: Planning, torque: Array) -> float:
+def choose_mass(robot: Robot, planning: ProtocolPlan, torque: Array) -> float:
     """The mass that is given, or one that no drive has much trouble with [kg].
 
     `torque`, shape (n,): what the limits leave of the drives'.

@@ -8,8 +8,8 @@ from dynident.core.arrays import Array
 from dynident.core.text import format_count
 from dynident.excitation.excite import Excitation
 from dynident.experiments.trajectory import describe_distances, list_distances
-from dynident.scenes.page import FINE, PlayedMotion, Words, render_scene_page
-from dynident.scenes.scene import Nearest, build_scene, find_nearest_pairs
+from dynident.scenes.page import FINE, PageWords, PlayedMotion, render_scene_page
+from dynident.scenes.scene import NearestShapes, build_scene, find_nearest_pairs
 
 FRAMES_PER_SECOND = 50.0
 MOST_FRAMES = 2000
@@ -38,7 +38,7 @@ def render_replay_page(excitation: Excitation) -> str:
         robot,
         drawn,
         PlayedMotion(float(times[0]), step, q, dq, trajectory.at(fine)),
-        Words(
+        PageWords(
             trajectory.family.kind,
             (*drawn.said, *excitation.warnings),
             tuple(filter(None, (notes, proved))),
@@ -56,7 +56,7 @@ def choose_frame_times(excitation: Excitation) -> Array:
     return np.linspace(family.start, family.stop, min(max(count, 2), MOST_FRAMES))
 
 
-def describe_steady_pairs(found: Nearest) -> str:
+def describe_steady_pairs(found: NearestShapes) -> str:
     """What is said of the pairs that are always about as near."""
     if not found.steady:
         return ""

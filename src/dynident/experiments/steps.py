@@ -23,7 +23,7 @@ from dynident.experiments.expected import (
 from dynident.robot.model import Robot
 
 
-class Expected(NamedTuple):
+class ExpectedValue(NamedTuple):
     """What is expected of a parameter: its value by the file, and its standard deviation."""
 
     name: str
@@ -36,7 +36,7 @@ class ToldParameters(NamedTuple):
     """Parameters, and how they are told."""
 
     title: str
-    entries: tuple[Expected, ...]
+    entries: tuple[ExpectedValue, ...]
 
 
 class Question(NamedTuple):
@@ -77,13 +77,13 @@ class ProtocolStep(NamedTuple):
     prepare: Mapping[str, Any] = {}
 
 
-def list_base(run: FutureLog, std: Array, only: Array | None = None) -> tuple[Expected, ...]:
+def list_base(run: FutureLog, std: Array, only: Array | None = None) -> tuple[ExpectedValue, ...]:
     """Base parameters, all or some, with their standard deviations."""
     base = run.base
     chosen = np.arange(base.count) if only is None else only
     nominal = base.matrix @ base.idim.nominal
     return tuple(
-        Expected(
+        ExpectedValue(
             base.names[k],
             find_parameter_unit(base.idim, int(base.kept[k])),
             nominal[k] if base.kept[k] < base.idim.inertial else np.nan,
@@ -146,12 +146,12 @@ def expect_delay(runs: Mapping[str, FutureLog], damping: float) -> list[ToldPara
     return [
         ToldParameters(
             "delay between torques and positions of the log",
-            tuple(Expected(f"delay {names[k]}", "ms", np.nan, late[k]) for k in robot.driven),
+            tuple(ExpectedValue(f"delay {names[k]}", "ms", np.nan, late[k]) for k in robot.driven),
         ),
         ToldParameters(
             f"gains of the controller, by kd / kp = {damping:g} s",
             tuple(
-                Expected(f"{kind} {names[k]}", unit, np.nan, stds[k])
+                ExpectedValue(f"{kind} {names[k]}", unit, np.nan, stds[k])
                 for (kind, unit), stds in zip(kinds, loop, strict=True)
                 for k in robot.driven
             ),
@@ -163,7 +163,7 @@ def list_load_friction(M: Array, robot: Robot, title: str) -> ToldParameters:
     """Friction under load of each drive, the last unknowns."""
     std = predict_std(M)[-robot.n :]
     return ToldParameters(
-        title, tuple(Expected(f"fl{k + 1}", "", np.nan, std[k]) for k in robot.driven)
+        title, tuple(ExpectedValue(f"fl{k + 1}", "", np.nan, std[k]) for k in robot.driven)
     )
 
 
@@ -192,7 +192,9 @@ def expect_far(runs: Mapping[str, FutureLog], damping: float) -> list[ToldParame
         ),
         ToldParameters(
             "of the mean load, more at the far length: what fc gains, over it, is about fl",
-            tuple(Expected(robot.joint_names[k], units[k], more[k], np.nan) for k in robot.driven),
+            tuple(
+                ExpectedValue(robot.joint_names[k], units[k], more[k], np.nan) for k in robot.driven
+            ),
         ),
     ]
 
@@ -215,7 +217,7 @@ def expect_load(
     M = sum_information([p, PER_BODY, n], [*parts, *carried])
     std = predict_std(M)[p : p + PER_BODY]
     units = ("kg", *["kg m"] * 3, *["kg m^2"] * 6)
-    found = tuple(Expected(INERTIAL[k], units[k], body[k], std[k]) for k in chosen)
+    found = tuple(ExpectedValue(INERTIAL[k], units[k], body[k], std[k]) for k in chosen)
     # a body that is known is one column: what all of its torques are multiplied by
     whole = block_diag(np.eye(p), body[:, None], np.eye(n))
     by_body = predict_std(whole.T @ M @ whole)[p]
@@ -224,7 +226,7 @@ def expect_load(
         ToldParameters(title, found),
         ToldParameters(
             "gain, of torques over logged ones, where these are known",
-            tuple(Expected(name, "%", np.nan, 100.0 * share) for name, share in gains),
+            tuple(ExpectedValue(name, "%", np.nan, 100.0 * share) for name, share in gains),
         ),
     ]
 

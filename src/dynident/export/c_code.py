@@ -104,7 +104,7 @@ out[0] = cos(psi + p[5]) * along / against;""",
 p: a line for each row of its table. A law that is not here is refused."""
 
 
-class Arithmetic:
+class CStatements:
     """C statements, one a variable; constants are folded and repetitions left out."""
 
     def __init__(self) -> None:
@@ -221,7 +221,7 @@ def c_code(model: WholeModel, name: str | None = None, width: npt.ArrayLike | No
     called = to_c_identifier(idim.robot.name) if name is None else name
     if not re.fullmatch(r"[A-Za-z_]\w*", called, re.ASCII) or called in KEYWORDS:
         raise InputError(f"{called!r} is no name that a function of C can have")
-    code = Arithmetic()
+    code = CStatements()
     tau = unroll_newton_euler(code, model)
     first = tree.dof - idim.robot.n
     for j, k in np.ndindex(idim.robot.n, idim.robot.n):
@@ -281,7 +281,7 @@ def to_c_identifier(text: str) -> str:
     return found if re.match(r"[A-Za-z_]", found) and found not in KEYWORDS else f"robot_{found}"
 
 
-class Placed(NamedTuple):
+class BodyPlacement(NamedTuple):
     """Where a body is on the one that carries it, in frames whose z is the axis of their joint.
 
     `outer` and `place` take its frame to the carrier's where its joint is at zero.
@@ -292,13 +292,13 @@ class Placed(NamedTuple):
     sine: Value
     cosine: Value
 
-    def inward(self, code: Arithmetic, vector: Vector) -> Vector:
+    def inward(self, code: CStatements, vector: Vector) -> Vector:
         """A vector of the carrier in the body's own axes."""
         x, y, z = code.turned(self.outer.T, vector)
         s, c = self.sine, self.cosine
         return code.sum((c, x), (s, y)), code.sum((c, y), (MINUS, s, x)), z
 
-    def outward(self, code: Arithmetic, vector: Vector) -> Vector:
+    def outward(self, code: CStatements, vector: Vector) -> Vector:
         """A vector of the body in the carrier's axes."""
         x, y, z = vector
         s, c = self.sine, self.cosine
@@ -315,12 +315,12 @@ class MovedBody(NamedTuple):
     U: tuple[Vector, Vector, Vector]
 
 
-def unroll_newton_euler(code: Arithmetic, model: WholeModel) -> list[Value]:
+def unroll_newton_euler(code: CStatements, model: WholeModel) -> list[Value]:
     """Torques of the rigid bodies, outward and inward (Luh, Walker and Paul, 1980)."""
     tree, phi = model.idim.tree, model.phi
     frames = [np.eye(3) if kind == FREE_FLYER else turn_axis_to_z(axis)
               for kind, axis in zip(tree.kind, tree.axis, strict=True)]  # fmt: skip
-    placed: list[Placed] = []
+    placed: list[BodyPlacement] = []
     moved: list[MovedBody] = []
     f: list[Vector] = []
     n: list[Vector] = []
@@ -347,10 +347,10 @@ def unroll_newton_euler(code: Arithmetic, model: WholeModel) -> list[Value]:
     return tau
 
 
-def place_body(code: Arithmetic, tree: Tree, frames: Sequence[Array], b: int) -> Placed:
+def place_body(code: CStatements, tree: Tree, frames: Sequence[Array], b: int) -> BodyPlacement:
     """Where a body is on its carrier, by the position of its joint."""
     if tree.kind[b] == FREE_FLYER:
-        return Placed(np.eye(3), STILL, ZERO, ONE)
+        return BodyPlacement(np.eye(3), STILL, ZERO, ONE)
     up, floating = int(tree.parent[b]), tree.kind[0] == FREE_FLYER
     carrier = np.eye(3) if up < 0 else frames[up]
     outer = snap_to_integers(carrier @ tree.rotation[b, 0] @ frames[b].T)
@@ -358,14 +358,14 @@ def place_body(code: Arithmetic, tree: Tree, frames: Sequence[Array], b: int) ->
     position = f"q[{int(tree.row[b]) + bool(floating)}]"
     if tree.kind[b] == REVOLUTE:
         sine, cosine = (code.variable(f"{name}({position})") for name in ("sin", "cos"))
-        return Placed(outer, place, sine, cosine)
+        return BodyPlacement(outer, place, sine, cosine)
     slide: Vector = make_constant_vector(outer[:, 2])
     x, y, z = (code.sum((o,), (s, (1.0, position))) for o, s in zip(place, slide, strict=True))
-    return Placed(outer, (x, y, z), ZERO, ONE)
+    return BodyPlacement(outer, (x, y, z), ZERO, ONE)
 
 
 def move_body(
-    code: Arithmetic, tree: Tree, b: int, placed: Placed, carrier: MovedBody | None
+    code: CStatements, tree: Tree, b: int, placed: BodyPlacement, carrier: MovedBody | None
 ) -> MovedBody:
     """The motion of a body by that of its carrier and of its joint."""
     row = int(tree.row[b])
@@ -416,7 +416,7 @@ def snap_to_integers(matrix: Array) -> Array:
     return np.asarray(np.where(np.abs(matrix - whole) < ROUND, whole, matrix))
 
 
-def express_base_motion(code: Arithmetic, gravity: Array) -> tuple[Vector, Vector, Vector]:
+def express_base_motion(code: CStatements, gravity: Array) -> tuple[Vector, Vector, Vector]:
     """Angular velocity and acceleration of a free base, and its acceleration beside gravity's."""
     x, y, z, u = ((1.0, f"q[{k}]") for k in range(3, 7))
     two = (2.0, "")
@@ -449,7 +449,7 @@ def express_base_motion(code: Arithmetic, gravity: Array) -> tuple[Vector, Vecto
     return w, dw, code.cross(w, v, dv, (weight[0], weight[1], weight[2]))
 
 
-def express_lever_matrix(code: Arithmetic, w: Vector, al: Vector) -> tuple[Vector, Vector, Vector]:
+def express_lever_matrix(code: CStatements, w: Vector, al: Vector) -> tuple[Vector, Vector, Vector]:
     """``[al]x + [w]x [w]x``: what a lever is multiplied by to have its end's acceleration."""
     minus = (-1.0, "")
     squares = [code.sum((each, each)) for each in w]
@@ -465,7 +465,7 @@ def express_lever_matrix(code: Arithmetic, w: Vector, al: Vector) -> tuple[Vecto
 
 
 def express_body_wrench(
-    code: Arithmetic,
+    code: CStatements,
     phi: Array,
     w: Vector,
     al: Vector,
@@ -483,7 +483,7 @@ def express_body_wrench(
 
 
 def express_drive_friction(
-    code: Arithmetic,
+    code: CStatements,
     model: WholeModel,
     widths: Array | None,
     tau: list[Value],

@@ -9,7 +9,7 @@ import numpy as np
 from dynident.dynamics.whole import WholeModel
 from dynident.export.c_code import (
     ZERO,
-    Arithmetic,
+    CStatements,
     Value,
     express_drive_friction,
     format_sum,
@@ -32,7 +32,7 @@ def render_elastic_function(model: WholeModel, joints: Sequence[JointSpring]) ->
     springs = {own.joint: own for own in joints}
     if not springs:
         return ""
-    code, n, dof = Arithmetic(), idim.robot.n, tree.dof
+    code, n, dof = CStatements(), idim.robot.n, tree.dof
     first, nq = dof - n, dof + idim.robot.floating
     load = unroll_newton_euler(code, model)
     _, elements = express_drive_friction(code, model, None, load, (True,))

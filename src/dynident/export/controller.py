@@ -11,7 +11,7 @@ from dynident.core.arrays import Array
 from dynident.core.bundle import Bundle
 from dynident.core.errors import ComputationError
 from dynident.core.jit import entry
-from dynident.dynamics.spatial import Bodies, build_bodies
+from dynident.dynamics.spatial import BodyWorkspace, build_bodies
 from dynident.dynamics.tree import Tree
 from dynident.dynamics.whole import WholeModel
 from dynident.friction.kernel import BY_STATE
@@ -52,7 +52,7 @@ class ModelInstant(NamedTuple):
 
     tree: Tree
     plant: Plant
-    bodies: Bodies
+    bodies: BodyWorkspace
     chain: Linkage | None
     q: Array
     dq: Array

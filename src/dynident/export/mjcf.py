@@ -33,7 +33,7 @@ from dynident.export.exported import (
 )
 from dynident.export.servo import GAP, Servo, describe_servos, encoder_element
 from dynident.export.softness import SERVO_TIMESTEP, TIMESTEP, choose_impedance, derive_softness
-from dynident.export.splice import Text
+from dynident.export.splice import XmlText
 from dynident.friction.gap import ONSET, SETTLING, STIFFNESS
 from dynident.robot.load import find_carrying_joints
 from dynident.robot.mjcf import (
@@ -202,9 +202,9 @@ class Patch:
     def __init__(self, document: MjcfDocument) -> None:
         self.document = document
         files = dict.fromkeys((document.path, *document.includes.values()))
-        self.texts = {path: Text(path) for path in files}
+        self.texts = {path: XmlText(path) for path in files}
 
-    def text(self, element: MjcfElement) -> Text:
+    def text(self, element: MjcfElement) -> XmlText:
         """The text that an element stands in."""
         return self.texts[element.file]
 

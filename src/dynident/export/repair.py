@@ -13,7 +13,7 @@ from dynident.consistency.constraints import TotalMass
 from dynident.consistency.feasible_set import FeasiblePoint
 from dynident.consistency.knowledge import Knowledge
 from dynident.consistency.nearest import (
-    Repaired,
+    RepairedBodies,
     build_measured_system,
     describe_base_shift,
     nearest_consistent,
@@ -79,7 +79,7 @@ def refuse_model_files(outputs: Sequence[Path], model: Robot) -> None:
     refuse_outputs(outputs, list_model_files(model))
 
 
-def format_repair(robot: Robot, found: Repaired) -> str:
+def format_repair(robot: Robot, found: RepairedBodies) -> str:
     """Every link before and after, in lines of at most 80 columns."""
     masses = [phi[0] for phi in found.phi]
     columns = [
@@ -158,7 +158,7 @@ def measure_com_shift(before: np.ndarray, after: np.ndarray) -> float:
     return float(np.linalg.norm(after[1:4] / after[0] - before[1:4] / before[0]))
 
 
-def serialise_repair(robot: Robot, found: Repaired) -> dict[str, Any]:
+def serialise_repair(robot: Robot, found: RepairedBodies) -> dict[str, Any]:
     """The same as the object that ``--json`` prints."""
     rows = []
     for k, link in enumerate(robot.links):

@@ -18,7 +18,7 @@ MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "ut
 
 
 @dataclass(frozen=True)
-class Tag:
+class XmlTag:
     """Where an element stands in its file's text."""
 
     start: int
@@ -31,7 +31,7 @@ class Tag:
 
 
 @dataclass
-class Text:
+class XmlText:
     """An XML file's text, and what is to be changed in it."""
 
     path: Path
@@ -39,7 +39,7 @@ class Text:
     """Its content, where that is not the file's."""
     encoding: str = field(init=False)
     text: bytes = field(init=False)
-    tags: list[Tag] = field(init=False)
+    tags: list[XmlTag] = field(init=False)
     edits: list[tuple[int, int, bytes]] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
@@ -139,7 +139,7 @@ class Text:
         ends = "\r\n" if self.text[: place - len(line)].endswith(b"\r\n") else "\n"
         return ends + line.decode()
 
-    def step(self, tag: Tag, own: str) -> str:
+    def step(self, tag: XmlTag, own: str) -> str:
         """White space that an element's children have more than itself."""
         if not own:
             return ""
@@ -167,7 +167,7 @@ class Text:
         return b"".join([*parts, self.text[place:end]])
 
 
-def _find_tags(text: bytes) -> list[Tag]:
+def _find_tags(text: bytes) -> list[XmlTag]:
     """Where the elements of a UTF-8 text stand, in the order of their start tags."""
     parser = expat.ParserCreate("utf-8")
     found: list[list[int]] = []
@@ -190,7 +190,7 @@ def _find_tags(text: bytes) -> list[Tag]:
     parser.StartElementHandler = start
     parser.EndElementHandler = end
     parser.Parse(text, True)
-    return [Tag(*entry) for entry in found]
+    return [XmlTag(*entry) for entry in found]
 
 
 def _find_tag_end(text: bytes, place: int) -> int:

@@ -25,7 +25,7 @@ from dynident.export.exported import (
     select_drive_values,
     subtract_carried,
 )
-from dynident.export.splice import Text
+from dynident.export.splice import XmlText
 from dynident.robot.model import Joint, Robot
 from dynident.robot.urdf import parse_xml
 
@@ -120,7 +120,7 @@ class UrdfDocument:
         self.path = robot.source
         self.locked = robot.locked
         self.parts: dict[str, Array] = {}
-        self.text = Text(robot.source, resolved if entities else None)
+        self.text = XmlText(robot.source, resolved if entities else None)
         self._places = {element: k for k, element in enumerate(root.iter("*"))}
         self._links = {e.get("name"): e for e in root.iterchildren("link")}
         self._joints = {e.get("name"): e for e in root.iterchildren("joint")}

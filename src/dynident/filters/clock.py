@@ -80,7 +80,7 @@ LONGEST_BRIDGE = 1.0
 
 
 @dataclass(frozen=True)
-class Clocking(Options):
+class ClockOptions(Options):
     """How the rows of a log become samples on one uniform clock."""
 
     clock: Annotated[
@@ -154,14 +154,18 @@ def make_even_clock(rate: float, samples: int) -> Clock:
 
 
 def find_clock(
-    time: Array, q: Array, name: str, place: Callable[[int], str], wanted: Clocking | None = None
+    time: Array,
+    q: Array,
+    name: str,
+    place: Callable[[int], str],
+    wanted: ClockOptions | None = None,
 ) -> Clock:
     """Find the clock of a log from its finite time stamps [s].
 
     Positions `q`, in any unit, decide between `stamps` and `uniform`; `place` is what errors call a
     sample, by its index: file, row and column.
     """
-    wanted = wanted or Clocking()
+    wanted = wanted or ClockOptions()
     if len(time) < 2:
         raise InputError(f"{name}: a time column needs two time stamps, found {len(time)}")
     _refuse_backward_time(time, place)
@@ -217,7 +221,7 @@ class EvenClock(NamedTuple):
 
 
 def find_even_clock(
-    stamps: Store, name: str, place: Callable[[int], str], wanted: Clocking
+    stamps: Store, name: str, place: Callable[[int], str], wanted: ClockOptions
 ) -> EvenClock | None:
     """What `find_clock` finds, of stamps that are read some at a time.
 

@@ -58,7 +58,7 @@ class RepeatedStretch(NamedTuple):
         return RepeatedStretch(self.begin, self.rate / step, *take_every((self.q, self.dq), step))
 
 
-class Match(NamedTuple):
+class RepeatedMotion(NamedTuple):
     """A motion that is made again."""
 
     lag: float
@@ -71,7 +71,7 @@ class Match(NamedTuple):
 
 def find_repeated_motion(
     one: RepeatedStretch, other: RepeatedStretch
-) -> tuple[Match | None, Match | None]:
+) -> tuple[RepeatedMotion | None, RepeatedMotion | None]:
     """Where most of a stretch's motion is made in another one, and the other way round.
 
     None where it is not: a long log may make all of a short one's motion and much beside it.
@@ -81,7 +81,7 @@ def find_repeated_motion(
     return first, match_at_lag(other, one, -lag if first is None else -first.lag, whole=True)
 
 
-def find_period(one: RepeatedStretch) -> Match | None:
+def find_period(one: RepeatedStretch) -> RepeatedMotion | None:
     """A stretch that repeats, beside itself a period later; None where it does not.
 
     Of lags beyond the first without correlation, and as `find_repetition_lag` the first at which
@@ -158,7 +158,7 @@ def interpolate_linearly(x: Array, place: Array) -> Array:
 
 def match_at_lag(
     one: RepeatedStretch, other: RepeatedStretch, lag: float, whole: bool
-) -> Match | None:
+) -> RepeatedMotion | None:
     """A motion at about a lag; None where most of it is not made there.
 
     The lag follows from the positions by Gauss and Newton: ``q(t) = q'(t + lag)``. Of the `whole`
@@ -188,7 +188,7 @@ def match_at_lag(
     motion = np.sum(np.abs(one.dq) * scale, axis=1)
     asked = float(np.sum(motion if whole else motion[inside]))
     share = float(np.sum(motion[same])) / max(asked, TINY)
-    return Match(lag, same, share) if share >= MOST else None
+    return RepeatedMotion(lag, same, share) if share >= MOST else None
 
 
 def find_partners(

@@ -17,7 +17,7 @@ BESIDE = 0.1
 begin."""
 
 
-class Turns:
+class LostTurns:
     """Whole turns between two samples of encoders, which none of them moved by, block after block.
 
     `turn` is a turn in the unit of each column, infinite for slides and for what may move as far.
@@ -26,7 +26,7 @@ class Turns:
     """
 
     def __init__(
-        self, turn: Array, signal: str, joints: Sequence[str], beside: Turns | None = None
+        self, turn: Array, signal: str, joints: Sequence[str], beside: LostTurns | None = None
     ) -> None:
         self.turn, self.signal, self.joints, self.beside = turn, signal, tuple(joints), beside
         self.first: dict[str, float] = {}

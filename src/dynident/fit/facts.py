@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dynident.diagnosis.signs import find_signs
-from dynident.dynamics.equations import Observed
+from dynident.dynamics.equations import Observability
 from dynident.dynamics.idim import Idim
 from dynident.filters.blocks import cut_into_blocks, find_run_extremes
 from dynident.fit.figures import collect_log_settings
@@ -34,7 +34,7 @@ class LogFacts:
     settings: dict[str, Any]
     """All that shaped it."""
     preparation: Preparation
-    observed: Observed
+    observed: Observability
     """What it can show."""
     stated: tuple[bool, ...]
     """Which equations of motion it states anywhere."""

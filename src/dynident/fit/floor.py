@@ -19,7 +19,7 @@ from dynident.dynamics.idim import Idim
 from dynident.filters.blocks import cut_signal
 from dynident.filters.filters import count_filter_edge, filter_zero_phase
 from dynident.filters.repeats import (
-    Match,
+    RepeatedMotion,
     RepeatedStretch,
     find_partners,
     find_period,
@@ -162,7 +162,7 @@ def find_repetitions(
     logs = [log for log in whole if has_only_joint_torques(idim.robot, log)]
     single = [k for k, log in enumerate(logs) if log.averaging is None]
     parts = {k: take_longest_stretch(logs[k], lowpass_hz) for k in single}
-    matches: dict[int, list[tuple[int, Match]]] = {k: [] for k in single}
+    matches: dict[int, list[tuple[int, RepeatedMotion]]] = {k: [] for k in single}
     for k, other in combinations([k for k in single if len(parts[k].q)], 2):
         pair = find_repeated_motion(parts[k], parts[other])
         for mine, partner, match in zip((k, other), (other, k), pair, strict=True):
@@ -194,7 +194,7 @@ def find_repetitions(
 def compare_with_others(
     k: int,
     logs: Sequence[GeneralisedSamples],
-    matches: Sequence[tuple[int, Match]],
+    matches: Sequence[tuple[int, RepeatedMotion]],
     read: Callable[[int], ScoredSignals],
 ) -> Repetition | None:
     """A log beside the one that makes most of its motion; None where none does."""
@@ -241,7 +241,7 @@ def predict_stretch(
 def compare_matched(
     log: GeneralisedSamples,
     other: GeneralisedSamples,
-    match: Match,
+    match: RepeatedMotion,
     one: ScoredSignals,
     two: ScoredSignals,
 ) -> Repetition | None:

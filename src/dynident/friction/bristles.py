@@ -11,7 +11,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.jit import entry
-from dynident.friction.kernel import BY_SPEED, BY_STATE, VALUE, At
+from dynident.friction.kernel import BY_SPEED, BY_STATE, VALUE, DriveInstant
 from dynident.friction.memoryless import OFFSET, VISCOUS
 from dynident.friction.model import FrictionModel, LinearTerm, ShapeTerm
 
@@ -32,14 +32,14 @@ def evaluate_mean_decay(x):  # type: ignore[no-untyped-def]
     return value, (np.exp(-x) - value) / x
 
 
-def fill_dahl_friction(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_dahl_friction(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """The deflection w of each of the bristles, 1 where they slip."""
     for k in range(len(z)):
         out[k, VALUE] = z[k]
         out[k, BY_STATE + k] = 1.0
 
 
-def step_dahl_bristles(at: At, shape: Array, z: Array, out: Array) -> None:
+def step_dahl_bristles(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``delta_k dw_k/dt = v - |v| w_k``, each by itself; their lengths are the shape."""
     v, h, m = at.speed, at.period, len(z)
     for k in range(m):
@@ -54,20 +54,20 @@ def step_dahl_bristles(at: At, shape: Array, z: Array, out: Array) -> None:
         out[k, BY_STATE + m + k] = -by_x * x / delta - v * h / delta**2 * fade
 
 
-def fill_dahl_energy(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_dahl_energy(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``delta_k w_k^2 / 2``."""
     for k in range(len(z)):
         out[k, VALUE] = 0.5 * shape[k] * z[k] ** 2
 
 
-def fill_spectrum_friction(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_spectrum_friction(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """The deflection of each of the bristles."""
     for k in range(len(z)):
         out[k, VALUE] = z[k]
         out[k, BY_STATE + k] = 1.0
 
 
-def step_spectrum_bristles(at: At, shape: Array, z: Array, out: Array) -> None:
+def step_spectrum_bristles(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``delta_k dw_k/dt = v - |v| w_k``, each by itself."""
     v, h = at.speed, at.period
     for k in range(len(z)):
@@ -80,7 +80,7 @@ def step_spectrum_bristles(at: At, shape: Array, z: Array, out: Array) -> None:
         out[k, BY_STATE + k] = kept
 
 
-def fill_spectrum_energy(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_spectrum_energy(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``delta_k w_k^2 / 2``."""
     for k in range(len(z)):
         out[k, VALUE] = 0.5 * SPECTRUM[k] * z[k] ** 2
@@ -98,7 +98,7 @@ def evaluate_slip_rate(v, sign, slope, shape):  # type: ignore[no-untyped-def]
     return a, by_v, -a / delta, -a / g * fall, by_vs
 
 
-def fill_lugre_friction(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_lugre_friction(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """The bristles' deflection z and its rate ``v - a z``."""
     a, by_v, by_delta, by_rise, by_vs = evaluate_slip_rate(at.speed, at.sign, at.slope, shape)
     out[0, VALUE] = z[0]
@@ -111,7 +111,7 @@ def fill_lugre_friction(at: At, shape: Array, z: Array, out: Array) -> None:
     out[1, BY_STATE + 3] = -by_vs * z[0]
 
 
-def step_lugre_bristles(at: At, shape: Array, z: Array, out: Array) -> None:
+def step_lugre_bristles(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``dz/dt = v - a z``."""
     v, h = at.speed, at.period
     a, by_v, by_delta, by_rise, by_vs = evaluate_slip_rate(v, at.sign, at.slope, shape)
@@ -126,7 +126,7 @@ def step_lugre_bristles(at: At, shape: Array, z: Array, out: Array) -> None:
     out[0, BY_STATE + 3] = by_a * by_vs
 
 
-def fill_lugre_energy(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_lugre_energy(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``z^2 / 2`` of the bristles' stiffness."""
     out[0, VALUE] = 0.5 * z[0] ** 2
 

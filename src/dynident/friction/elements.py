@@ -16,18 +16,18 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.jit import entry
 from dynident.core.options import HUGE
-from dynident.friction.kernel import BY_POSITION, BY_STATE, VALUE, At
+from dynident.friction.kernel import BY_POSITION, BY_STATE, VALUE, DriveInstant
 from dynident.friction.model import FrictionModel, LinearTerm, ShapeTerm
 
 
-def fill_spring_torque(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_spring_torque(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``q`` and 1."""
     out[0, VALUE] = at.position
     out[0, BY_POSITION] = 1.0
     out[1, VALUE] = 1.0
 
 
-def fill_spring_energy(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_spring_energy(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``q^2 / 2`` and ``q``."""
     out[0, VALUE] = 0.5 * at.position**2
     out[1, VALUE] = at.position
@@ -39,7 +39,7 @@ def spring() -> FrictionModel:
     return FrictionModel(linear, (), fill_spring_torque, stored=fill_spring_energy)
 
 
-def fill_gas_spring_torque(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_gas_spring_torque(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``dL/dq / (1 - (L - L0) / stroke)``, ``L^2 = b^2 + c^2 - 2 b c cos(q + a)``."""
     b, c, stroke = shape[0], shape[1], shape[3]
     d = at.position + shape[2]
@@ -53,7 +53,7 @@ def fill_gas_spring_torque(at: At, shape: Array, z: Array, out: Array) -> None:
     out[0, BY_STATE + 2] = out[0, BY_POSITION]
 
 
-def fill_gas_spring_energy(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_gas_spring_energy(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``-stroke log(1 - (L - L0) / stroke)``."""
     b, c, stroke = shape[0], shape[1], shape[3]
     d = at.position + shape[2]
@@ -95,7 +95,7 @@ def gas_spring(base: float, crank: float, angle: float, stroke: float) -> Fricti
     )
 
 
-def fill_ripple_torque(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_ripple_torque(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``sin(k q)`` and ``cos(k q)``."""
     k, q = shape[0], at.position
     sin, cos = np.sin(k * q), np.cos(k * q)
@@ -107,7 +107,7 @@ def fill_ripple_torque(at: At, shape: Array, z: Array, out: Array) -> None:
     out[1, BY_STATE] = -q * sin
 
 
-def fill_ripple_energy(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_ripple_energy(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``-cos(k q) / k`` and ``sin(k q) / k``."""
     k, q = shape[0], at.position
     out[0, VALUE] = -np.cos(k * q) / k
@@ -137,14 +137,14 @@ def ripple(order: float) -> FrictionModel:
     )
 
 
-def fill_counterweight_torque(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_counterweight_torque(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``sin(q + a)``."""
     d = at.position + shape[0]
     out[0, VALUE] = np.sin(d)
     out[0, BY_POSITION] = out[0, BY_STATE] = np.cos(d)
 
 
-def fill_counterweight_energy(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_counterweight_energy(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``-cos(q + a)``."""
     out[0, VALUE] = -np.cos(at.position + shape[0])
 
@@ -183,7 +183,7 @@ def evaluate_rocker_angle(shape, q):  # type: ignore[no-untyped-def]
     return psi, rate, bend / against
 
 
-def fill_linkage_torque(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_linkage_torque(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``cos(psi + lean) dpsi/dq``."""
     psi, rate, bend = evaluate_rocker_angle(shape, at.position)
     height, slope = np.sin(psi + shape[5]), np.cos(psi + shape[5])
@@ -194,7 +194,7 @@ def fill_linkage_torque(at: At, shape: Array, z: Array, out: Array) -> None:
     out[0, BY_STATE + 5] = -height * rate
 
 
-def fill_linkage_energy(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_linkage_energy(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``sin(psi + lean)``."""
     psi, _, _ = evaluate_rocker_angle(shape, at.position)
     out[0, VALUE] = np.sin(psi + shape[5])

@@ -12,7 +12,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.friction.model import DriveSignals, FrictionModel, Trace
+from dynident.friction.model import DriveSignals, FrictionModel, StateTrace
 
 RATES = tuple(10.0**k for k in range(1, 8))
 """From steps within which a bristle slips to those within which it hardly bends [Hz]."""
@@ -24,7 +24,7 @@ ROUNDING = 1e-13
 
 
 @dataclass(frozen=True)
-class Balance:
+class EnergyBalance:
     """Energies of one drive, step by step of a motion of constant speeds."""
 
     speed: Array
@@ -44,7 +44,7 @@ class Balance:
 
 def balance_energies(
     model: FrictionModel, linear: Array, signals: DriveSignals, rate: float, shape: Array
-) -> Balance:
+) -> EnergyBalance:
     """Energies along a motion whose speed is constant over each period.
 
     Of a model with such linear parameters and shape; the position is that at the beginning of each
@@ -55,7 +55,7 @@ def balance_energies(
     def halved(values: Array | None) -> Array | None:
         return None if values is None else np.repeat(values, 2)
 
-    first = Trace(np.array(model.state)[None], np.zeros((1, m, len(model.shape))))
+    first = StateTrace(np.array(model.state)[None], np.zeros((1, m, len(model.shape))))
     halves = replace(
         signals,
         q=np.column_stack([signals.q, signals.q + 0.5 * h * v]).ravel(),
@@ -70,7 +70,7 @@ def balance_energies(
 
     def state(part: float, z: Array) -> DriveSignals:
         return replace(
-            signals, q=signals.q + part * h * v, trace=Trace(z, np.zeros((len(v), m, 0)))
+            signals, q=signals.q + part * h * v, trace=StateTrace(z, np.zeros((len(v), m, 0)))
         )
 
     states = (state(0.0, begin), state(0.5, z[::2]), state(1.0, z[1::2]))
@@ -78,7 +78,7 @@ def balance_energies(
     before, after = (model.energy(states[k], shape) @ linear for k in (0, 2))
     supplied = v * h * (a + 4.0 * b + c) / 6.0  # Simpson's rule
     level = np.abs(before) + np.abs(after) + np.abs(supplied)
-    return Balance(v, supplied, after - before, ROUNDING * level)
+    return EnergyBalance(v, supplied, after - before, ROUNDING * level)
 
 
 def check_passive(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dynident.core.arrays import Array
-from dynident.friction.kernel import BY_POSITION, BY_SPEED, BY_STATE, VALUE, At
+from dynident.friction.kernel import BY_POSITION, BY_SPEED, BY_STATE, VALUE, DriveInstant
 from dynident.friction.model import FrictionModel, LinearTerm, ShapeTerm
 
 STIFFNESS, ONSET, SETTLING = 2e3, 2e-4, 4e-3
@@ -13,7 +13,7 @@ WIDEST = 1.0
 """[rad or m]"""
 
 
-def fill_gap_torque(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_gap_torque(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``f(d + T dd/dt)``: zero in the gap, and rising by a parabola at its ends."""
     way = at.position + SETTLING * at.speed
     side = 1.0 if way > 0.0 else -1.0

@@ -15,8 +15,15 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans
 from dynident.core.jit import jit
 from dynident.friction.bristles import fill_dahl_energy, fill_dahl_friction, step_dahl_bristles
-from dynident.friction.kernel import BY_SPEED, BY_STATE, VALUE, At, consult_law, find_law_address
-from dynident.friction.model import DriveSignals, FrictionModel, LinearTerm, ShapeTerm, Trace
+from dynident.friction.kernel import (
+    BY_SPEED,
+    BY_STATE,
+    VALUE,
+    DriveInstant,
+    consult_law,
+    find_law_address,
+)
+from dynident.friction.model import DriveSignals, FrictionModel, LinearTerm, ShapeTerm, StateTrace
 
 FORGOTTEN = 0.001
 """Share of how bristles were bent when a log began, of which less is nothing."""
@@ -56,7 +63,7 @@ def bend_bristles(slips: tuple[float, ...], delta: Array, before: Array | None =
     if not m:
         return np.zeros((0, len(delta)))
     start = np.zeros(m) if before is None else before
-    first = Trace(start[None], np.zeros((1, m, m)))
+    first = StateTrace(start[None], np.zeros((1, m, m)))
     path = DriveSignals(delta, np.diff(delta, prepend=delta[:1]))
     return build_hysteresis(slips).follow(path, 1.0, np.array(slips), first).z.T
 
@@ -78,7 +85,7 @@ def make_passive(torques: Array) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True)
-class Yielding:
+class SpringCompliance:
     """How a spring with hysteresis gives way to small changes of its load, along a path."""
 
     stiffness: float
@@ -106,7 +113,7 @@ def bend_under_load(
     damping: float,
     torques: tuple[float, ...],
     slips: tuple[float, ...],
-) -> tuple[Array, Array, Yielding]:
+) -> tuple[Array, Array, SpringCompliance]:
     """The deflection at which spring and bristles bear a load, instant by instant.
 
     Parameters
@@ -114,7 +121,7 @@ def bend_under_load(
     load : ndarray, shape (samples,)
         Without gaps [Nm or N].
     stiffness, damping : float
-        As of `Yielding`.
+        As of `SpringCompliance`.
     torques, slips : tuple of float
         Of the bristles, which stand upright at the first sample.
 
@@ -133,7 +140,7 @@ def bend_under_load(
         find_law_address(step_dahl_bristles), np.array(load, dtype=float), float(stiffness),
         float(damping), np.array(torques), np.array(slips), near, delta, states, slopes, kept,
     )  # fmt: skip
-    return delta, states.T, Yielding(stiffness, damping, slopes, kept)
+    return delta, states.T, SpringCompliance(stiffness, damping, slopes, kept)
 
 
 @jit
@@ -153,7 +160,7 @@ def follow_load(  # type: ignore[no-untyped-def]
             left -= torques[k] * w[k]
         way, moved = np.sign(left), 0.0
         for _ in range(NEARER):
-            consult_law(step, At(moved, 0.0, way, 0.0, 0.0, 0.0, 1.0), slips, w, table)
+            consult_law(step, DriveInstant(moved, 0.0, way, 0.0, 0.0, 0.0, 1.0), slips, w, table)
             left, slope = load[t] - stiffness * (at + moved), stiffness + damping
             left -= damping * moved
             for k in range(m):

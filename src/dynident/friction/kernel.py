@@ -25,7 +25,7 @@ VALUE, BY_SPEED, BY_POSITION, BY_LOAD, BY_STATE = range(5)
 """Columns of a law's table: those of the states are followed by those of the shapes."""
 
 
-class At(NamedTuple):
+class DriveInstant(NamedTuple):
     """What a law sees of its drive at one instant."""
 
     speed: float
@@ -44,11 +44,11 @@ class At(NamedTuple):
     """Of a step of the state [s]; zero elsewhere."""
 
 
-AT: Any = types.NamedUniTuple(types.float64, len(At._fields), At)  # type: ignore[no-untyped-call]
+AT: Any = types.NamedUniTuple(types.float64, len(DriveInstant._fields), DriveInstant)  # type: ignore[no-untyped-call]
 ROW, TABLE = types.Array(types.float64, 1, "C"), types.Array(types.float64, 2, "C")
 SIGNATURE = types.void(AT, ROW, ROW, TABLE)
 
-Law = Callable[[At, Array, Array, Array], None]
+Law = Callable[[DriveInstant, Array, Array, Array], None]
 
 
 @cache
@@ -94,7 +94,7 @@ def fill_tables(  # type: ignore[no-untyped-def]
 ):
     """A law's table of every sample into `out`, shape (samples, rows, columns)."""
     for t in range(len(speed)):
-        at = At(speed[t], position[t], sign[t], slope[t], load[t], temperature[t], period)
+        at = DriveInstant(speed[t], position[t], sign[t], slope[t], load[t], temperature[t], period)
         consult_law(law, at, shape, z[t], out[t])
 
 
@@ -108,7 +108,7 @@ def fill_values(  # type: ignore[no-untyped-def]
     """
     table = np.empty((len(out), columns))
     for t in range(len(speed)):
-        at = At(speed[t], position[t], sign[t], slope[t], load[t], temperature[t], 0.0)
+        at = DriveInstant(speed[t], position[t], sign[t], slope[t], load[t], temperature[t], 0.0)
         consult_law(law, at, shape, z[t], table)
         for row in range(len(out)):  # a slice takes a second to compile
             out[row, t] = table[row, VALUE]
@@ -128,7 +128,7 @@ def follow_states(  # type: ignore[no-untyped-def]
     z, Z = z.copy(), Z.copy()
     for t in range(len(speed)):
         part = period if started or t > 0 else 0.5 * period
-        at = At(speed[t], position[t], sign[t], slope[t], load[t], temperature[t], part)
+        at = DriveInstant(speed[t], position[t], sign[t], slope[t], load[t], temperature[t], part)
         consult_law(step, at, shape, z, table)
         for r in range(m):
             zs[t, r] = table[r, VALUE]
@@ -141,7 +141,7 @@ def follow_states(  # type: ignore[no-untyped-def]
         Z[:] = Zs[t]
 
 
-class Elements(NamedTuple):
+class DriveElements(NamedTuple):
     """Laws that act on the drives of a simulated robot, any number a drive."""
 
     gear: Integers

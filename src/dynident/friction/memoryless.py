@@ -10,7 +10,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.jit import entry
-from dynident.friction.kernel import BY_LOAD, BY_POSITION, BY_SPEED, BY_STATE, VALUE, At
+from dynident.friction.kernel import BY_LOAD, BY_POSITION, BY_SPEED, BY_STATE, VALUE, DriveInstant
 from dynident.friction.model import FrictionModel, LinearTerm, ShapeTerm
 
 VISCOUS = LinearTerm("fv", "Nm s/rad", positive=True, weights=(0.0, 1.0, 0.0))
@@ -23,7 +23,7 @@ STATIC = LinearTerm("fs", "Nm", positive=True)
 STRIBECK_SPEED = ShapeTerm("vs", "rad/s", 0.1, 1e-3, 10.0)
 
 
-def fill_cube_root_friction(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_cube_root_friction(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``|v|^(1/3) s(v)`` (zhang2018, eq. 8)."""
     size = abs(at.speed)
     root = size ** (1.0 / 3.0)
@@ -33,7 +33,7 @@ def fill_cube_root_friction(at: At, shape: Array, z: Array, out: Array) -> None:
         out[0, BY_SPEED] += np.sign(at.speed) * at.sign * root / (3.0 * size)
 
 
-def fill_polynomial_friction(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_polynomial_friction(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``v^3`` and ``v^5``."""
     v2 = at.speed**2
     out[0, VALUE] = at.speed * v2
@@ -42,7 +42,7 @@ def fill_polynomial_friction(at: At, shape: Array, z: Array, out: Array) -> None
     out[1, BY_SPEED] = 5.0 * v2**2
 
 
-def fill_load_friction(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_load_friction(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``|load| s(v)``, which dissipates (after zhang2018, eq. 9, whose term does not)."""
     size = abs(at.load)
     out[0, VALUE] = size * at.sign
@@ -50,13 +50,13 @@ def fill_load_friction(at: At, shape: Array, z: Array, out: Array) -> None:
     out[0, BY_LOAD] = np.sign(at.load) * at.sign
 
 
-def fill_load_gain(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_load_gain(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``load`` (zhang2018, eq. 9): no sign of the speed, so it gives back what it has taken."""
     out[0, VALUE] = at.load
     out[0, BY_LOAD] = 1.0
 
 
-def fill_load_square_friction(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_load_square_friction(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``|load| s(v)`` and ``load^2 s(v)``."""
     size = abs(at.load)
     out[0, VALUE] = size * at.sign
@@ -67,7 +67,7 @@ def fill_load_square_friction(at: At, shape: Array, z: Array, out: Array) -> Non
     out[1, BY_LOAD] = 2.0 * at.load * at.sign
 
 
-def fill_directional_friction(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_directional_friction(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``|load| s(v)`` where the motor drives its load, and where the load drives the motor.
 
     The shares of both are ``(1 +- sign(load) s(v)) / 2``, so that a smooth sign changes over
@@ -94,7 +94,7 @@ def evaluate_speed_decay(v, vs, exponent):  # type: ignore[no-untyped-def]
     return fall, slope / v, -slope / vs, -fall * power * np.log(size)
 
 
-def fill_stribeck_friction(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_stribeck_friction(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``exp(-(v / vs)^2) s(v)`` (zhang2018, eq. 4, with its usual exponent)."""
     fall, by_v, by_vs, _ = evaluate_speed_decay(at.speed, shape[0], 2.0)
     out[0, VALUE] = fall * at.sign
@@ -102,7 +102,7 @@ def fill_stribeck_friction(at: At, shape: Array, z: Array, out: Array) -> None:
     out[0, BY_STATE] = by_vs * at.sign
 
 
-def fill_stribeck_with_exponent(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_stribeck_with_exponent(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``exp(-|v / vs|^es) s(v)`` (zhang2018, eq. 4)."""
     fall, by_v, by_vs, by_e = evaluate_speed_decay(at.speed, shape[0], shape[1])
     out[0, VALUE] = fall * at.sign
@@ -111,7 +111,7 @@ def fill_stribeck_with_exponent(at: At, shape: Array, z: Array, out: Array) -> N
     out[0, BY_STATE + 1] = by_e * at.sign
 
 
-def fill_uneven_friction(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_uneven_friction(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``sin(q) s(v)`` and ``cos(q) s(v)``: Coulomb friction that changes along a turn."""
     sin, cos = np.sin(at.position), np.cos(at.position)
     out[0, VALUE] = sin * at.sign
@@ -122,7 +122,7 @@ def fill_uneven_friction(at: At, shape: Array, z: Array, out: Array) -> None:
     out[1, BY_POSITION] = -sin * at.sign
 
 
-def fill_stribeck_with_load(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_stribeck_with_load(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``exp(-(v / vs)^2) s(v)``, ``|load| s(v)`` and their product."""
     fall, by_v, by_vs, _ = evaluate_speed_decay(at.speed, shape[0], 2.0)
     size, side = abs(at.load), np.sign(at.load)
@@ -138,7 +138,7 @@ def fill_stribeck_with_load(at: At, shape: Array, z: Array, out: Array) -> None:
     out[2, BY_STATE] = size * out[0, BY_STATE]
 
 
-def fill_bompos_friction(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_bompos_friction(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``-exp(-|v| / f3) s(v)`` and ``-exp(-1 / (f5 |v|)) s(v)`` (zhang2018, eq. 5)."""
     size, way = abs(at.speed), np.sign(at.speed)
     fall, _, by_f3, _ = evaluate_speed_decay(at.speed, shape[0], 1.0)
@@ -153,7 +153,7 @@ def fill_bompos_friction(at: At, shape: Array, z: Array, out: Array) -> None:
         out[1, BY_STATE + 1] = -rise * x / shape[1] * at.sign
 
 
-def fill_tanh_sech_friction(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_tanh_sech_friction(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``tanh(f4 v)`` and ``sech(f3 v) tanh(f4 v)`` (zhang2018, eq. 6): no sign of its own."""
     v, f3, f4 = at.speed, shape[0], shape[1]
     up = np.tanh(f4 * v)
@@ -168,7 +168,7 @@ def fill_tanh_sech_friction(at: At, shape: Array, z: Array, out: Array) -> None:
     out[1, BY_STATE + 1] = bump * v * steep
 
 
-def fill_sigmoid_friction(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_sigmoid_friction(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``1 / (1 + exp(-f2 (v + f3))) - 1 / (1 + exp(-f2 f3))``, of the Panda (Gaz et al. 2019)."""
     f2, f3 = shape[0], shape[1]
     a = 0.5 * (1.0 + np.tanh(0.5 * f2 * (at.speed + f3)))
@@ -180,7 +180,7 @@ def fill_sigmoid_friction(at: At, shape: Array, z: Array, out: Array) -> None:
     out[0, BY_STATE + 1] = f2 * (steep - rest)
 
 
-def fill_temperature_friction(at: At, shape: Array, z: Array, out: Array) -> None:
+def fill_temperature_friction(at: DriveInstant, shape: Array, z: Array, out: Array) -> None:
     """``exp(-(T - 20) / T0) v``: lubricant that thins as it warms [deg C]."""
     warmth = at.temperature - 20.0
     thin = np.exp(-warmth / shape[0])

@@ -80,7 +80,7 @@ class ShapeTerm:
 
 
 @dataclass(frozen=True)
-class Trace:
+class StateTrace:
     """States of a friction model along a motion, shape (samples, states).
 
     And their derivatives, shape (samples, states, shapes).
@@ -108,7 +108,7 @@ class DriveSignals:
     """Since the log began [s], shape (samples,)."""
     known: Array | None = None
     """A known torque [Nm or N], shape (samples,)."""
-    trace: Trace | None = None
+    trace: StateTrace | None = None
     """States of the model, from its `follow`."""
 
     @cached_property
@@ -125,7 +125,7 @@ class DriveSignals:
 
     @cached_property
     def inputs(self) -> tuple[Array, ...]:
-        """What the kernels see of the signals, in the order of `At`; zeros for what is missing."""
+        """What the kernels see of the signals, ordered as `DriveInstant`; zeros where missing."""
         nothing = np.zeros(len(self.dq))
         load = nothing if self.load is None else self.load
         temperature = nothing if self.temperature is None else self.temperature
@@ -249,7 +249,7 @@ class FrictionModel:
             found[:, self.rows] = self.slopes(self.table(self.law, signals, shape), signals.trace)
         return found
 
-    def slopes(self, table: Array, trace: Trace | None) -> Array:
+    def slopes(self, table: Array, trace: StateTrace | None) -> Array:
         """Derivatives of the law's columns by the shape, from its table and the states'."""
         m = len(self.state)
         found = table[:, :, BY_STATE + m :]
@@ -271,8 +271,8 @@ class FrictionModel:
         return found
 
     def follow(
-        self, signals: DriveSignals, rate: float, shape: Array, previous: Trace | None = None
-    ) -> Trace:
+        self, signals: DriveSignals, rate: float, shape: Array, previous: StateTrace | None = None
+    ) -> StateTrace:
         """States along a motion, a stretch of it at a time.
 
         Parameters
@@ -295,7 +295,7 @@ class FrictionModel:
         z, Z = np.array(self.state, dtype=float), np.zeros((m, shapes))
         if previous is not None:
             z, Z = to_writable(previous.z[-1]), to_writable(previous.by_shape[-1])
-        trace = Trace(np.empty((samples, m)), np.empty((samples, m, shapes)))
+        trace = StateTrace(np.empty((samples, m)), np.empty((samples, m, shapes)))
         if m:
             follow_states(
                 find_law_address(self.step), *self._inputs(signals), 1.0 / rate,
@@ -303,14 +303,14 @@ class FrictionModel:
             )  # fmt: skip
         return trace
 
-    def settle(self, signals: DriveSignals, shape: Array) -> Trace:
+    def settle(self, signals: DriveSignals, shape: Array) -> StateTrace:
         """States as they settle where each instant's speed lasts, from where they start.
 
         What is known of a single instant, of which the motion before is not; with the smooth sign
         they fade as that does.
         """
         samples, m, shapes = len(signals.dq), len(self.state), len(self.shape)
-        trace = Trace(np.zeros((samples, m)), np.zeros((samples, m, shapes)))
+        trace = StateTrace(np.zeros((samples, m)), np.zeros((samples, m, shapes)))
         if m:
             table = np.empty((samples, m, BY_STATE + m + shapes))
             z = np.tile(np.array(self.state, dtype=float), (samples, 1))

@@ -11,7 +11,7 @@ from threading import Lock
 from dynident.live.messages import (
     EstimateRow,
     Message,
-    Noticed,
+    NoticedChange,
     SampleSignals,
     describe_message,
     drop_missing,
@@ -24,7 +24,7 @@ EVENTS = 200
 """That are kept, the last ones."""
 
 
-class Board:
+class LiveBoard:
     """What there is to be shown; written by the run, read by the threads of a server.
 
     Parameters
@@ -37,7 +37,7 @@ class Board:
         self.title = title
         self._lock = Lock()
         self._signals: deque[SampleSignals] = deque(maxlen=KEPT)
-        self._events: deque[Noticed] = deque(maxlen=EVENTS)
+        self._events: deque[NoticedChange] = deque(maxlen=EVENTS)
         self._row: EstimateRow | None = None
         self._count = 0
         self._ended = ""
@@ -49,7 +49,7 @@ class Board:
                 case SampleSignals():
                     self._signals.append(message)
                     self._count += 1
-                case Noticed():
+                case NoticedChange():
                     self._events.append(message)
                 case EstimateRow():
                     self._row = message

@@ -12,12 +12,12 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import InputError
 from dynident.dynamics.contacts import map_wrench_to_joints
-from dynident.dynamics.equations import Observed
+from dynident.dynamics.equations import Observability
 from dynident.dynamics.tree import Tree, build_tree
 from dynident.online.causal import SETTLED
 from dynident.recording.floating import (
     SAMPLED,
-    Base,
+    LoggedBase,
     compose_base_motion,
     describe_base_motion,
     sort_base_signals,
@@ -43,7 +43,7 @@ class StreamInstant(NamedTuple):
 
 def collect_signals(
     joints: Mapping[str, Array | None],
-    base: Base | None,
+    base: LoggedBase | None,
     wrenches: Mapping[str, Array],
     touching: Mapping[str, Booleans],
 ) -> Signals:
@@ -71,10 +71,10 @@ class Channels:
 
     name: str
     robot: Robot
-    base: Base | None
+    base: LoggedBase | None
     """Of a floating robot, for what its signals do not say: where a sensor is, whether it
     stands."""
-    observed: Observed
+    observed: Observability
     """Which equations are stated."""
     followed: tuple[tuple[str, int], ...]
     others: tuple[tuple[str, int], ...]
@@ -227,7 +227,7 @@ def find_channels(
         elif kind == "null-space" and contact.name in log.touching:
             others.append(f"contact {contact.name}")
     numbers = {name: j for j, name in enumerate(robot.joint_names)}
-    observed = Observed(
+    observed = Observability(
         kind,
         log.base is not None and log.base.fixed,
         tuple((numbers[name], value) for name, value in log.locked.items()),

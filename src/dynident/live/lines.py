@@ -9,7 +9,7 @@ from typing import TextIO
 from dynident.live.messages import (
     EstimateRow,
     Message,
-    Noticed,
+    NoticedChange,
     SampleSignals,
     describe_message,
     tell_event,
@@ -51,7 +51,7 @@ class MessageLines:
                 self._out.write(",".join(list_columns(message)) + "\n")
                 self._begun = True
             self._out.write(",".join(list_cells(message)) + "\n")
-        elif isinstance(message, Noticed):
+        elif isinstance(message, NoticedChange):
             self._say(tell_event(message))
         self._out.flush()
 

@@ -62,7 +62,7 @@ class EstimateRow(NamedTuple):
     base: BaseParameters
 
 
-class Noticed(NamedTuple):
+class NoticedChange(NamedTuple):
     """A change of the load, or a start that does not fit.
 
     Attributes
@@ -94,13 +94,13 @@ class SampleSignals(NamedTuple):
     and which one it is; None without a start."""
 
 
-Message = EstimateRow | Noticed | SampleSignals
+Message = EstimateRow | NoticedChange | SampleSignals
 
 
 def describe_message(message: Message) -> Plain:
     """A message as plain data, a line of JSON; None of what is not known."""
     match message:
-        case Noticed(time, event):
+        case NoticedChange(time, event):
             return {
                 "time": time,
                 "event": event.kind,
@@ -140,7 +140,7 @@ def describe_message(message: Message) -> Plain:
             }
 
 
-def tell_event(noticed: Noticed) -> str:
+def tell_event(noticed: NoticedChange) -> str:
     """A change of the load in words."""
     event = noticed.event
     return (
@@ -164,7 +164,7 @@ def split_into_topics(message: Message) -> Iterator[tuple[str, Plain]]:
     """A message by topics; what is not known is left out, for schemas have no word for it."""
     plain = drop_missing(describe_message(message))
     match message:
-        case Noticed():
+        case NoticedChange():
             yield ROOT + "events", plain
         case EstimateRow():
             yield ROOT + "parameters", plain
@@ -190,7 +190,7 @@ def drop_missing(plain: Mapping[str, Any]) -> Plain:
 def build_schemas(message: Message) -> dict[str, Plain]:
     """JSON schemas of a message's topics: all fields that may come, of which not all have to."""
     match message:
-        case Noticed():
+        case NoticedChange():
             event = {"event": WORD, "statistic": NUMBER, "threshold": NUMBER}
             return build_topic_schema("events", "Changes of what is carried.", event)
         case EstimateRow():

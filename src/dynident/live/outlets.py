@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from dynident.live.board import Board
+from dynident.live.board import LiveBoard
 from dynident.live.lines import MessageLines
 from dynident.live.mcap import McapFile
 from dynident.live.messages import Message
@@ -22,7 +22,7 @@ class Outlets:
 
     lines: MessageLines
     files: tuple[McapFile | RerunFile, ...]
-    board: Board | None
+    board: LiveBoard | None
     address: str
     """Of the page; empty without."""
 
@@ -80,6 +80,6 @@ def open_outlets(
         files = [opened.enter_context(closing(kind(path))) for kind, path in made if path]
         board, address = None, ""
         if port is not None:
-            board = Board(title)
+            board = LiveBoard(title)
             address = opened.enter_context(closing(PageServer(board, port))).address
         yield Outlets(MessageLines(out, as_json, signals, say), tuple(files), board, address)

@@ -12,7 +12,7 @@ from dynident.core.errors import InputError, name_missing_package
 from dynident.live.messages import (
     ROOT,
     Message,
-    Noticed,
+    NoticedChange,
     SampleSignals,
     split_into_topics,
     tell_event,
@@ -72,7 +72,7 @@ class RerunFile:
         stream = self._stream
         stream.set_time(CLOCK, duration=message.time)
         for topic, plain in split_into_topics(message):
-            if isinstance(message, Noticed):
+            if isinstance(message, NoticedChange):
                 stream.log(topic, rerun.TextLog(tell_event(message), level="WARN"), strict=True)
                 continue
             for names, value in list_numbers(plain):

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from dynident.core.errors import InputError
 from dynident.core.templates import load_templates
-from dynident.live.board import Board
+from dynident.live.board import LiveBoard
 
 LOOPBACK = "127.0.0.1"
 OWN_NAMES = (LOOPBACK, "localhost")
@@ -48,7 +48,7 @@ class PageServer:
         When the port cannot be had.
     """
 
-    def __init__(self, board: Board, port: int) -> None:
+    def __init__(self, board: LiveBoard, port: int) -> None:
         handler = type("BoardRequest", (PageRequest,), {"board": board})
         try:
             self._server = Server((LOOPBACK, port), handler)
@@ -85,7 +85,7 @@ class Server(ThreadingMixIn, TCPServer):
 class PageRequest(BaseHTTPRequestHandler):
     """Answers to GET alone, of the page and of its data."""
 
-    board: ClassVar[Board]
+    board: ClassVar[LiveBoard]
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "dynident", ""
     timeout = PATIENCE
@@ -148,7 +148,7 @@ def build_policy() -> str:
     )
 
 
-def render_live_page(board: Board) -> str:
+def render_live_page(board: LiveBoard) -> str:
     """The page, with what there is so far."""
     style, script = load_parts()
     template = load_templates("dynident.live", "dynident.plots").get_template("page.html.j2")

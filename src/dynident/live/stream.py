@@ -27,7 +27,7 @@ from dynident.readers.orientation import ORIENTATIONS, convert_orientations
 from dynident.readers.table import Table, label_column
 from dynident.readers.text import WIDEST, is_comment
 from dynident.readers.units import read_units
-from dynident.recording.floating import Base, Floating, extract_base, extract_contacts
+from dynident.recording.floating import FloatingOptions, LoggedBase, extract_base, extract_contacts
 from dynident.recording.read import ColumnLayout
 from dynident.recording.recording import Recording
 from dynident.robot.model import Robot
@@ -67,7 +67,7 @@ def stream_recording(recording: Recording, channels: Channels) -> Iterator[Sampl
             yield Sample(begin + (k - start) / recording.rate, values[k], k == start)
 
 
-class Pace:
+class StreamPace:
     """Whether the samples of a stream go on to come at its rate [Hz], by their latest stamps."""
 
     def __init__(self, rate: float) -> None:
@@ -169,7 +169,7 @@ class TextStream:
     robot: Robot
     find_layout: Callable[[Table], ColumnLayout]
     rate: float | None
-    floating: Floating
+    floating: FloatingOptions
     measured: bool = False
     instruments: bool = False
     taken: int = 0
@@ -191,7 +191,7 @@ class TextStream:
                     f"{self.lines.name}: has no time column, or only one row; give --rate"
                 )
             self.rate = (len(head) - 1) / float(np.diff([stamps[0], stamps[-1]])[0])
-        pace = Pace(self.rate)
+        pace = StreamPace(self.rate)
         for count, (at, values) in enumerate(chain(head, rows), self.taken):
             if at is not None:
                 pace.check(at, f"{self.lines.name}, line {self.lines.number}")
@@ -262,7 +262,7 @@ class TextStream:
     def _find_channels(
         self,
         signals: Mapping[str, Array],
-        base: Base | None,
+        base: LoggedBase | None,
         wrenches: Mapping[str, Array],
         touching: Mapping[str, Booleans],
     ) -> Channels:

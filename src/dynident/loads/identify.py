@@ -9,7 +9,7 @@ from dynident.core.errors import InputError, check_type
 from dynident.core.options import Options, build_all_options
 from dynident.core.schema import Name
 from dynident.loads.keywords import PayloadOptions
-from dynident.loads.load import Loading, bear_load, identify_load
+from dynident.loads.load import LoadOptions, bear_load, identify_load
 from dynident.loads.payload import Payload
 from dynident.recording.prepare import Samples
 from dynident.recording.read import Files
@@ -20,7 +20,7 @@ from dynident.robot.geometry import locate_frame
 
 
 @dataclass(frozen=True)
-class Placing(Options):
+class PlacementOptions(Options):
     """Where a load is."""
 
     link: Annotated[
@@ -35,7 +35,7 @@ class Placing(Options):
     ] = None
 
 
-FAMILIES: tuple[type[Options], ...] = (Placing, Loading)
+FAMILIES: tuple[type[Options], ...] = (PlacementOptions, LoadOptions)
 """All that `payload` can be told."""
 
 
@@ -62,7 +62,7 @@ def payload(
     anyway : bool
         Also of a refuted result.
     **options
-        Those of `Placing` and `Loading`: frame, mass, gains, seed.
+        Those of `PlacementOptions` and `LoadOptions`: frame, mass, gains, seed.
 
     Raises
     ------

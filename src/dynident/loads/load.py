@@ -101,7 +101,7 @@ IN_ALL, PER_JOINT = "all", "joint"
 
 
 @dataclass(frozen=True)
-class Loading(Options):
+class LoadOptions(Options):
     """What is known of a load, and what is to be told of it."""
 
     mass: Annotated[
@@ -344,7 +344,7 @@ def identify_load(
     beta: Array,
     covariance: Array,
     link: str,
-    loading: Loading = Loading(),
+    loading: LoadOptions = LoadOptions(),
 ) -> Load:
     """The load on a link of a known model.
 
@@ -369,7 +369,7 @@ def identify_load(
     if not np.any(own):
         raise ComputationError(f"no torque shows a load on {link}")
     rest, sigma, kappa = subtract_unloaded_model(problem, beta, covariance)
-    known = Unloaded(problem, beta, covariance, sigma, kappa)
+    known = UnloadedModel(problem, beta, covariance, sigma, kappa)
     # the size of the load sets the scale of what is believed of it
     first = fit_load_columns(rest, own, UNTOLD * SIZES)
     unit = max(abs(float(first.x[0])), LEAST_MASS) * SIZES
@@ -419,7 +419,7 @@ def identify_load(
     )  # fmt: skip
 
 
-class Unloaded(NamedTuple):
+class UnloadedModel(NamedTuple):
     """The model without the load, and what the loaded log's rows leave of it."""
 
     problem: Problem
@@ -487,7 +487,7 @@ def warn_of_unseen_load(fit: RestFit, link: str, unit: Array, p_value: float) ->
 
 
 def choose_gain_error(
-    known: Unloaded, A: Array, stated: float | None
+    known: UnloadedModel, A: Array, stated: float | None
 ) -> tuple[float, float, list[str]]:
     """Mean and standard deviation of the logarithm of the drives' common gain, and a warning.
 
@@ -550,7 +550,7 @@ def stack_load_columns(
 
 
 def find_load_changes(
-    known: Unloaded, own: Array, unit: Array, body: int, beside: Array
+    known: UnloadedModel, own: Array, unit: Array, body: int, beside: Array
 ) -> tuple[str | None, list[TestResult]]:
     """Whether mass and first moment are the same all the time, and whichever way gravity points."""
     problem, beta, covariance, sigma, kappa = known
@@ -615,7 +615,7 @@ def label_gravity_sides(robot: Robot, log: Samples, body: int) -> np.ndarray:
 
 
 def fit_gains_by_joint(
-    known: Unloaded, own: Array, mass: float, phi: Array
+    known: UnloadedModel, own: Array, mass: float, phi: Array
 ) -> tuple[TorqueGains, RestFit]:
     """Each drive's gain and the load from its mass: ``y_j = s_j X_j M phi``, ``gain_j = 1 / s_j``.
 

@@ -15,7 +15,7 @@ from dynident.estimators.constrained import (
 )
 from dynident.estimators.didim import didim
 from dynident.estimators.energy import energy
-from dynident.estimators.estimate import Estimate, Rough
+from dynident.estimators.estimate import Estimate, RoughEstimate
 from dynident.estimators.instrumental import estimate_2sls, idim_iv, ref_iv
 from dynident.estimators.least_squares import irls, ols, wls, wls_roughly
 from dynident.estimators.output_error import clie
@@ -59,7 +59,7 @@ ESTIMATORS: dict[str, Callable[..., Estimate]] = {
     "pf": pf,
 }
 
-ROUGHLY: dict[str, Callable[..., Rough]] = {
+ROUGHLY: dict[str, Callable[..., RoughEstimate]] = {
     "wls": wls_roughly,
     "pc-idim-ls": pc_idim_ls_roughly,
 }

@@ -29,10 +29,10 @@ from dynident.core.progress import Progress, ignore_progress
 from dynident.core.side_by_side import HERE, Engine
 from dynident.core.text import suggest_nearest
 from dynident.core.threads import limit_to_one_thread
-from dynident.encoders.drives import Fitting, fits_drives
+from dynident.encoders.drives import DriveFitOptions, fits_drives
 from dynident.estimators.closed_loop import Simulation
 from dynident.estimators.essential import Elimination, choose_base_parameters
-from dynident.estimators.estimate import Estimate, Rough, embed_estimate
+from dynident.estimators.estimate import Estimate, RoughEstimate, embed_estimate
 from dynident.methods import ESTIMATORS, OWN_SHAPES, REDUCIBLE, ROUGHLY
 from dynident.regression.problem import Problem
 
@@ -156,7 +156,7 @@ UNLOOPED = ("static", "ml", "smooth", "gradient")
 
 def fits_positions(problem: Problem, method: str, given: Mapping[str, Any]) -> bool:
     """Whether a method fits drives and loop to positions, the links as the robot file has them."""
-    return method == "cloe" and fits_drives(problem, build_options(Fitting, given))
+    return method == "cloe" and fits_drives(problem, build_options(DriveFitOptions, given))
 
 
 def refuse_loads(problem: Problem, method: str, given: Mapping[str, Any]) -> None:
@@ -249,14 +249,16 @@ def refuse_absurd_estimate(found: Estimate) -> None:
 
 
 @limit_to_one_thread
-def estimate_roughly(problem: Problem, method: str, start: Array, /, **options: Any) -> Rough:
+def estimate_roughly(
+    problem: Problem, method: str, start: Array, /, **options: Any
+) -> RoughEstimate:
     """The estimate of a method without error bars, its options as plain keywords.
 
     `start`: sigmas to begin with, for methods that iterate them, shape (groups,).
     """
     if method not in ROUGHLY or any(options.get(name) is not None for name in LEAVING_OUT):
         found = estimate(problem, method, **{**options, **switch_error_bars_off(method)})
-        return Rough(found.beta, found.theta, found.sigma)
+        return RoughEstimate(found.beta, found.theta, found.sigma)
     check_options(method, options)
     given = {name: value for name, value in options.items() if value is not None}
     families = list_option_families(method)

@@ -27,7 +27,7 @@ SURE = 6.0
 """Standard errors of a mass from which it is there, by what is left with it."""
 
 
-class Carried(NamedTuple):
+class CarriedParameters(NamedTuple):
     """What is carried beside the bodies of a start."""
 
     factor: Array
@@ -51,7 +51,7 @@ class Carried(NamedTuple):
 
 def weigh_load(
     start: Array, now: Array, shift: Array, std: Array, squares: float, rows: int
-) -> Carried:
+) -> CarriedParameters:
     """The load that explains best that samples do not fit a start.
 
     Parameters
@@ -75,7 +75,7 @@ def weigh_load(
     half *= np.sign(np.diag(half))[:, None]
     z = linalg.solve_triangular(half, moved.T @ (R0 @ (after - before)), trans="T")
     left = max(squares - float(z @ z), 0.0)
-    return Carried(
+    return CarriedParameters(
         np.column_stack([half / std, z]),
         std * linalg.solve_triangular(half, z),
         left / squares if squares > 0.0 else 1.0,

@@ -8,7 +8,7 @@ ago, the same lag for all, and the model holds among them as it held then. What 
 what the parallel filter of the batch does: it filters the motion and not the regressor's columns,
 which for a motion well below the cutoff is the same. It is not for the sign of a speed: where a
 joint turns, Coulomb friction goes from one side to the other at once, and comes out of the filter
-as its step response. That is what `Turnover` has in place of the sign.
+as its step response. That is what `SignTurnover` has in place of the sign.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SETTLED = 1e-3
 
 
 @dataclass(frozen=True)
-class Turnover:
+class SignTurnover:
     """What a filter makes of a sign that changes, about the instant at which it does."""
 
     reach: float
@@ -87,7 +87,7 @@ class CausalFilter:
         return samples / self.rate
 
     @property
-    def turnover(self) -> Turnover:
+    def turnover(self) -> SignTurnover:
         """What comes out where a speed changes its sign, the lag taken off."""
         late = self.lag * self.rate - AHEAD
         reach = max(late, self.settling - KEPT - late)
@@ -96,7 +96,7 @@ class CausalFilter:
         known = np.concatenate([[0.0], self._step])
         values = 2.0 * np.interp(at, np.arange(-1.0, len(self._step)), known) - 1.0
         values[0], values[-1] = -1.0, 1.0
-        return Turnover(reach / self.rate, values)
+        return SignTurnover(reach / self.rate, values)
 
     def push(self, sample: Array) -> Array | None:
         """Take in ``[x | y]``, x followed and y others: ``[x | dx | ddx | y]`` as of a lag ago.

@@ -34,7 +34,7 @@ from dynident.consistency.feasible_set import (
 )
 from dynident.consistency.gyration import list_radii
 from dynident.consistency.knowledge import Knowledge
-from dynident.consistency.space import LENGTH, Space
+from dynident.consistency.space import LENGTH, ParameterSpace
 from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import InputError
 from dynident.core.factors import System
@@ -320,7 +320,7 @@ class ConsistentAnswer:
         prior = knowledge.of(idim.robot)
         if not prior.fixed and prior.belief.bodies and prior.weight != 0.0:
             raise InputError(f"metric {prior.metric!r} cannot be tracked; choose a quadratic one")
-        self.space = Space(base, choose_parameter_units(base, sigma))
+        self.space = ParameterSpace(base, choose_parameter_units(base, sigma))
         unknowns = len(self.space.unit)
         self.gyrations = knowledge.gyrations(idim.robot)
         self.lift = build_lift(self.space, list_radii(self.gyrations))
@@ -374,7 +374,7 @@ class ConsistentAnswer:
         return admitted.solve(System(R[:, :p].copy(), R[:, p].copy(), 0.0))
 
 
-def build_lift(space: Space, radii: tuple[float, ...]) -> Array:
+def build_lift(space: ParameterSpace, radii: tuple[float, ...]) -> Array:
     """From unknowns whose bodies are merely consistent to those with least radii of gyration.
 
     ``J = J' + m r^2 diag(1, 1, 1, 0)``: 2 m r^2 more of each moment of inertia. J' is positive

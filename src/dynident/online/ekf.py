@@ -41,7 +41,7 @@ from dynident.online.recursion import (
 from dynident.online.recursive import (
     INSTANTS,
     Forgetting,
-    Weights,
+    RowWeights,
     choose_group_sigma,
     convert_to_equation_sigma,
     inflate_covariance,
@@ -78,7 +78,7 @@ def ekf(
     problem: Problem,
     belief: ShapeBelief = ShapeBelief(),
     forgetting: Forgetting = Forgetting(),
-    weights: Weights = Weights(),
+    weights: RowWeights = RowWeights(),
     bars: ErrorBars = ErrorBars(),
 ) -> Estimate:
     """The extended Kalman filter on linear and shape parameters (zhang2018, eq. 21 and 24).

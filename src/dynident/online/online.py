@@ -18,7 +18,7 @@ from dynident.dynamics.equations import SINGULAR
 from dynident.dynamics.parameters import DriveColumn
 from dynident.dynamics.regressor import fill_regressor_samples
 from dynident.dynamics.tree import Tree
-from dynident.friction.kernel import BY_STATE, VALUE, At, consult_law, find_law_address
+from dynident.friction.kernel import BY_STATE, VALUE, DriveInstant, consult_law, find_law_address
 from dynident.online.recursion import AgeingRule, Recursion, absorb_row, follow_rows, solve_for_beta
 
 LOAD = 10
@@ -197,12 +197,14 @@ def fill_rows(m, memory, q, dq, ddq, tau, G, rows):  # type: ignore[no-untyped-d
         z = memory.state[place : place + states]
         place += states
         if states > 0:
-            at = At(motion[1, g], motion[0, g], np.sign(motion[1, g]), 0.0, 0.0, 0.0, period)
+            at = DriveInstant(
+                motion[1, g], motion[0, g], np.sign(motion[1, g]), 0.0, 0.0, 0.0, period
+            )
             consult_law(m.law[f, 3], at, m.shape[f], z, stepped[:states])
             for k in range(states):
                 z[k] = stepped[k, VALUE]
         sign = filter_speed_sign(motion[1, g], motion[2, g], m.reach, m.turnover)
-        at = At(motion[1, g], motion[0, g], sign, 0.0, 0.0, 0.0, 0.0)
+        at = DriveInstant(motion[1, g], motion[0, g], sign, 0.0, 0.0, 0.0, 0.0)
         consult_law(m.law[f, 0], at, m.shape[f], z, table[f])
     for e in range(len(m.entry)):
         g = m.entry[e, 1]

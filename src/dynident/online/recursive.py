@@ -24,7 +24,7 @@ from dynident.core.schema import Flag as Truth
 from dynident.core.schema import Number
 from dynident.estimators.covariance import ErrorBars, Spread, name_covariance
 from dynident.estimators.estimate import Estimate, Track
-from dynident.estimators.least_squares import Weighted, finish_ls_estimate
+from dynident.estimators.least_squares import WeightedSolution, finish_ls_estimate
 from dynident.online.recursion import (
     AgeingRule,
     Recursion,
@@ -54,7 +54,7 @@ Walk = Annotated[Number, Field(ge=0.0, le=1e6)]
 
 
 @dataclass(frozen=True)
-class Weights(Options):
+class RowWeights(Options):
     """How the rows of a recursion are weighed."""
 
     sigma: Annotated[
@@ -127,7 +127,7 @@ class Drift(Options):
 def rls(
     problem: Problem,
     forgetting: Forgetting = Forgetting(),
-    weights: Weights = Weights(),
+    weights: RowWeights = RowWeights(),
     bars: ErrorBars = ErrorBars(),
 ) -> Estimate:
     """Recursive least squares with exponential forgetting (zhang2018, eq. 22 and 23).
@@ -148,7 +148,7 @@ def rls(
 def kf(
     problem: Problem,
     drift: Drift = Drift(),
-    weights: Weights = Weights(),
+    weights: RowWeights = RowWeights(),
     bars: ErrorBars = ErrorBars(),
 ) -> Estimate:
     """The Kalman filter on parameters that walk at random (zhang2018, eq. 19).
@@ -163,7 +163,7 @@ def kf(
     return estimate_recursively(problem, drift, "a random walk", weights, bars)
 
 
-def choose_group_sigma(problem: Problem, weights: Weights) -> Array:
+def choose_group_sigma(problem: Problem, weights: RowWeights) -> Array:
     """Sigma of each group of rows."""
     factors = problem.factors
     require_excitation(problem, factors.weighted(factors.ones))
@@ -191,7 +191,7 @@ def convert_to_equation_sigma(problem: Problem, sigma: Array) -> Array:
 
 
 def estimate_recursively(
-    problem: Problem, ageing: Forgetting | Drift, what: str, weights: Weights, bars: ErrorBars
+    problem: Problem, ageing: Forgetting | Drift, what: str, weights: RowWeights, bars: ErrorBars
 ) -> Estimate:
     """The estimate at the end of the logs, with its track.
 
@@ -209,7 +209,7 @@ def estimate_recursively(
     message = f"{rows} rows in order of time"
     if not ageing.ages:
         estimate = finish_ls_estimate(
-            problem, Weighted(state.beta, sigma, sigma, rows, message), bars
+            problem, WeightedSolution(state.beta, sigma, sigma, rows, message), bars
         )
         return replace(estimate, track=track)
     errors = compute_residuals(problem, state.beta)
@@ -268,7 +268,7 @@ def run_recursion(
 
 
 @dataclass(frozen=True)
-class Merged:
+class MergedRows:
     """Rows of all groups in order of time, ``[x | y]`` of unit variance."""
 
     rows: Array
@@ -282,7 +282,7 @@ class Merged:
 
 def merge_rows_by_time(
     problem: Regression, rows: Rows, sigma: Array, most: int
-) -> Iterator[Merged]:
+) -> Iterator[MergedRows]:
     """The rows of a stretch, at most so many at a time; rows of an instant stay together."""
     p = problem.base.count
     sample = np.concatenate(rows.sample)
@@ -303,5 +303,7 @@ def merge_rows_by_time(
     while begin < len(sample):
         later = starts[starts >= begin + most]
         end = int(later[0]) if len(later) else len(sample)
-        yield Merged(full[begin:end], sample[begin:end], group[begin:end], first[group[begin:end]])
+        yield MergedRows(
+            full[begin:end], sample[begin:end], group[begin:end], first[group[begin:end]]
+        )
         begin = end

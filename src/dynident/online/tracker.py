@@ -24,7 +24,7 @@ from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.contacts import follow_touch
 from dynident.friction.model import name_signals
 from dynident.online.carried import SURE, weigh_load
-from dynident.online.causal import TURN_POINTS, Turnover
+from dynident.online.causal import TURN_POINTS, SignTurnover
 from dynident.online.consistent import ConsistentAnswer
 from dynident.online.instruments import InstrumentAnswer
 from dynident.online.online import (
@@ -82,7 +82,7 @@ MOTION = ("q", "dq", "ddq", "tau")
 
 
 @dataclass(frozen=True)
-class Alarm(Options):
+class AlarmOptions(Options):
     """When a change of the load is reported."""
 
     window: Annotated[
@@ -264,11 +264,11 @@ class Tracker:
         *,
         forgetting: Forgetting = Forgetting(),
         drift: Drift = Drift(),
-        alarm: Alarm = Alarm(),
+        alarm: AlarmOptions = AlarmOptions(),
         drop_below: NotNegatives = 0.0,
         start: PriorKnowledge | None = None,
         knowledge: Knowledge | None = None,
-        turnover: Turnover | None = None,
+        turnover: SignTurnover | None = None,
         link: str | None = None,
         instruments: bool = False,
     ) -> None:
@@ -282,7 +282,7 @@ class Tracker:
             self.sigma[base.idim.robot.passive] = np.inf
         self.options = {**asdict(forgetting), **asdict(drift), **asdict(alarm)}
         slow = broadcast_to_joints(drop_below, base.idim.robot.n, "drop_below")
-        turn = Turnover(0.0, np.zeros(TURN_POINTS)) if turnover is None else turnover
+        turn = SignTurnover(0.0, np.zeros(TURN_POINTS)) if turnover is None else turnover
         carrying = find_carrying_body(base.idim.robot, link)
         self._carrying = LOAD * carrying
         self._model = build_tracker_model(
@@ -743,9 +743,9 @@ def build_tracker_model(
     rate: float,
     forgetting: Forgetting,
     drift: Drift,
-    alarm: Alarm,
+    alarm: AlarmOptions,
     slow: tuple[float, ...],
-    turnover: Turnover,
+    turnover: SignTurnover,
     carrying: int,
 ) -> TrackerModel:
     """What a tracker is told; `carrying` is the body that carries loads."""

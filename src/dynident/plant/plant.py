@@ -15,7 +15,7 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
 from dynident.dynamics.idim import Idim
-from dynident.friction.kernel import Elements, find_law_address
+from dynident.friction.kernel import DriveElements, find_law_address
 from dynident.friction.model import Element, FrictionModel, name_signals
 
 
@@ -36,7 +36,7 @@ class Plant(NamedTuple):
     """``s(v) = tanh(v / width)`` [rad/s or m/s], shape (drives,)."""
     rough: Integers
     """Where anything depends on the sign, shape (drives,)."""
-    elements: Elements
+    elements: DriveElements
     """All other friction."""
     bearing: Array
     """Shares of the joints' rigid-body torques that each drive bears, where friction depends on
@@ -144,7 +144,7 @@ def place_columns(columns: Sequence[int] | Integers, count: int) -> dict[int, in
 
 def list_frictions(
     idim: Idim, theta: Array, place: dict[int, int], of_term: Sequence[dict[int, int]]
-) -> Iterator[Acting]:
+) -> Iterator[ActingFriction]:
     """The friction and the elements of a model, with the places of their columns."""
     count = len(idim.parameters)
     for k, values in enumerate(idim.linear(theta)):
@@ -152,15 +152,17 @@ def list_frictions(
         own = range(count + found.shape.start, count + found.shape.stop)
         of_shape = {shape: place[c] for shape, c in enumerate(own) if c in place}
         shape = idim.shape[found.shape]
-        yield Acting(found.gear, found.model, values, shape, of_term[k], of_shape)
+        yield ActingFriction(found.gear, found.model, values, shape, of_term[k], of_shape)
 
 
-def list_elements(elements: Sequence[Element], n: int) -> Iterator[Acting]:
+def list_elements(elements: Sequence[Element], n: int) -> Iterator[ActingFriction]:
     """Elements beside the model's; refuses those of joints that are none."""
     for element in elements:
         if not 0 <= element.joint < n:
             raise InputError(f"an element acts on joint {element.joint + 1} of {n}")
-        yield Acting(element.joint, element.model, np.array(element.linear), element.shape, {}, {})
+        yield ActingFriction(
+            element.joint, element.model, np.array(element.linear), element.shape, {}, {}
+        )
 
 
 MOST_KEPT = 8
@@ -180,7 +182,7 @@ def keep_plant(idim: Idim, theta: Array, width: Array) -> Plant:
 
 
 @dataclass(frozen=True)
-class Acting:
+class ActingFriction:
     """A friction model on a drive with its values, and the columns of what is differentiated."""
 
     gear: int
@@ -199,7 +201,7 @@ class Acting:
         return bool(np.any(self.linear[list(rows)] != 0.0)) or any(k in rows for k in self.of_term)
 
 
-def build_elements(laws: Sequence[Acting]) -> Elements:
+def build_elements(laws: Sequence[ActingFriction]) -> DriveElements:
     """Friction models with laws as the kernel reads them."""
     models = [each.model for each in laws]
     for model in models:
@@ -218,7 +220,7 @@ def build_elements(laws: Sequence[Acting]) -> Elements:
     ]
     addresses = [(find_law_address(model.law), find_law_address(model.step)) for model in models]
     counts = [(len(model.rows), len(model.state)) for model in models]
-    return Elements(
+    return DriveElements(
         gear=np.array([each.gear for each in laws], dtype=np.int64),
         address=np.array(addresses, dtype=np.int64).reshape(-1, 2),
         counts=np.array(counts, dtype=np.int64).reshape(-1, 2),

@@ -17,7 +17,7 @@ from dynident.friction.kernel import (
     BY_SPEED,
     BY_STATE,
     VALUE,
-    At,
+    DriveInstant,
     consult_law,
     weigh_column,
 )
@@ -133,7 +133,7 @@ def observe_drive(gears, i, width, speed, sign, q, load, period):  # type: ignor
     """What the laws see of drive i."""
     position = compute_drive_speed(gears, i, len(q) - gears.shape[1], q)
     slope = (1.0 - sign[i] * sign[i]) / width[i]
-    return At(speed[i], position, sign[i], slope, load, 0.0, period)
+    return DriveInstant(speed[i], position, sign[i], slope, load, 0.0, period)
 
 
 # `bearing` is empty where no friction depends on loads, `rise` where no motion of a base is given.

@@ -8,7 +8,7 @@ from typing import Protocol
 from dynident.core.arrays import Array, Booleans
 
 
-class Named(Protocol):
+class NamedItem(Protocol):
     """What has a name."""
 
     @property
@@ -16,7 +16,7 @@ class Named(Protocol):
         """What it is called."""
 
 
-class Channel(Named, Protocol):
+class Channel(NamedItem, Protocol):
     """A joint, or what else has a signal of its own, and the signal's unit."""
 
     @property
@@ -24,7 +24,7 @@ class Channel(Named, Protocol):
         """Of its torque or position."""
 
 
-class Correlated(Named, Protocol):
+class CorrelatedResiduals(NamedItem, Protocol):
     """Residuals of one channel and their correlation with themselves."""
 
     @property
@@ -36,7 +36,7 @@ class Correlated(Named, Protocol):
         """With the same 1, 2, ... rows later."""
 
 
-class Interval(Named, Protocol):
+class Interval(NamedItem, Protocol):
     """A parameter with its error bars."""
 
     @property
@@ -68,7 +68,7 @@ class Interval(Named, Protocol):
         """Whether the interval contains zero."""
 
 
-class PlottedLog(Named, Protocol):
+class PlottedLog(NamedItem, Protocol):
     """What is asked of a log: a `Recording`."""
 
     @property

@@ -25,13 +25,13 @@ from dynident.plots.charts import (
     share_dots,
 )
 from dynident.plots.curves import measure_residuals
-from dynident.plots.data import Channel, Correlated
+from dynident.plots.data import Channel, CorrelatedResiduals
 
 DOTS, FEW = 1500, 250
 """Of a cloud, and of a small one."""
 
 
-def chart_autocorrelation(groups: Sequence[Correlated], joints: Sequence[str]) -> Chart:
+def chart_autocorrelation(groups: Sequence[CorrelatedResiduals], joints: Sequence[str]) -> Chart:
     """Residual autocorrelation of every group of rows with its +-2/sqrt(r) band."""
     reach = [
         max((abs(v) for each in groups for v in each.correlation.tolist()), default=1.0),
@@ -53,7 +53,7 @@ def chart_autocorrelation(groups: Sequence[Correlated], joints: Sequence[str]) -
     )
 
 
-def build_autocorrelation(residuals: Correlated) -> tuple[Mark, ...]:
+def build_autocorrelation(residuals: CorrelatedResiduals) -> tuple[Mark, ...]:
     """The correlation of residuals with themselves, and its +-2/sqrt(r) band."""
     rho = residuals.correlation
     band = 2.0 / np.sqrt(max(1, residuals.rows))
@@ -130,7 +130,7 @@ def find_quantiles(error: Array) -> Dots:
 
 
 def build_diagnostics(
-    series: TorqueSeries, column: int, channel: Channel, residuals: Correlated | None
+    series: TorqueSeries, column: int, channel: Channel, residuals: CorrelatedResiduals | None
 ) -> tuple[Panel, Panel, Panel, Panel]:
     """Four views of one channel's error.
 

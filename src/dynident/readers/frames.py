@@ -17,7 +17,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.text import format_one_line
-from dynident.readers.table import TIME, Lazy, Table
+from dynident.readers.table import TIME, LazyColumns, Table
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def read_frame(given: Any, name: str) -> Table:
             np.column_stack([values[k] for k in wanted]) if len(wanted) else np.empty((samples, 0))
         )
 
-    return Table(path, tuple(columns), Lazy((samples, len(values)), take), tuple(skipped))
+    return Table(path, tuple(columns), LazyColumns((samples, len(values)), take), tuple(skipped))
 
 
 def convert_column(held: Any) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, name_missing_package
 from dynident.core.store import ROWS
-from dynident.readers.table import MOST_COLUMNS, Lazy, Table, refuse_damage
+from dynident.readers.table import MOST_COLUMNS, LazyColumns, Table, refuse_damage
 
 NUMERIC = re.compile(r"(double|float|halffloat|u?int)\d*")
 LIST = re.compile(r"(?:fixed_size_)?list<\w+: (\w+)(?: not null)?>(?:\[\d+\])?")
@@ -75,7 +75,7 @@ def read_parquet(path: Path) -> Table:
             start += len(piece)
         return values
 
-    lazy = Lazy((rows, len(names)), take, read_pieces)
+    lazy = LazyColumns((rows, len(names)), take, read_pieces)
     return Table(path, names, lazy, skipped=skipped)
 
 

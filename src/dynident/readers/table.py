@@ -38,7 +38,7 @@ def read_at_once(wanted: Sequence[int]) -> None:
 
 
 @dataclass(frozen=True)
-class Lazy:
+class LazyColumns:
     """Columns that are read when they are wanted."""
 
     shape: tuple[int, int]
@@ -49,7 +49,7 @@ class Lazy:
     """The same some rows at a time, in order; None where that takes as much memory."""
 
 
-def read_store_lazily(store: Store) -> Lazy:
+def read_store_lazily(store: Store) -> LazyColumns:
     """Columns of a temporary file of numbers."""
 
     def read_pieces(wanted: Sequence[int]) -> Iterator[Array]:
@@ -58,7 +58,7 @@ def read_store_lazily(store: Store) -> Lazy:
     def take(wanted: Sequence[int]) -> Array:
         return np.concatenate([*read_pieces(wanted)])
 
-    return Lazy((store.rows, store.columns), take, read_pieces)
+    return LazyColumns((store.rows, store.columns), take, read_pieces)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class Table:
     path: Path
     names: tuple[str, ...] | None
     """Names of the columns; None for a file without a header."""
-    columns: Array | Lazy
+    columns: Array | LazyColumns
     """Shape (samples, columns). As they stand in the file; read-only."""
     skipped: tuple[tuple[str, str], ...] = ()
     """Tuple of (name, reason). Entries of the file that are no columns."""
@@ -88,7 +88,7 @@ class Table:
     """Where and how a text ends in the middle of its last row, which is left out here."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.columns, Lazy):
+        if not isinstance(self.columns, LazyColumns):
             self.columns.setflags(write=False)
 
     @property
@@ -109,7 +109,7 @@ class Table:
     @property
     def values(self) -> Array:
         """All of them, shape (samples, columns); read-only."""
-        if not isinstance(self.columns, Lazy):
+        if not isinstance(self.columns, LazyColumns):
             return self.columns
         values = self.take(range(self.width))
         values.setflags(write=False)
@@ -117,7 +117,7 @@ class Table:
 
     def take(self, wanted: Sequence[int]) -> Array:
         """Copies of some columns, by 0-based indices, shape (samples, len(wanted))."""
-        if isinstance(self.columns, Lazy):
+        if isinstance(self.columns, LazyColumns):
             return self.columns.take(wanted)
         values = np.empty((self.samples, len(wanted)))
         for column, index in enumerate(wanted):
@@ -126,7 +126,7 @@ class Table:
 
     def pieces(self, wanted: Sequence[int]) -> Iterator[Array] | None:
         """Some columns, some rows at a time; None of a file that is read as a whole."""
-        return self.columns.pieces(wanted) if isinstance(self.columns, Lazy) else None
+        return self.columns.pieces(wanted) if isinstance(self.columns, LazyColumns) else None
 
     @property
     def called(self) -> str:
@@ -222,7 +222,7 @@ def assemble_table(path: Path, entries: Mapping[str, ArrayEntry | str]) -> Table
             spots += [(entry, column) for column in range(width)]
             names += [f"{key}_{column + 1}" for column in range(width)]
     shape = (samples if spots else 0, len(spots))
-    lazy = Lazy(
+    lazy = LazyColumns(
         shape, partial(_read_columns, samples, spots), partial(_read_pieces, samples, spots)
     )
     return Table(path, tuple(names), lazy, tuple(left))

@@ -16,7 +16,7 @@ import numpy as np
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, check_type
 from dynident.core.text import format_one_line, suggest_nearest
-from dynident.filters.clock import Clocking
+from dynident.filters.clock import ClockOptions
 from dynident.readers.frames import (
     convert_to_floats,
     convert_to_numpy,
@@ -31,7 +31,7 @@ from dynident.readers.table import TIME, Table
 from dynident.recording import checks
 from dynident.recording.checks import Spot
 from dynident.recording.floating import (
-    Floating,
+    FloatingOptions,
     choose_floating,
     find_logged_robot,
     list_floating_columns,
@@ -39,8 +39,8 @@ from dynident.recording.floating import (
 from dynident.recording.recording import SIGNALS, Recording
 from dynident.recording.signals import (
     LogRequest,
-    Places,
     Side,
+    SignalPlaces,
     Units,
     build_recording,
     sample_signals,
@@ -69,7 +69,7 @@ def read_arrays(
     bridge: float | None = None,
     bad_rows: Literal["refuse", "cut"] = "refuse",
     body: Mapping[str, Any] | None = None,
-    floating: Floating | None = None,
+    floating: FloatingOptions | None = None,
 ) -> Recording:
     """Make a recording from arrays, with the same checks as for logs in files.
 
@@ -129,7 +129,7 @@ def read_arrays(
         large, time that goes backward, and everything else that `read_log` rejects.
     """
     try:
-        clocking = Clocking(clock, bridge, bad_rows)
+        clocking = ClockOptions(clock, bridge, bad_rows)
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
     if robot is not None:
@@ -168,7 +168,7 @@ def read_arrays(
     times = _tabulate_times(signals, time, samples, request)
     if not times and rate is None:
         raise InputError(f"{name}: has no time; give time, or rate")
-    return build_recording([sample_signals(Places(times, spots), request)], request)
+    return build_recording([sample_signals(SignalPlaces(times, spots), request)], request)
 
 
 def _locate_body_columns(

@@ -49,7 +49,7 @@ TURNS = np.radians(1.0)
 
 
 @dataclass(frozen=True)
-class Floating(Options):
+class FloatingOptions(Options):
     """How the columns of a floating base and of contacts are meant, and what a log states."""
 
     equations: Annotated[
@@ -95,15 +95,15 @@ class Floating(Options):
 
 
 OF_BASES = ("base", "quaternion", "base_axes", "imu_position", "imu_rpy")
-"""Keys of `Floating` that are of bases which float, and those of contacts or sensors."""
+"""Keys of `FloatingOptions` that are of bases which float, and those of contacts or sensors."""
 OF_CONTACTS = ("contact_speed", "contact_force", "tared")
 
 
-def refuse_idle_keys(label: str, given: Floating, robot: Robot) -> None:
+def refuse_idle_keys(label: str, given: FloatingOptions, robot: Robot) -> None:
     """Refuse, an `InputError`, what is said of a log of a base or contacts that a robot has not."""
 
     def list_said(keys: Sequence[str], equations: Equations) -> list[str]:
-        said = [key for key in keys if getattr(given, key) != getattr(Floating, key)]
+        said = [key for key in keys if getattr(given, key) != getattr(FloatingOptions, key)]
         return [*said, *[f"equations = {equations!r}"] * (given.equations == equations)]
 
     name = robot.name
@@ -114,7 +114,7 @@ def refuse_idle_keys(label: str, given: Floating, robot: Robot) -> None:
 
 
 @dataclass(frozen=True)
-class Base:
+class LoggedBase:
     """A floating base as it was logged; what is missing is None."""
 
     position: Array | None = None
@@ -144,11 +144,11 @@ class Base:
     and (samples, 4)."""
 
     @property
-    def asked(self) -> Base | None:
+    def asked(self) -> LoggedBase | None:
         """The base as it was asked to move; None where the log does not have all of that."""
         if self.asked_position is None or self.asked_orientation is None:
             return None
-        return Base(self.asked_position, self.asked_orientation)
+        return LoggedBase(self.asked_position, self.asked_orientation)
 
     def __post_init__(self) -> None:
         for label in SAMPLED:
@@ -156,7 +156,7 @@ class Base:
             if signal is not None:
                 object.__setattr__(self, label, freeze_array(signal))
 
-    def rows(self, start: int, stop: int) -> Base:
+    def rows(self, start: int, stop: int) -> LoggedBase:
         """Some of the samples."""
         cut: dict[str, Any] = {
             label: None if (own := getattr(self, label)) is None else own[start:stop]
@@ -223,13 +223,13 @@ def normalise_quaternions(columns: Array, order: str) -> Array:
 
 
 def extract_base(
-    signals: Mapping[str, Array], robot: Robot, wanted: Floating, name: str
-) -> Base | None:
+    signals: Mapping[str, Array], robot: Robot, wanted: FloatingOptions, name: str
+) -> LoggedBase | None:
     """The base of a floating robot from a log's signals; None where the log has nothing of it."""
     if not robot.floating:
         return None
     if wanted.base == "fixed":
-        return Base(fixed=True)
+        return LoggedBase(fixed=True)
     quaternion, asked = (
         None if label not in signals else normalise_quaternions(signals[label], wanted.quaternion)
         for label in QUATERNIONS
@@ -252,7 +252,7 @@ def extract_base(
     turn = convert_rpy(wanted.imu_rpy)
     if "imu" in signals:
         gyro, force = signals["imu"][:, :3] @ turn.T, signals["imu"][:, 3:] @ turn.T
-    base = Base(
+    base = LoggedBase(
         signals.get("base_position"),
         quaternion,
         twist,
@@ -269,7 +269,7 @@ def extract_base(
 
 
 def filter_base_motion(
-    base: Base, runs: tuple[tuple[int, int], ...], samples: int, rate: float, cutoff: float,
+    base: LoggedBase, runs: tuple[tuple[int, int], ...], samples: int, rate: float, cutoff: float,
     measured: bool, name: str,
 ) -> BaseMotion:  # fmt: skip
     """The base's motion, filtered and differentiated like the joints'.
@@ -298,7 +298,7 @@ def filter_base_motion(
 
 
 def describe_base_motion(
-    base: Base, proper: bool, pose: Array, twist: Array, acceleration: Array
+    base: LoggedBase, proper: bool, pose: Array, twist: Array, acceleration: Array
 ) -> BaseMotion:
     """The motion of a moving base, with what is known of it."""
     return BaseMotion(
@@ -315,7 +315,7 @@ def describe_base_motion(
 
 
 def sort_base_signals(
-    base: Base, measured: bool, name: str
+    base: LoggedBase, measured: bool, name: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Signals of a moving base that are differentiated, and those that are taken as they are.
 
@@ -346,8 +346,8 @@ def compose_base_motion(
 ) -> tuple[Array, Array, Array]:
     """Pose, twist and acceleration of a base, shapes (samples, 7), (samples, 6), (samples, 6).
 
-    The signals have the names of `Base` and are filtered, with first and second derivatives of
-    those that `sort_base_signals` has differentiated; the mount is of the inertial unit [m].
+    The signals have the names of `LoggedBase` and are filtered, with first and second derivatives
+    of those that `sort_base_signals` has differentiated; the mount is of the inertial unit [m].
     """
     samples = len(next(iter(signals.values()))[0])
     pose, (twist, acceleration) = np.zeros((samples, 7)), np.zeros((2, samples, 6))
@@ -416,11 +416,13 @@ def tells_base(columns: Collection[str], arm: bool = False) -> bool:
     return ("imu" in held and not arm) or ("base_position" in held and turned)
 
 
-def choose_floating(given: Floating | None) -> Floating:
+def choose_floating(given: FloatingOptions | None) -> FloatingOptions:
     """How columns of a base and of contacts are meant, the usual way where nothing is said."""
     if given is None:
-        return Floating()
-    check_type("floating", given, Floating, "dynident.load_robot(file, floating=True) frees a base")
+        return FloatingOptions()
+    check_type(
+        "floating", given, FloatingOptions, "dynident.load_robot(file, floating=True) frees a base"
+    )
     return given
 
 
@@ -443,7 +445,7 @@ def list_floating_columns(robot: Robot) -> dict[str, tuple[str, ...]]:
 
 
 def extract_contacts(
-    signals: Mapping[str, Array], robot: Robot, wanted: Floating
+    signals: Mapping[str, Array], robot: Robot, wanted: FloatingOptions
 ) -> tuple[dict[str, Array], dict[str, Booleans]]:
     """Wrenches, and which contacts touch where the log or their force says it, by name."""
     wrenches: dict[str, Array] = {}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dynident.filters.clock import Clocking
+from dynident.filters.clock import ClockOptions
 from dynident.recording.commanded import DriveLaw
-from dynident.recording.floating import Floating
+from dynident.recording.floating import FloatingOptions
 from dynident.recording.repairs import LogRepair
 
-CLOCKING = Clocking
-LOG_OPTIONS = (CLOCKING, LogRepair, DriveLaw, Floating)
+CLOCKING = ClockOptions
+LOG_OPTIONS = (CLOCKING, LogRepair, DriveLaw, FloatingOptions)

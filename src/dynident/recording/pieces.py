@@ -12,14 +12,14 @@ from dynident.recording.checks import LARGEST, LEAP, check_rate
 from dynident.recording.signals import (
     PER_JOINT,
     LogRequest,
-    Places,
+    SignalPlaces,
     TablePiece,
     convert_to_si,
     find_every_turn,
 )
 
 
-def sample_in_pieces(places: Places, request: LogRequest) -> TablePiece | None:
+def sample_in_pieces(places: SignalPlaces, request: LogRequest) -> TablePiece | None:
     """Signals of a long log in SI units, on the joints' side, on the uniform clock of its stamps.
 
     None where that takes the whole log: where it is short, or not in one table whose file is read

@@ -43,7 +43,7 @@ from dynident.filters.outliers import filter_by_median, replace_outliers
 from dynident.recording.floating import BaseMotion, filter_base_motion
 from dynident.recording.keywords import PrepareOptions
 from dynident.recording.periods import FINER, Averaging, PeriodError, average_periods
-from dynident.recording.recording import Recording, Sampled, Torque
+from dynident.recording.recording import OriginalSamples, Recording, Torque
 from dynident.robot.drives import find_moving_joints
 from dynident.robot.model import LAW, Equations
 
@@ -242,7 +242,7 @@ class Samples:
     left_out: Booleans | None = None
     rests: float | None = None
     size: int | None = None
-    sampled: Sampled | None = None
+    sampled: OriginalSamples | None = None
     unsigned: Array | None = None
     of_motors: bool = False
 
@@ -374,7 +374,7 @@ class Samples:
             changed["averaging"] = self.averaging.of_joints(places)
         if self.sampled is not None:
             own = self.sampled
-            changed["sampled"] = Sampled(own.at, own.q[:, places], own.tau[:, places])
+            changed["sampled"] = OriginalSamples(own.at, own.q[:, places], own.tau[:, places])
         return replace(self, **changed, joints=tuple(names))
 
     def along(self, q: Array, dq: Array, ddq: Array) -> Self:

@@ -13,8 +13,8 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError, check_type
-from dynident.filters.clock import Clocking
-from dynident.filters.turns import Turns
+from dynident.filters.clock import ClockOptions
+from dynident.filters.turns import LostTurns
 from dynident.readers import Table, measure_log, read_tables
 from dynident.readers.called import Columns as CalledColumns
 from dynident.readers.called import describe_columns, find_columns
@@ -27,7 +27,7 @@ from dynident.recording import checks
 from dynident.recording.checks import Spot, join_file_names, list_column_names
 from dynident.recording.floating import (
     BASE,
-    Floating,
+    FloatingOptions,
     choose_floating,
     find_logged_robot,
     list_floating_columns,
@@ -40,8 +40,8 @@ from dynident.recording.signals import (
     ASIDE,
     OPTIONAL,
     LogRequest,
-    Places,
     Side,
+    SignalPlaces,
     Units,
     build_recording,
     find_every_turn,
@@ -76,7 +76,7 @@ def read_log(
     bridge: float | None = None,
     bad_rows: Literal["refuse", "cut"] = "refuse",
     torque: bool = True,
-    floating: Floating | None = None,
+    floating: FloatingOptions | None = None,
     pieces: bool = False,
 ) -> Recording:
     """Read one log of a robot's motion from one or several files.
@@ -160,7 +160,7 @@ def read_log(
     paths = [each if is_frame(each) else take_path(each) for each in given]
     label = name or "+".join(path.name if isinstance(path, Path) else "frame" for path in paths)
     try:
-        clocking = Clocking(clock, bridge, bad_rows)
+        clocking = ClockOptions(clock, bridge, bad_rows)
     except InputError as error:
         raise InputError(f"{label or 'log'}: {error}") from error
     if not paths:
@@ -214,7 +214,7 @@ class ColumnLayout:
             found[key] = put_on_joints(values[:, columns], signal, self.absent, self.request)
         return found
 
-    def turns(self) -> dict[str, Turns]:
+    def turns(self) -> dict[str, LostTurns]:
         """What jumps by a turn in angles of joints, as samples come."""
         return find_every_turn(self.places, self.request, si=True)
 
@@ -225,12 +225,12 @@ def find_column_layout(
     columns: Columns | None = None,
     units: Units | None = None,
     side: Side = "joint",
-    floating: Floating | None = None,
+    floating: FloatingOptions | None = None,
 ) -> ColumnLayout:
     """Which columns of a table are what, by its names: as `read_log` takes them."""
     name = str(table.path)
-    own = (robot.joint_names, robot, None, units or {}, side, Clocking())
-    request = LogRequest(name, *own, floating=Floating() if floating is None else floating)
+    own = (robot.joint_names, robot, None, units or {}, side, ClockOptions())
+    request = LogRequest(name, *own, floating=FloatingOptions() if floating is None else floating)
     log = _Log([table], request, robot, columns or {}, torque=not robot.floating)
     checks.refuse_unknown_words(name, "columns", log.columns, SIGNALS)
     log, of_columns = _recognise_columns(log)
@@ -271,7 +271,7 @@ class _Log:
         return list_column_names(self.tables)
 
 
-def _locate_in_files(paths: Sequence[Path | Frame], log: _Log) -> Places:
+def _locate_in_files(paths: Sequence[Path | Frame], log: _Log) -> SignalPlaces:
     """Where the signals are in files that share their samples."""
     name, whole = log.request.name, log.request.clocking.bad_rows == "refuse"
     tables = [
@@ -303,7 +303,7 @@ def _locate_in_files(paths: Sequence[Path | Frame], log: _Log) -> Places:
     used = dict.fromkeys(table for chosen in spots.values() for table, _ in chosen)
     ends = (f"{name}: {table.cut_off}; this row is cut" for table in used if table.cut_off)
     notes = (*notes, *ends, *(note for table in used for note in table.notes))
-    return Places(times, spots, notes, _list_absent_places(log), units)
+    return SignalPlaces(times, spots, notes, _list_absent_places(log), units)
 
 
 def find_called_columns(

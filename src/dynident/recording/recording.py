@@ -14,7 +14,7 @@ from dynident.filters.blocks import LongSignal, cut_signal, find_run_extremes
 from dynident.plots.overview import Overview, render_overview_card
 from dynident.plots.panels import Panels
 from dynident.plots.recordings import plot_recording, plot_recording_spectra
-from dynident.recording.floating import Base, find_logged_robot
+from dynident.recording.floating import LoggedBase, find_logged_robot
 from dynident.recording.overview import build_overview, match_joints
 from dynident.robot.drives import Drives
 from dynident.robot.model import Equations, Robot
@@ -33,7 +33,7 @@ measured motion."""
 
 
 @dataclass(frozen=True, eq=False)
-class Sampled:
+class OriginalSamples:
     """Samples as they were taken, where the clock of their recording has others."""
 
     at: Array
@@ -43,10 +43,10 @@ class Sampled:
     tau: Array
     """`q`, `tau`: positions and torques there [rad or m, Nm or N], shape (taken, n)."""
 
-    def rows(self, start: int, stop: int) -> Sampled:
+    def rows(self, start: int, stop: int) -> OriginalSamples:
         """Those within samples ``start:stop`` of the recording, which is then cut so."""
         inside = (self.at >= start) & (self.at < stop)
-        return Sampled(self.at[inside] - start, self.q[inside], self.tau[inside])
+        return OriginalSamples(self.at[inside] - start, self.q[inside], self.tau[inside])
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class Recording:
     temp: Array | None = None
     known: Array | None = None
     torque: Torque = "measured"
-    base: Base | None = None
+    base: LoggedBase | None = None
     wrenches: Mapping[str, Array] = field(default_factory=dict)
     touching: Mapping[str, Booleans] = field(default_factory=dict)
     equations: Equations | None = None
@@ -140,7 +140,7 @@ class Recording:
     tared: bool = False
     locked: Mapping[str, float] = field(default_factory=dict)
     size: int | None = None
-    sampled: Sampled | None = None
+    sampled: OriginalSamples | None = None
     unsigned: Array | None = None
     stamps: tuple[tuple[int, float], ...] = ()
     of_motors: bool = False

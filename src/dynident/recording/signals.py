@@ -14,13 +14,13 @@ from dynident.filters.blocks import find_extremes, join_signals
 from dynident.filters.clock import (
     GAP,
     Clock,
-    Clocking,
+    ClockOptions,
     find_clock,
     find_ordered_samples,
     make_even_clock,
     resample_to_clock,
 )
-from dynident.filters.turns import Turns
+from dynident.filters.turns import LostTurns
 from dynident.readers import Table
 from dynident.readers.orientation import (
     ORIENTATIONS,
@@ -33,12 +33,12 @@ from dynident.recording.checks import Spot
 from dynident.recording.floating import (
     BASE,
     QUATERNIONS,
-    Base,
-    Floating,
+    FloatingOptions,
+    LoggedBase,
     extract_base,
     extract_contacts,
 )
-from dynident.recording.recording import Recording, Sampled, Torque
+from dynident.recording.recording import OriginalSamples, Recording, Torque
 from dynident.robot.closure import Closure
 from dynident.robot.model import Robot
 from dynident.robot.rotations import remove_sign_flips
@@ -88,10 +88,10 @@ class LogRequest:
     """[Hz]"""
     units: Units
     side: Side
-    clocking: Clocking
+    clocking: ClockOptions
     named: bool = True
     """Whether `joints` are the joints' own names."""
-    floating: Floating = field(default_factory=Floating)
+    floating: FloatingOptions = field(default_factory=FloatingOptions)
     pieces: bool = False
     """Whether what is long stays in a temporary file."""
     size: int | None = None
@@ -113,7 +113,7 @@ class LogRequest:
 
 
 @dataclass(frozen=True)
-class Places:
+class SignalPlaces:
     """Where the signals of a log are."""
 
     times: Sequence[Spot]
@@ -139,7 +139,7 @@ class TablePiece:
     starts: tuple[float, ...]
     """When each segment begins, by the time stamps [s]."""
     warnings: tuple[str, ...]
-    sampled: Sampled | None = None
+    sampled: OriginalSamples | None = None
     turned: frozenset[str] = frozenset()
     """Joints whose positions jumped by a turn."""
 
@@ -161,7 +161,7 @@ def build_recording(pieces: Sequence[TablePiece], request: LogRequest) -> Record
     doubts = _check_reach(request, torque, moved, borne, piece.turned)
     warnings = [*piece.warnings, *said, *doubts]
     _, ddq, qref, dqref, temp, known = (piece.signals.get(signal) for signal in OPTIONAL)
-    base: Base | None = None
+    base: LoggedBase | None = None
     wrenches: dict[str, Array] = {}
     touching: dict[str, Booleans] = {}
     if robot is not None:
@@ -274,7 +274,7 @@ def check_locked_positions(name: str, q: Array, request: LogRequest) -> dict[str
     return found
 
 
-def sample_signals(places: Places, request: LogRequest) -> TablePiece:
+def sample_signals(places: SignalPlaces, request: LogRequest) -> TablePiece:
     """Signals in SI units, on the joints' side, on one uniform clock."""
     chosen, repeated = drop_repeated_orientations(places.signals)
     notes = (*places.notes, *(f"{request.name}: {note}" for note in repeated))
@@ -293,7 +293,7 @@ def sample_signals(places: Places, request: LogRequest) -> TablePiece:
     sampled = None
     if len(taken) == 2:
         inside = np.concatenate([np.arange(*run) for run in clock.runs])
-        sampled = Sampled(clock.places, taken["q"][inside], taken["tau"][inside])
+        sampled = OriginalSamples(clock.places, taken["q"][inside], taken["tau"][inside])
     said = (*notes, *clock.warnings)
     return TablePiece(
         clock.rate, signals, clock.segments, clock.starts, said, sampled, turned
@@ -312,7 +312,7 @@ def put_on_joints(values: Array, signal: str, absent: Sequence[int], request: Lo
 
 
 def _take_signals(
-    places: Places, request: LogRequest
+    places: SignalPlaces, request: LogRequest
 ) -> tuple[dict[str, Array], Clock, tuple[str, ...], frozenset[str]]:
     """Signals as they stand in the tables, their clock, warnings, and joints that turned."""
     name = request.name
@@ -584,21 +584,23 @@ def _find_unit_factors(signal: str, request: LogRequest) -> Array:
 
 def find_every_turn(
     names: Collection[str], request: LogRequest, *, si: bool = False
-) -> dict[str, Turns]:
+) -> dict[str, LostTurns]:
     """What jumps by a turn in those of some signals that are angles of joints, positions first.
 
     In their units or in SI. Others begin on the turn of the positions.
     """
     gauges = () if request.robot is None else request.robot.gauges
     links = [gauge.signal for gauge in gauges if "offs" in gauge.terms]
-    found: dict[str, Turns] = {}
+    found: dict[str, LostTurns] = {}
     for signal in ("q", "qref", *links):
         if signal in names:
             found[signal] = find_turns(signal, request, found.get("q"), si=si)
     return found
 
 
-def find_turns(signal: str, request: LogRequest, beside: Turns | None, *, si: bool) -> Turns:
+def find_turns(
+    signal: str, request: LogRequest, beside: LostTurns | None, *, si: bool
+) -> LostTurns:
     """What jumps by a turn in angles of joints; motors may move as far."""
     turn, robot, name = np.full(len(request.joints), np.inf), request.robot, request.name
     gauges = () if robot is None else robot.gauges
@@ -609,7 +611,7 @@ def find_turns(signal: str, request: LogRequest, beside: Turns | None, *, si: bo
         unit = _find_unit_factors("q" if places else signal, request)
         turn[angles] = TURN if si else TURN / unit[angles]
     own = places or range(len(turn))
-    return Turns(turn[[*own]], f"{name}: {signal}", [request.joints[j] for j in own], beside)
+    return LostTurns(turn[[*own]], f"{name}: {signal}", [request.joints[j] for j in own], beside)
 
 
 def _convert_to_joint_side(values: Array, signal: str, request: LogRequest) -> Array:
@@ -669,17 +671,17 @@ def _join_pieces(name: str, pieces: Sequence[TablePiece]) -> TablePiece:
 
 def _join_sampled(
     signals: Mapping[str, Array], pieces: Sequence[TablePiece], counts: Sequence[int]
-) -> Sampled | None:
+) -> OriginalSamples | None:
     """What was measured of all pieces; None where that is all that they have."""
     if "tau" not in signals or all(piece.sampled is None for piece in pieces):
         return None
     ends = np.cumsum([0, *counts])
     parts = [
-        Sampled(np.arange(b - a), signals["q"][a:b], signals["tau"][a:b])
+        OriginalSamples(np.arange(b - a), signals["q"][a:b], signals["tau"][a:b])
         if piece.sampled is None
         else piece.sampled
         for piece, a, b in zip(pieces, ends, ends[1:], strict=False)
     ]
     at = [part.at + a for part, a in zip(parts, ends, strict=False)]
     signs = [np.vstack([getattr(part, name) for part in parts]) for name in ("q", "tau")]
-    return Sampled(np.concatenate(at), *signs)
+    return OriginalSamples(np.concatenate(at), *signs)

@@ -129,7 +129,7 @@ def judge_springs(
         X, taken, y = (np.concatenate(parts) for parts in zip(*tables, strict=True))
         compliance, std = regress_by_blocks(X, y, BLOCKS * len(seen))
         t = float(special.stdtrit(BLOCKS * len(seen) - 1, 0.5 + 0.5 * LEVEL))
-        fits = Fits.of(X, taken, y)
+        fits = DeflectionFits.of(X, taken, y)
         held = tuple(
             compare_positions(log[0].name, *tabulate_deflection(idim, theta, gauge, *log), fits)
             for log in held_out
@@ -215,7 +215,7 @@ def regress_by_blocks(X: Array, y: Array, blocks: int) -> tuple[float, float]:
     return float((inverse @ (Q.T @ y))[0] / size[0]), float(np.sqrt(variance) / size[0])
 
 
-class Fits(NamedTuple):
+class DeflectionFits(NamedTuple):
     """Coefficients of deflections: of a spring, of one without its bristles, of a stiff joint."""
 
     spring: Array
@@ -223,7 +223,7 @@ class Fits(NamedTuple):
     stiff: Array
 
     @classmethod
-    def of(cls, X: Array, taken: Array, y: Array) -> Fits:
+    def of(cls, X: Array, taken: Array, y: Array) -> DeflectionFits:
         """By least squares, of a table of `tabulate_deflection`."""
         spring, linear, stiff = (
             np.asarray(np.linalg.lstsq(each, y, rcond=None)[0], dtype=np.float64)
@@ -237,7 +237,9 @@ def add_taken(X: Array, taken: Array) -> Array:
     return np.column_stack([X[:, 0] + taken, X[:, 1:]])
 
 
-def compare_positions(name: str, X: Array, taken: Array, y: Array, fits: Fits) -> HeldLink:
+def compare_positions(
+    name: str, X: Array, taken: Array, y: Array, fits: DeflectionFits
+) -> HeldLink:
     """Errors of a held-out log's link positions, with a spring and of a stiff joint."""
     spring, linear, stiff = (
         (y - each @ fit) ** 2

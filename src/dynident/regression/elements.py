@@ -8,7 +8,7 @@ from dynident.core.errors import SectionError, name_section_in_errors
 from dynident.core.makers import build_maker_section, collect_arguments
 from dynident.core.schema import Name, Number, Spec, make_choice_validator
 from dynident.core.text import suggest_nearest
-from dynident.dynamics.parameters import Attached, attach
+from dynident.dynamics.parameters import JointElements, attach
 from dynident.friction.elements import ELEMENTS
 from dynident.robot.model import Robot
 
@@ -31,9 +31,9 @@ else:
     ElementSection = build_maker_section("ElementSection", ElementKind, ELEMENTS)
 
 
-def build_elements(sections: tuple[ElementSection, ...], robot: Robot) -> tuple[Attached, ...]:
+def build_elements(sections: tuple[ElementSection, ...], robot: Robot) -> tuple[JointElements, ...]:
     """Elements of a study."""
-    built: list[Attached] = []
+    built: list[JointElements] = []
     seen: dict[tuple[str, str], int] = {}
     for k, section in enumerate(sections, 1):
         joints = robot.joint_names

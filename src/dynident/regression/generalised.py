@@ -24,7 +24,7 @@ from dynident.dynamics.contacts import follow_touch, map_wrench_to_joints
 from dynident.dynamics.equations import (
     EstimatedSensor,
     NullSpace,
-    Observed,
+    Observability,
     build_null_space,
     mark_touched_equations,
     stack_contact_jacobians,
@@ -34,7 +34,7 @@ from dynident.dynamics.limbs import carry_base
 from dynident.dynamics.springs import LINK
 from dynident.dynamics.tree import Tree, build_tree
 from dynident.filters.filters import filter_zero_phase
-from dynident.friction.hysteresis import Yielding
+from dynident.friction.hysteresis import SpringCompliance
 from dynident.recording.floating import BaseMotion
 from dynident.recording.prepare import Preparation, Samples
 from dynident.recording.recording import COMMANDED, Recording
@@ -68,7 +68,7 @@ SHARE = 1e-3
 class GeneralisedSamples(Samples):
     """A log with the motion and torques of all rows: base, joints, then sensors' wrenches."""
 
-    observed: Observed
+    observed: Observability
     """What it can show."""
     sets: tuple[tuple[str, ...], ...]
     """Contacts that bear unmeasured, of each of the `segments`."""
@@ -95,7 +95,7 @@ class GeneralisedSamples(Samples):
     """Shape (samples, rows, k). See `find_sway`; `tau` has `swayed`, shape (samples, rows), beside
     what was measured."""
     swayed: Array | None = None
-    yielding: tuple[tuple[int, Yielding], ...] = ()
+    yielding: tuple[tuple[int, SpringCompliance], ...] = ()
     """How springs with hysteresis give way, by the row of their link's encoder."""
     prepared: Preparation | None = None
     """See `preparation`."""
@@ -278,7 +278,7 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
     missing = put_felt_signals(idim, log, (q, dq, ddq), tau)
     numbers = {name: j for j, name in enumerate(robot.joint_names)}
     held = tuple((numbers[name], value) for name, value in log.locked.items())
-    observed = Observed(
+    observed = Observability(
         kind,
         robot.floating and log.base is not None and log.base.still,
         held,

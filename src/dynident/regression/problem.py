@@ -13,7 +13,7 @@ from dynident.core.errors import ComputationError, InputError, check_type
 from dynident.core.factors import Compression, Factors, GroupFactor, InstrumentFactors
 from dynident.dynamics.base import BaseParameters, find_observed_base
 from dynident.dynamics.idim import FRICTION, Idim, build_idim
-from dynident.dynamics.parameters import Attached
+from dynident.dynamics.parameters import JointElements
 from dynident.filters.blocks import find_run_extremes
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples, generalise_samples
@@ -222,7 +222,7 @@ class Problem(Regression):
         friction: str = FRICTION,
         rotor: bool | None = None,
         *,
-        elements: Sequence[Attached] = (),
+        elements: Sequence[JointElements] = (),
         progress: Callable[[str, float], None] | None = None,
     ) -> None:
         check_type("a problem", robot, Robot, "dynident.load_robot(file) makes one")
@@ -294,7 +294,7 @@ class Problem(Regression):
         return self.on([log.expecting(self.idim, theta, begin, step) for log in self.samples])
 
     def with_drives(
-        self, friction: str, rotor: bool | None = None, elements: Sequence[Attached] = ()
+        self, friction: str, rotor: bool | None = None, elements: Sequence[JointElements] = ()
     ) -> Problem:
         """The same logs and bodies with other drives."""
         idim = build_idim(self.robot, friction, rotor, elements=elements)

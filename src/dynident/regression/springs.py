@@ -30,7 +30,7 @@ from dynident.dynamics.springs import BRISTLES, EXPECTED, RISING, TERMS, TORQUE
 from dynident.filters.filters import differentiate_twice, filter_by_cutoff
 from dynident.filters.outliers import filter_by_median
 from dynident.friction.hysteresis import (
-    Yielding,
+    SpringCompliance,
     bend_bristles,
     bend_under_load,
     find_forgotten,
@@ -270,7 +270,7 @@ def step_springs(idim: Idim, log: Samples, theta: Array, before: Springs, step: 
 def put_spring_torques(
     idim: Idim, log: Samples, theta: Array, motion: Motion, deflection: Array, springs: Springs,
     tau: Array,
-) -> tuple[tuple[int, Yielding], ...]:  # fmt: skip
+) -> tuple[tuple[int, SpringCompliance], ...]:  # fmt: skip
     """Put into deflections what a full set expects of them, and the rows' right-hand sides.
 
     Those are ``K_0 (delta - deltahat)``, delta with what the encoder's lag makes of it. Springs
@@ -305,7 +305,7 @@ def put_spring_torques(
 
 def bend_log(
     log: Samples, load: Array, spring: SpringPoint, slips: tuple[float, ...]
-) -> tuple[Array, Array, Yielding]:
+) -> tuple[Array, Array, SpringCompliance]:
     """What bends a spring with hysteresis under a load along a log: see `bend_under_load`.
 
     Noise of the load that no row has would wear down what bristles remember.
@@ -318,7 +318,7 @@ def bend_log(
         found = bend_under_load(slow, spring.stiffness, damping, spring.bristles, slips)
         bent[own], bristles[:, own], gives = found
         slopes[own], kept[own] = gives.slopes, gives.kept
-    return bent, bristles, Yielding(spring.stiffness, damping, slopes, kept)
+    return bent, bristles, SpringCompliance(spring.stiffness, damping, slopes, kept)
 
 
 def find_sway(

@@ -9,7 +9,7 @@ from dynident.core.inertia import is_consistent
 from dynident.fit.result import Result
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.scenes.ellipsoids import list_ellipsoids
-from dynident.scenes.page import FINE, PlayedMotion, Words, render_scene_page
+from dynident.scenes.page import FINE, PageWords, PlayedMotion, render_scene_page
 from dynident.scenes.scene import build_scene
 
 FRAMES_PER_SECOND = 25.0
@@ -45,7 +45,7 @@ def render_bodies(result: Result, log: GeneralisedSamples | None) -> str:
     )
     lower = np.array([joint.lower for joint in robot.joints])
     upper = np.array([joint.upper for joint in robot.joints])
-    words = Words(kind, said)
+    words = PageWords(kind, said)
     return render_scene_page(robot, drawn, motion, words, (lower, upper), (*found, *file))
 
 

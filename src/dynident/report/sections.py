@@ -104,7 +104,7 @@ SENSORS = (
 
 
 @dataclass(frozen=True)
-class Page:
+class PageContents:
     """What a page is made of: a result, what is drawn of its logs, or why nothing is."""
 
     result: Result
@@ -135,14 +135,14 @@ class Section:
 
     title: str | Callable[[Result], str]
     """Or what tells it of a result."""
-    fill: Callable[[Page], Mapping[str, Any]]
+    fill: Callable[[PageContents], Mapping[str, Any]]
     """The arguments of its macro, for a page."""
     lines: Callable[[Result, bool], list[str]] | None = None
     """Its lines in the summary, in full or in short; none where it has nothing to say."""
     macro: str = ""
     """In ``sections.html.j2``, its own unless given. What gives nothing is not shown."""
 
-    def render(self, key: str, page: Page) -> PagePart:
+    def render(self, key: str, page: PageContents) -> PagePart:
         """Filled for a page."""
         title = self.title if isinstance(self.title, str) else self.title(page.result)
         filled = self.fill(page)
@@ -164,7 +164,7 @@ def make_table_section(
     the labels stands `stub`.
     """
 
-    def fill(page: Page) -> dict[str, Any]:
+    def fill(page: PageContents) -> dict[str, Any]:
         labels, columns = tabulate(page.result)
         table = build_column_table(stub, labels, columns, ("unit",)) if labels else None
         return {"table": table, "caption": caption}
@@ -178,7 +178,7 @@ def make_table_section(
     return Section(title, fill, format_lines, "table")
 
 
-def fill_answer(page: Page) -> dict[str, Any]:
+def fill_answer(page: PageContents) -> dict[str, Any]:
     """All joints of one log: of those with the most signals one that was held out, if any was."""
     robot, names = page.result.robot, list_fitted_logs(page.result)
 
@@ -199,7 +199,7 @@ def fill_answer(page: Page) -> dict[str, Any]:
     return {"name": title, "chart": chart, "torque": chosen.torque}
 
 
-def fill_free_errors(page: Page) -> dict[str, Any]:
+def fill_free_errors(page: PageContents) -> dict[str, Any]:
     """Errors of free simulations, positions, and what was fitted to them."""
     joints = list_position_groups(page.result.robot)[page.result.robot.dof - page.result.robot.n :]
     logs = [(s.name, chart_positions(joints, s)) for s in page.positions]
@@ -214,7 +214,7 @@ def format_free_and_fitted(result: Result, full: bool) -> list[str]:
     return [*fitted, *([""] if fitted and errors else []), *errors]
 
 
-def fill_torques(page: Page) -> dict[str, Any]:
+def fill_torques(page: PageContents) -> dict[str, Any]:
     """Torques of the logs over time."""
     channels = list_torque_groups(page.result.robot)
     logs = plot_logs(page, [(s.name, chart_torques(channels, s)) for s in page.series], PREDICTED)
@@ -222,7 +222,7 @@ def fill_torques(page: Page) -> dict[str, Any]:
 
 
 def plot_logs(
-    page: Page, logs: Sequence[tuple[str, Sequence[tuple[str, Chart]]]], words: str
+    page: PageContents, logs: Sequence[tuple[str, Sequence[tuple[str, Chart]]]], words: str
 ) -> list[tuple[str, list[tuple[str, str]]]]:
     """Titles of logs, and by joint their charts as elements of a page."""
     return [
@@ -247,7 +247,7 @@ def format_errors(result: Result, full: bool) -> list[str]:
     return [*lines, *(line for words in floor for line in format_entry("floor", words))]
 
 
-def fill_friction(page: Page) -> dict[str, Any]:
+def fill_friction(page: PageContents) -> dict[str, Any]:
     """Friction against speed."""
     robot = page.result.robot
     channels = list_torque_groups(robot)[robot.dof - robot.n : robot.dof]
@@ -255,13 +255,13 @@ def fill_friction(page: Page) -> dict[str, Any]:
     return {"chart": chart, "torque": page.result.torque_source}
 
 
-def fill_motion(page: Page) -> dict[str, Any]:
+def fill_motion(page: PageContents) -> dict[str, Any]:
     """Which positions and speeds the fitted logs have."""
     panels = () if page.gone else tuple(show_coverage(page.result, page.result.samples))
     return {"chart": render_chart(Chart(panels, columns=3, together=True), MOTION)}
 
 
-def fill_residuals(page: Page) -> dict[str, Any]:
+def fill_residuals(page: PageContents) -> dict[str, Any]:
     """Autocorrelation, spectrum and size of what is left."""
     result, plot, spectrum, views = page.result, "", "", ""
     if not result.of_factors:
@@ -280,7 +280,7 @@ def fill_residuals(page: Page) -> dict[str, Any]:
     return {"plot": plot, "spectrum": spectrum, "views": views, "table": table}
 
 
-def fill_links(page: Page) -> dict[str, Any]:
+def fill_links(page: PageContents) -> dict[str, Any]:
     """The links' parameters, and ellipsoids of them."""
     from dynident.report.bodies import render_bodies
 
@@ -290,7 +290,7 @@ def fill_links(page: Page) -> dict[str, Any]:
     return {"table": build_link_table(page.result), "bodies": bodies, "held": held}
 
 
-def fill_parameters(page: Page) -> dict[str, Any]:
+def fill_parameters(page: PageContents) -> dict[str, Any]:
     """Base parameters with their errors."""
     result, rows = page.result, list_base_parameters(page.result)
     kept = [row for row in rows if row.essential]
@@ -381,7 +381,7 @@ def render_result_page(
 ) -> str:
     """A result as a page that refers to no other file, with its logs or why they are gone."""
     drawn = () if result.encoder_only else tuple(series)
-    page = Page(result, drawn, tuple(positions), gone)
+    page = PageContents(result, drawn, tuple(positions), gone)
     logs = format_count(len(list_fitted_logs(result)), "log")
     return render_document(
         result.robot.name,

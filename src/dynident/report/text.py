@@ -24,7 +24,7 @@ from dynident.core.words import (
     format_with_error,
     shorten_line,
 )
-from dynident.dynamics.equations import Observed
+from dynident.dynamics.equations import Observability
 from dynident.dynamics.units import convert_unit_to_joint, find_parameter_unit
 from dynident.fit.figures import ALL_SAMPLES, MOVING, FitFigure, JointError, compute_effort_percent
 from dynident.fit.floor import describe_floor
@@ -392,7 +392,7 @@ def format_equations(result: Result) -> list[str]:
     return lines
 
 
-def describe_observed(observed: Observed, result: Result) -> str:
+def describe_observed(observed: Observability, result: Result) -> str:
     """A kind of equations in words."""
     robot = result.robot
     words = observed.equations + ", base fixed" * observed.still + ", poses held" * observed.static

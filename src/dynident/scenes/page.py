@@ -17,7 +17,7 @@ from dynident.robot.model import Joint, Robot
 from dynident.scenes.ellipsoids import MovingEllipsoid
 from dynident.scenes.scene import (
     DrawnScene,
-    Nearest,
+    NearestShapes,
     ScenePiece,
     compute_corner_normals,
     place_bodies,
@@ -52,7 +52,7 @@ class PlayedMotion:
 
 
 @dataclass(frozen=True)
-class Words:
+class PageWords:
     """What the page says."""
 
     kind: str
@@ -67,10 +67,10 @@ def render_scene_page(
     robot: Robot,
     drawn: DrawnScene,
     motion: PlayedMotion,
-    words: Words,
+    words: PageWords,
     limits: tuple[Array, Array],
     ellipsoids: Sequence[MovingEllipsoid] = (),
-    nearest: Nearest | None = None,
+    nearest: NearestShapes | None = None,
     least: float = 0.0,
 ) -> str:
     """A page that shows a robot in motion.
@@ -187,7 +187,7 @@ def serialise_ellipsoid(ellipsoid: MovingEllipsoid) -> dict[str, Any]:
     }
 
 
-def serialise_nearest_pairs(found: Nearest, least: float) -> dict[str, Any]:
+def serialise_nearest_pairs(found: NearestShapes, least: float) -> dict[str, Any]:
     """The nearest pairs as the page reads them, and the distance that is asked for."""
     return {
         "names": [list(names) for names in found.names],

@@ -451,7 +451,7 @@ def place_bodies(robot: Robot, q: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Nearest:
+class NearestShapes:
     """The two shapes that are nearest to each other, sample by sample."""
 
     names: tuple[tuple[str, str], ...]
@@ -467,7 +467,7 @@ class Nearest:
     with their least and largest distance [m], the nearest first."""
 
 
-def find_nearest_pairs(clearance: Clearance, q: Array) -> Nearest:
+def find_nearest_pairs(clearance: Clearance, q: Array) -> NearestShapes:
     """The nearest of the pairs that are checked, at each of some positions.
 
     Pairs whose distance hardly changes, links with a short one between them, would hide what
@@ -496,7 +496,7 @@ def find_nearest_pairs(clearance: Clearance, q: Array) -> Nearest:
     names = [clearance.pairs[k].names for k in which]
     known = tuple(dict.fromkeys(names))
     nearer = still & np.any(d < distance[:, None], axis=0)
-    return Nearest(
+    return NearestShapes(
         known,
         np.array([known.index(each) for each in names]),
         distance,

@@ -19,7 +19,14 @@ from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
 from dynident.regression.problem import Problem
 from dynident.search.ranges import SearchRegion, build_search_task
-from dynident.search.search import Evaluate, Keeping, Place, Searchable, SearchRun, run_search
+from dynident.search.search import (
+    Evaluate,
+    Searchable,
+    SearchKeeping,
+    SearchPlace,
+    SearchRun,
+    run_search,
+)
 
 ALIKE = 5.0
 """Distribution index of the simulated binary crossover: the larger, the more like their parents."""
@@ -36,7 +43,7 @@ Generations = Annotated[int, Field(strict=True, ge=1, le=10**6)]
 
 
 @dataclass(frozen=True)
-class Breeding(Options):
+class BreedingOptions(Options):
     """The population of ga."""
 
     population: Annotated[Population, "sets of parameters in each generation"] = 300
@@ -48,8 +55,8 @@ class Breeding(Options):
 def ga(
     problem: Problem,
     region: SearchRegion = SearchRegion(),
-    breeding: Breeding = Breeding(),
-    keeping: Keeping = Keeping(),
+    breeding: BreedingOptions = BreedingOptions(),
+    keeping: SearchKeeping = SearchKeeping(),
     knowledge: Knowledge = Knowledge(),
     bars: ErrorBars = ErrorBars(),
     progress: Progress = ignore_progress,
@@ -78,7 +85,9 @@ def ga(
     return found.repaired(place.best, place.count, words)
 
 
-def breed_generations(task: Searchable, breeding: Breeding, run: SearchRun) -> tuple[Place, str]:
+def breed_generations(
+    task: Searchable, breeding: BreedingOptions, run: SearchRun
+) -> tuple[SearchPlace, str]:
     """Where the generations end, and why there were no more.
 
     Parents are winners of tournaments of two, children come of simulated binary crossover (Deb
@@ -89,14 +98,14 @@ def breed_generations(task: Searchable, breeding: Breeding, run: SearchRun) -> t
     rng = np.random.default_rng(breeding.seed)
     R, size = task.triangle, breeding.population
 
-    def first(evaluate: Evaluate) -> Place:
+    def first(evaluate: Evaluate) -> SearchPlace:
         sets = rng.uniform(task.low, task.high, (size, len(R)))
         sets[0] = task.begin
         costs = evaluate(sets)
         least = int(np.argmin(costs))
-        return Place(sets, costs, sets[least], float(costs[least]), 0, 0)
+        return SearchPlace(sets, costs, sets[least], float(costs[least]), 0, 0)
 
-    def generation(now: Place, evaluate: Evaluate) -> Place:
+    def generation(now: SearchPlace, evaluate: Evaluate) -> SearchPlace:
         sets, costs = now.sets, now.costs
         rivals = rng.integers(size, size=(2, size))
         parents = np.where(costs[rivals[0]] < costs[rivals[1]], *rivals)
@@ -115,7 +124,7 @@ def breed_generations(task: Searchable, breeding: Breeding, run: SearchRun) -> t
         order = np.argsort(costs, kind="stable")[:size]
         sets, costs = sets[order], costs[order]
         gained = now.least - costs[0] > STAGNANT
-        return Place(
+        return SearchPlace(
             sets,
             costs,
             sets[0],
@@ -124,5 +133,7 @@ def breed_generations(task: Searchable, breeding: Breeding, run: SearchRun) -> t
             now.count + 1,
         )
 
-    place, why = run_search(task, f"ga {size} {breeding.seed}", rng, Place, first, generation, run)
+    place, why = run_search(
+        task, f"ga {size} {breeding.seed}", rng, SearchPlace, first, generation, run
+    )
     return place, f"{why} after {place.count} generations of {size}"

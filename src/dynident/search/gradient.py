@@ -72,7 +72,7 @@ def gradient(
 
 
 @dataclass(frozen=True)
-class Descended:
+class DescentEnd:
     """Where a descent ended.
 
     The condition is the largest curvature over the smallest, in units of the ranges.
@@ -84,7 +84,7 @@ class Descended:
     words: str
 
 
-def descend_by_gradient(task: RangeProblem, descent: GradientDescent) -> Descended:
+def descend_by_gradient(task: RangeProblem, descent: GradientDescent) -> DescentEnd:
     """Steps ``x - (rate / L) df/dx``, x in units of the ranges and kept within them.
 
     f is chi-squared, half of whose second derivative has eigenvalues from mu to L. Each step takes
@@ -116,7 +116,7 @@ def descend_by_gradient(task: RangeProblem, descent: GradientDescent) -> Descend
     if not ended:
         more = count_iterations(s, vt @ ((beta - system.solve()) / width), descent)
         words += f", and about {more:.1g} more are needed"
-    return Descended(beta, count, condition, words)
+    return DescentEnd(beta, count, condition, words)
 
 
 def count_iterations(s: Array, error: Array, descent: GradientDescent) -> float:

@@ -19,7 +19,14 @@ from dynident.estimators.covariance import ErrorBars
 from dynident.estimators.estimate import Estimate
 from dynident.regression.problem import Problem
 from dynident.search.ranges import SearchRegion, build_search_task
-from dynident.search.search import Evaluate, Keeping, Place, Searchable, SearchRun, run_search
+from dynident.search.search import (
+    Evaluate,
+    Searchable,
+    SearchKeeping,
+    SearchPlace,
+    SearchRun,
+    run_search,
+)
 
 EFFECTIVE = 0.5
 """Share of the particles that the weights of a step leave effective."""
@@ -40,7 +47,7 @@ Steps = Annotated[int, Field(strict=True, ge=1, le=10**6)]
 
 
 @dataclass(frozen=True)
-class Swarm(Options):
+class SwarmOptions(Options):
     """The particles of pf."""
 
     particles: Annotated[Particles, "number of particles of the particle filter"] = 500
@@ -49,7 +56,7 @@ class Swarm(Options):
 
 
 @dataclass(frozen=True)
-class Cloud(Place):
+class ParticleCloud(SearchPlace):
     """Particles after a step."""
 
     power: float
@@ -62,8 +69,8 @@ class Cloud(Place):
 def pf(
     problem: Problem,
     region: SearchRegion = SearchRegion(),
-    swarm: Swarm = Swarm(),
-    keeping: Keeping = Keeping(),
+    swarm: SwarmOptions = SwarmOptions(),
+    keeping: SearchKeeping = SearchKeeping(),
     knowledge: Knowledge = Knowledge(),
     bars: ErrorBars = ErrorBars(),
     progress: Progress = ignore_progress,
@@ -93,8 +100,8 @@ def pf(
 
 
 def run_particle_filter(
-    task: Searchable, swarm: Swarm, run: SearchRun, moves: int = MOVES
-) -> tuple[Cloud, str]:
+    task: Searchable, swarm: SwarmOptions, run: SearchRun, moves: int = MOVES
+) -> tuple[ParticleCloud, str]:
     """Where the steps end, the best mean of particles among it, and why there were no more.
 
     The likelihood ``exp(-criterion / 2)`` is raised to powers that grow as fast as the weights
@@ -108,13 +115,15 @@ def run_particle_filter(
     size, n = swarm.particles, len(task.low)
     curvature = np.linalg.inv(task.triangle).T
 
-    def first(evaluate: Evaluate) -> Cloud:
+    def first(evaluate: Evaluate) -> ParticleCloud:
         sets = rng.uniform(task.low, task.high, (size, n))
         sets[0] = task.begin
         costs = evaluate(sets)
-        return Cloud(sets, costs, sets[0], np.inf, 0, 0, 0.0, np.full(2, REACH / np.sqrt(n)))
+        return ParticleCloud(
+            sets, costs, sets[0], np.inf, 0, 0, 0.0, np.full(2, REACH / np.sqrt(n))
+        )
 
-    def step(now: Cloud, evaluate: Evaluate) -> Cloud:
+    def step(now: ParticleCloud, evaluate: Evaluate) -> ParticleCloud:
         weights, more = temper_weights(now.costs, EFFECTIVE * size)
         power, reach = now.power + more, now.reach.copy()
         mean = weights @ now.sets
@@ -137,10 +146,10 @@ def run_particle_filter(
         idle = power >= 1.0 and now.least - cost < STAGNANT
         best, least = (mean, cost) if cost < now.least else (now.best, now.least)
         since = now.since + 1 if idle else 0
-        return Cloud(sets, costs, best, least, since, now.count + 1, power, reach)
+        return ParticleCloud(sets, costs, best, least, since, now.count + 1, power, reach)
 
     options = f"pf {size} {swarm.seed} {moves}"
-    place, why = run_search(task, options, rng, Cloud, first, step, run)
+    place, why = run_search(task, options, rng, ParticleCloud, first, step, run)
     return place, f"{why} after {place.count} steps of {size} particles"
 
 

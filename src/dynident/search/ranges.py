@@ -18,7 +18,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from dynident.conic.cones import Cone, Positive
+from dynident.conic.cones import Cone, NonnegativeCone
 from dynident.consistency.bootstrap import Bootstrap
 from dynident.consistency.constraints import Bounds
 from dynident.consistency.feasible_set import FeasiblePoint
@@ -381,7 +381,7 @@ def build_range_cones(names: tuple[str, ...], rows: Array, low: Array, high: Arr
         own = np.flatnonzero((width > 0.0) & known)
         G = sign * rows[own] / width[own, None]
         called = tuple(f"{names[k]} at its range's {title} end" for k in own)
-        cones.append(Positive(called, G, sign * bound[own] / width[own]))
+        cones.append(NonnegativeCone(called, G, sign * bound[own] / width[own]))
     return cones
 
 

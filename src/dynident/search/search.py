@@ -29,7 +29,7 @@ SAVED = 10.0
 
 
 @dataclass(frozen=True)
-class Keeping(Options):
+class SearchKeeping(Options):
     """What ga and pf are stopped and gone on with."""
 
     search_state: Annotated[
@@ -68,7 +68,7 @@ class Searchable:
 
 
 @dataclass(frozen=True)
-class Place:
+class SearchPlace:
     """Where a search is after a step."""
 
     sets: Array
@@ -85,7 +85,7 @@ class Place:
     """Steps."""
 
 
-P = TypeVar("P", bound=Place)
+P = TypeVar("P", bound=SearchPlace)
 
 
 @dataclass(frozen=True)
@@ -97,20 +97,20 @@ class SearchRun:
 
     most: int
     patience: int
-    keeping: Keeping = Keeping()
+    keeping: SearchKeeping = SearchKeeping()
     stage: str = "estimate"
     progress: Progress = ignore_progress
     engine: Engine = HERE
 
 
 @dataclass(frozen=True)
-class Shelf:
+class SearchStateFile:
     """Where a search's state is kept, and what it has to fit."""
 
     path: Path
     origin: StateOrigin
 
-    def put(self, place: Place, generator: Any) -> None:
+    def put(self, place: SearchPlace, generator: Any) -> None:
         """Write a state."""
         arrays = {each.name: np.asarray(getattr(place, each.name)) for each in fields(place)}
         content = pack_state_file(SCHEMA, self.origin, {"generator": generator}, arrays)
@@ -178,7 +178,7 @@ def run_search(
     if run.keeping.search_state is not None:
         base = task.problem.base
         mark = take_fingerprint((options, *task.identity))
-        shelf = Shelf(
+        shelf = SearchStateFile(
             Path(run.keeping.search_state), StateOrigin(base.idim.robot.name, base.names, mark)
         )
         place = shelf.taken(kind, rng, len(task.low))

@@ -19,11 +19,11 @@ from dynident.core.options import build_options
 from dynident.core.progress import Progress
 from dynident.core.side_by_side import Engine
 from dynident.regression.problem import Problem
-from dynident.search.ga import Breeding, breed_generations
-from dynident.search.pf import Swarm, run_particle_filter
-from dynident.search.search import Keeping, Searchable, SearchRun
+from dynident.search.ga import BreedingOptions, breed_generations
+from dynident.search.pf import SwarmOptions, run_particle_filter
+from dynident.search.search import Searchable, SearchKeeping, SearchRun
 from dynident.search.shapes import (
-    Projected,
+    ProjectedSquares,
     fit_at_usual_shapes,
     fit_linear_parameters,
     limit_to_visible_speeds,
@@ -85,7 +85,7 @@ class ShapeLikelihood:
         return found
 
 
-def build_shape_task(usual: Projected) -> tuple[Searchable, ShapeLikelihood]:
+def build_shape_task(usual: ProjectedSquares) -> tuple[Searchable, ShapeLikelihood]:
     """A search of shapes within their ranges, and what it searches in."""
     cost = ShapeLikelihood(usual.problem, usual.theta, usual.sigma)
     low, high = cost.to_coordinates(cost.ends)
@@ -122,11 +122,11 @@ def search_start_shapes(
     size = given.get("population" if of_ga else "particles", SETS)
     most = given.get("generations" if of_ga else "steps", GENERATIONS)
     options = size, most, given.get("seed", 0)
-    run = SearchRun(most, LULL, build_options(Keeping, given), "shapes", progress, engine)
+    run = SearchRun(most, LULL, build_options(SearchKeeping, given), "shapes", progress, engine)
     place, words = (
-        breed_generations(task, Breeding(*options), run)
+        breed_generations(task, BreedingOptions(*options), run)
         if of_ga
-        else run_particle_filter(task, Swarm(*options), run, MOVES)
+        else run_particle_filter(task, SwarmOptions(*options), run, MOVES)
     )
     idim = seen.idim.shaped(cost.to_shapes(place.best))
     return problem.under(replace(problem.base, idim=idim)), f"shapes {words}"

@@ -21,7 +21,7 @@ from dynident.core.factors import Factors, System, triangularise_rows
 from dynident.core.progress import Progress, ignore_progress
 from dynident.dynamics.following import find_conditions, view_friction
 from dynident.dynamics.parameters import DriveFriction, ShapeParameter
-from dynident.estimators.estimate import Estimate, Rough, ShapeEstimate
+from dynident.estimators.estimate import Estimate, RoughEstimate, ShapeEstimate
 from dynident.friction.model import DriveSignals, FrictionModel
 from dynident.friction.model import ShapeTerm as Bounds
 from dynident.regression.problem import Problem
@@ -77,9 +77,9 @@ AT_BOUND = 1e-6
 def estimate_with_shapes(
     problem: Problem,
     method: Callable[[Problem], Estimate],
-    quickly: Callable[[Problem, Array], Rough],
+    quickly: Callable[[Problem, Array], RoughEstimate],
     progress: Progress = ignore_progress,
-    searched: Projected | None = None,
+    searched: ProjectedSquares | None = None,
     start: Array | None = None,
 ) -> tuple[Problem, Estimate]:
     """What a method estimates together with the shapes of friction, and loads that agree with it.
@@ -110,7 +110,7 @@ def estimate_with_shapes(
     close = CLOSE if start is None else NEAR
     if start is not None:
         theta[: problem.idim.plain] = start
-    walk = Walk(theta, np.zeros(len(theta)), np.ones(len(theta)))
+    walk = ShapeIterates(theta, np.zeros(len(theta)), np.ones(len(theta)))
     for turn in range(ROUNDS):
         progress("shapes", turn / ROUNDS)
         if turn and turn % PATIENCE == 0 and problem.idim.loaded:
@@ -138,7 +138,7 @@ def estimate_with_shapes(
     )
 
 
-def blur_loads(found: Projected) -> Projected:
+def blur_loads(found: ProjectedSquares) -> ProjectedSquares:
     """The same with slopes of friction by loads that are between loads farther apart.
 
     A minimum at which a load is zero, where friction turns over, has no slope, and steps by that of
@@ -151,7 +151,7 @@ def blur_loads(found: Projected) -> Projected:
 
 
 @dataclass(frozen=True, eq=False)
-class Walk:
+class ShapeIterates:
     """Full sets about which a method's model is linearised, one after another.
 
     Where errors are large and a shape is nearly a mixture of other columns, whole steps swing: a
@@ -166,7 +166,7 @@ class Walk:
     past: Past = ()
     """Where bodies and friction were of late, and the steps that were due there."""
 
-    def on(self, new: Array, here: Problem, sigma: Array) -> Walk:
+    def on(self, new: Array, here: Problem, sigma: Array) -> ShapeIterates:
         """Towards the full set that came out under these sigmas."""
         plain, step = here.idim.plain, new - self.theta
         turned = step * self.step < 0.0
@@ -178,7 +178,7 @@ class Walk:
         weigh = here.factors.weighted(sigma).A @ here.base.matrix[:, :plain]
         theta[:plain] = mix_past_steps(past, weigh)
         # the search takes rotors for their links', which the method may tell apart: it is forgotten
-        return Walk(theta, step, shares, past if np.any(self.step) else ())
+        return ShapeIterates(theta, step, shares, past if np.any(self.step) else ())
 
     def lost(self, here: Problem, left: Array) -> dict[str, str]:
         """Shapes that keep turning back, or still move by so many sigmas, and why they are held."""
@@ -191,7 +191,7 @@ class Walk:
         }
 
 
-def measure_estimate_change(here: Problem, estimate: Rough) -> tuple[float, Array]:
+def measure_estimate_change(here: Problem, estimate: RoughEstimate) -> tuple[float, Array]:
     """How far an estimate left what it was linearised about, where that matters, in sigmas.
 
     Of the shapes and, where there are loads, of the bodies; and of each shape, shape (base
@@ -209,7 +209,7 @@ def measure_estimate_change(here: Problem, estimate: Rough) -> tuple[float, Arra
     return change, np.asarray(np.where(shapes, norms * np.abs(step), 0.0))
 
 
-def expand_to_full_set(problem: Problem, estimate: Rough | Estimate) -> Array:
+def expand_to_full_set(problem: Problem, estimate: RoughEstimate | Estimate) -> Array:
     """The full set of an estimate; shapes that are held have the values of the model."""
     theta = problem.base.standard(estimate.beta)
     if estimate.theta is not None:
@@ -295,7 +295,7 @@ def convert_from_linearised(
 
 
 @dataclass(frozen=True, eq=False)
-class Projected:
+class ProjectedSquares:
     """Weighted least squares at given shapes: the linear parameters are eliminated."""
 
     problem: Problem
@@ -326,7 +326,7 @@ class Projected:
         return J - Q @ (Q.T @ J), e - Q @ (Q.T @ e)
 
 
-def fit_linear_parameters(problem: Problem, sigma: Array | None = None) -> Projected:
+def fit_linear_parameters(problem: Problem, sigma: Array | None = None) -> ProjectedSquares:
     """The best linear parameters at the shapes about which a problem is linearised.
 
     Friction is kept positive, whatever the method: without, the best shape is often one that
@@ -365,7 +365,7 @@ def fit_linear_parameters(problem: Problem, sigma: Array | None = None) -> Proje
     used = counts > 0
     mean = np.maximum(squares[used] / counts[used], np.finfo(float).tiny)
     cost = float(0.5 * np.sum(counts[used] * np.log(mean)))
-    return Projected(problem, beta, sigma, cost)
+    return ProjectedSquares(problem, beta, sigma, cost)
 
 
 def solve_partly_positive(R: Array, right: Array, split: int) -> Array:
@@ -388,7 +388,9 @@ def solve_partly_positive(R: Array, right: Array, split: int) -> Array:
     return x
 
 
-def search_problem_shapes(problem: Problem, progress: Progress = ignore_progress) -> Projected:
+def search_problem_shapes(
+    problem: Problem, progress: Progress = ignore_progress
+) -> ProjectedSquares:
     """The shapes that fit a problem best, its speeds no lower than what its logs can show.
 
     They are the same for all methods, which then go on from them.
@@ -396,7 +398,7 @@ def search_problem_shapes(problem: Problem, progress: Progress = ignore_progress
     return search_shapes(limit_to_visible_speeds(problem), progress)
 
 
-def follow_shapes(near: Projected, other: Problem) -> Projected:
+def follow_shapes(near: ProjectedSquares, other: Problem) -> ProjectedSquares:
     """The shapes that fit other logs of the same model best, down from those of some, as known.
 
     Within the bounds that those were found in. Any method then estimates what is linear.
@@ -411,7 +413,7 @@ def follow_shapes(near: Projected, other: Problem) -> Projected:
     return replace(found, problem=found.problem.under(replace(base, idim=known)))
 
 
-def search_shapes(problem: Problem, progress: Progress = ignore_progress) -> Projected:
+def search_shapes(problem: Problem, progress: Progress = ignore_progress) -> ProjectedSquares:
     """The shapes that fit best, of descents from several starts.
 
     Under loads of the bodies that fit at the usual shapes: so all columns but those of friction
@@ -435,7 +437,7 @@ def search_shapes(problem: Problem, progress: Progress = ignore_progress) -> Pro
     return descend_over_shapes(renew_loads(best)) if problem.idim.loaded else best
 
 
-def renew_loads(found: Projected, bearing: Sequence[float] | Array = ()) -> Projected:
+def renew_loads(found: ProjectedSquares, bearing: Sequence[float] | Array = ()) -> ProjectedSquares:
     """The same under loads of a full set's bodies; of its own where none is given."""
     at = found.problem.base
     if not at.idim.loaded:
@@ -445,7 +447,7 @@ def renew_loads(found: Projected, bearing: Sequence[float] | Array = ()) -> Proj
     return fit_linear_parameters(problem, found.sigma)
 
 
-def combine_best_shapes(best: Projected, other: Projected) -> Projected:
+def combine_best_shapes(best: ProjectedSquares, other: ProjectedSquares) -> ProjectedSquares:
     """The better end with the shapes of the other on drives where these are better.
 
     Drives hardly depend on each other: one descent may end well on some of them, and another on
@@ -498,7 +500,7 @@ def list_row_speeds(problem: Problem, friction: DriveFriction) -> Array:
     return np.sort(np.abs(np.concatenate(found)))
 
 
-def fit_at_usual_shapes(problem: Problem) -> Projected:
+def fit_at_usual_shapes(problem: Problem) -> ProjectedSquares:
     """At the usual shapes, under loads that agree with the bodies that are found."""
     found = fit_linear_parameters(problem.linearised(np.zeros(problem.idim.plain)))
     if problem.idim.loaded:
@@ -510,7 +512,7 @@ def fit_at_usual_shapes(problem: Problem) -> Projected:
     return found
 
 
-def choose_shape_starts(first: Projected) -> tuple[Array, Array]:
+def choose_shape_starts(first: ProjectedSquares) -> tuple[Array, Array]:
     """Full sets to start from: with shapes that fit each drive alone, and with the usual ones.
 
     The problem is given as it is fitted at the usual shapes.
@@ -562,7 +564,9 @@ class FrictionView:
         return np.vstack(found)
 
 
-def gather_friction_signals(first: Projected, k: int, friction: DriveFriction) -> FrictionView:
+def gather_friction_signals(
+    first: ProjectedSquares, k: int, friction: DriveFriction
+) -> FrictionView:
     """What one of the frictions sees of the logs."""
     problem, idim = first.problem, first.problem.idim
     joint = idim.gears[friction.gear].number - 1
@@ -620,7 +624,9 @@ def sample_shape_ranges(bounds: Sequence[Bounds], few: bool) -> Array:
     return np.column_stack(columns)
 
 
-def descend_over_shapes(start: Projected, learn: bool = True, flat: float = FLAT) -> Projected:
+def descend_over_shapes(
+    start: ProjectedSquares, learn: bool = True, flat: float = FLAT
+) -> ProjectedSquares:
     """Down the projected problem by damped Gauss-Newton steps within the bounds.
 
     What Gauss-Newton leaves out of the curvature, large where errors are, is learnt for each shape
@@ -649,7 +655,7 @@ def descend_over_shapes(start: Projected, learn: bool = True, flat: float = FLAT
     return here
 
 
-def measure_bend(here: Projected, trial: Projected, before: Array) -> Array:
+def measure_bend(here: ProjectedSquares, trial: ProjectedSquares, before: Array) -> Array:
     """Curvature beyond that of Gauss-Newton, by how the gradient changed; zero where it is less."""
     (J, e), (K, f) = here.reduced, trial.reduced
     moved = trial.beta[trial.free] - here.beta[here.free]
@@ -660,14 +666,14 @@ def measure_bend(here: Projected, trial: Projected, before: Array) -> Array:
     return found
 
 
-def predict_gain(here: Projected, step: Array, bend: Array) -> float:
+def predict_gain(here: ProjectedSquares, step: Array, bend: Array) -> float:
     """By how much a step of the shapes would raise the log-likelihood, by what is known of it."""
     J, e = here.reduced
     left = e - J @ step
     return 0.5 * float(e @ e - left @ left - step @ (bend * step))
 
 
-def solve_shape_step(here: Projected, damping: float, bend: Array) -> Array:
+def solve_shape_step(here: ProjectedSquares, damping: float, bend: Array) -> Array:
     """``min ||J d - e||^2 + ||diag(sqrt(damping J^2 + bend)) d||^2`` within the bounds.
 
     J and e are projected; the norms of J's columns are their scale.
@@ -694,7 +700,7 @@ def solve_shape_step(here: Projected, damping: float, bend: Array) -> Array:
     return np.clip(step, *(np.array(bounds) - shape))
 
 
-def find_shapes_to_hold(found: Projected) -> dict[str, str]:
+def find_shapes_to_hold(found: ProjectedSquares) -> dict[str, str]:
     """Shapes that cannot be estimated, by name, and why."""
     idim = found.problem.idim
     if not idim.free:

@@ -14,7 +14,7 @@ from dynident.core.errors import InputError
 from dynident.core.progress import Progress, ignore_progress
 from dynident.dynamics.contacts import follow_contact
 from dynident.dynamics.tree import Tree, build_tree
-from dynident.recording.floating import Base
+from dynident.recording.floating import LoggedBase
 from dynident.recording.recording import Recording
 from dynident.robot.model import Contact, Robot
 from dynident.robot.rotations import convert_quaternions
@@ -93,7 +93,7 @@ def record_floating(
     # classical = spatial + omega x v (Featherstone 2008, section 2.11)
     rise = motion.ddq[:, :3] + np.cross(w, motion.dq[:, :3])
     felt = rise - np.einsum("tji,j->ti", R, robot.gravity)
-    base = Base(
+    base = LoggedBase(
         position=motion.q[:, :3] + beside.place * noise[0].standard_normal((samples, 3)),
         orientation=turn_quaternions(
             motion.q[:, 3:7], beside.attitude * noise[1].standard_normal((samples, 3))

@@ -23,11 +23,11 @@ import numpy as np
 from dynident.core.arrays import Array, Integers, freeze_array
 from dynident.core.errors import InputError
 from dynident.core.jit import inner
-from dynident.core.makers import Read, Row
+from dynident.core.makers import ReadAs, Row
 from dynident.robot.contacts import ContactSpec, add_contacts
 from dynident.robot.model import Contact, Robot
 
-Direction = Annotated[Array, Read(Row)]
+Direction = Annotated[Array, ReadAs(Row)]
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class GroundLaw(NamedTuple):
     slip: float
 
 
-class Points(NamedTuple):
+class FootPoints(NamedTuple):
     """Feet as the kernel reads them."""
 
     body: Integers
@@ -174,7 +174,7 @@ class Points(NamedTuple):
     """`rotation`, `translation`: shapes (feet, 3, 3) and (feet, 3)."""
 
 
-def build_points(robot: Robot, feet: Sequence[Foot]) -> Points:
+def build_points(robot: Robot, feet: Sequence[Foot]) -> FootPoints:
     """Sort feet into what the kernel reads."""
     names = [each.name for each in feet]
     for each in feet:
@@ -184,7 +184,7 @@ def build_points(robot: Robot, feet: Sequence[Foot]) -> Points:
             raise InputError(f"foot {each.name!r} is on body {each.body} of {robot.n}")
     found = [(f, each, point) for f, each in enumerate(feet) for point in each.points]
     placed = [each.rotation @ point + each.translation for _, each, point in found]
-    return Points(
+    return FootPoints(
         body=np.array([each.body for _, each, _ in found], dtype=np.int64),
         foot=np.array([f for f, _, _ in found], dtype=np.int64),
         place=np.array(placed, dtype=float).reshape(-1, 3),
@@ -194,7 +194,7 @@ def build_points(robot: Robot, feet: Sequence[Foot]) -> Points:
     )
 
 
-class Touch(NamedTuple):
+class GroundReaction(NamedTuple):
     """What the ground does at each point; its room is used anew at each state."""
 
     lever: Array
@@ -212,11 +212,11 @@ class Touch(NamedTuple):
     """Velocity of a point by those that move it, shape (longest path, 3)."""
 
 
-def build_touch(points: int, longest: int) -> Touch:
+def build_touch(points: int, longest: int) -> GroundReaction:
     """Room for that many points, on paths of that length."""
     wide, narrow = (points, 3), (points,)
     shapes = (wide, wide, narrow, narrow, narrow, wide, (longest, 3))
-    return Touch(*(np.zeros(shape) for shape in shapes))
+    return GroundReaction(*(np.zeros(shape) for shape in shapes))
 
 
 @inner

@@ -52,8 +52,8 @@ from dynident.plant.vectors import add_vector, copy_matrix, copy_vector
 from dynident.robot.model import Robot
 from dynident.simulation.contacts import (
     Foot,
+    FootPoints,
     Ground,
-    Points,
     add_ground_slopes,
     apply_ground_forces,
     build_points,
@@ -240,7 +240,7 @@ def refuse_other_loops(loop: Loop) -> None:
 
 
 def place_on_ground(
-    tree: Tree, plant: Plant, points: Points, ground: Ground, q: Array, s: Scratch
+    tree: Tree, plant: Plant, points: FootPoints, ground: Ground, q: Array, s: Scratch
 ) -> None:
     """Put the base where the lowest point just touches the ground, in place."""
     if not len(points.body):
@@ -252,7 +252,7 @@ def place_on_ground(
     q[:3] = (ground.height - np.min(levers @ ground.normal)) * ground.normal
 
 
-class Work(NamedTuple):
+class StepWorkspace(NamedTuple):
     """Room for a step."""
 
     M: Array
@@ -276,12 +276,12 @@ class Work(NamedTuple):
     """Of the friction at the step's beginning, shape (elements, most states)."""
 
 
-def build_work(state: RolloutState) -> Work:
+def build_work(state: RolloutState) -> StepWorkspace:
     """Room for a step from states like this one."""
     dof = len(state.dq)
     M, L, W = np.zeros((3, dof, dof))
     net, rise, r, k1q, k1v, k2q, k2v, v = np.zeros((8, dof))
-    return Work(
+    return StepWorkspace(
         M, L, W, net, rise, r, k1q, k1v, k2q, k2v, v, np.zeros(dof + 1), state.memory.copy()
     )
 

@@ -14,7 +14,7 @@ import numpy as np
 from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError
 from dynident.dynamics.idim import Idim
-from dynident.dynamics.parameters import Attached
+from dynident.dynamics.parameters import JointElements
 from dynident.dynamics.structure import Structure
 from dynident.friction.gap import ONSET, STIFFNESS, gap
 from dynident.friction.names import split_friction_names
@@ -26,7 +26,7 @@ UNLOADED = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Apart:
+class PartedModel:
     """A model of links and motors that a gap parts: the robot's joints first, then the motors."""
 
     idim: Idim
@@ -59,7 +59,7 @@ class Apart:
         return every
 
 
-def lash_model(idim: Idim, width: Array) -> Apart:
+def lash_model(idim: Idim, width: Array) -> PartedModel:
     """A robot's model with a motor beside each link, which it moves through a gap."""
     robot, n = idim.robot, idim.robot.n
     if robot.floating or robot.loops or not idim.rotor:
@@ -77,10 +77,10 @@ def lash_model(idim: Idim, width: Array) -> Apart:
     frictions = split_friction_names(idim.friction)
     frictions *= n if len(frictions) == 1 else 1
     names = ",".join([*["none"] * n, *frictions])
-    gaps = [Attached(j, gap(), over=n + j, ratio=-1.0) for j in range(n)]
+    gaps = [JointElements(j, gap(), over=n + j, ratio=-1.0) for j in range(n)]
     structure = Structure(parted, names, True, (*idim.elements, *gaps))
     shape = (*idim.shape, *width.tolist())
-    return Apart(Idim(structure, shape, limits=idim.limits), idim)
+    return PartedModel(Idim(structure, shape, limits=idim.limits), idim)
 
 
 def rest_on_flank(idim: Idim, theta: Array, q: Array, width: Array) -> tuple[Array, Array]:

@@ -16,7 +16,7 @@ from dynident.core.arrays import Array, Integers
 from dynident.core.errors import InputError, OptionError
 from dynident.core.text import suggest_nearest
 from dynident.dynamics.idim import Idim
-from dynident.dynamics.parameters import Attached
+from dynident.dynamics.parameters import JointElements
 from dynident.dynamics.structure import Structure
 from dynident.friction.elements import spring
 from dynident.friction.names import split_friction_names
@@ -91,7 +91,7 @@ def find_mount(values: Mapping[str, float]) -> Mount | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Mounted:
+class MountedModel:
     """A model on a mount: the mount's joints first, then the robot's."""
 
     idim: Idim
@@ -122,7 +122,7 @@ class Mounted:
         return every
 
 
-def mount_model(idim: Idim, axes: Sequence[str]) -> Mounted:
+def mount_model(idim: Idim, axes: Sequence[str]) -> MountedModel:
     """A robot's model on a mount."""
     robot, m = idim.robot, len(axes)
     if robot.floating or not idim.rotor:
@@ -137,9 +137,9 @@ def mount_model(idim: Idim, axes: Sequence[str]) -> Mounted:
     carried = Robot(robot.name, tuple(joints), nominal, drives, gravity=robot.gravity)
     frictions = split_friction_names(idim.friction)
     frictions *= robot.n if len(frictions) == 1 else 1
-    springs = [Attached(k, spring()) for k in range(m)]
+    springs = [JointElements(k, spring()) for k in range(m)]
     others = [each.among(range(m, m + robot.n)) for each in idim.elements]
     names = ",".join([*["viscous"] * m, *frictions])
     structure = Structure(carried, names, idim.rotor, (*springs, *others))
     found = Idim(structure, idim.shape, limits=idim.limits)
-    return Mounted(found, tuple(axes))
+    return MountedModel(found, tuple(axes))

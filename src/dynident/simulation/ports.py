@@ -8,7 +8,7 @@ import numpy as np
 
 from dynident.core.arrays import Array, Integers
 from dynident.core.jit import inner
-from dynident.dynamics.spatial import Bodies, build_bodies
+from dynident.dynamics.spatial import BodyWorkspace, build_bodies
 from dynident.dynamics.tree import Tree
 from dynident.friction.kernel import BY_STATE
 from dynident.plant.plant import Plant
@@ -87,9 +87,9 @@ class Scratch(NamedTuple):
 
     The controllers' torque u and its sensitivities Snow are held from step to step.
 
-    Of the bodies: `Bodies`; of loops that close them chain, else None. Acceleration of a base whose
-    motion is given: rise, else empty. Of the joint space: M, tau, the derivatives K, D, the
-    regressor W, accelerations' sensitivities X, torques' U. Of an implicit stage: where its
+    Of the bodies: `BodyWorkspace`; of loops that close them chain, else None. Acceleration of a
+    base whose motion is given: rise, else empty. Of the joint space: M, tau, the derivatives K, D,
+    the regressor W, accelerations' sensitivities X, torques' U. Of an implicit stage: where its
     iteration starts (guess), a trial, its step and the way there. Of the controllers: inputs w,
     outputs v, unlimited raw, torques u, the targets' derivatives by their delay (late),
     feed-forward torques (push), what encoders read beside the position (offset), slopes of the
@@ -101,7 +101,7 @@ class Scratch(NamedTuple):
     (qs, dqs, zs), rates (kq, kv, kz), sensitivities of both (Qs, Vs, Zs, KQ, KV, KZ).
     """
 
-    bodies: Bodies
+    bodies: BodyWorkspace
     chain: Linkage | None
     M: Array
     tau: Array

@@ -19,7 +19,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedMotion:
     """What was logged of a simulated motion, and what was the case.
 
     The log has positions and torques as the sensors give them, with the reference.
@@ -35,7 +35,7 @@ def record_rollout(
     sensors: Sensors,
     name: str = "simulation",
     progress: Progress = ignore_progress,
-) -> Recorded:
+) -> RecordedMotion:
     """Roll a loop out and log it.
 
     Noise and counts are those of the sensors, whatever the loop has of its own. `progress` is
@@ -60,7 +60,7 @@ def record_rollout(
         drives=robot.drives,
         warnings=warn_of_limits(robot, joints, motion.dq[:, -robot.n :], motion.tau),
     )
-    return Recorded(recording, motion)
+    return RecordedMotion(recording, motion)
 
 
 def warn_of_limits(robot: Robot, q: Array, dq: Array, tau: Array) -> tuple[str, ...]:

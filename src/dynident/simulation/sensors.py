@@ -11,7 +11,7 @@ from pydantic import Field
 
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
-from dynident.core.makers import Read
+from dynident.core.makers import ReadAs
 from dynident.core.options import PerJoint
 
 POSITION, TORQUE, JITTER = range(3)
@@ -23,7 +23,7 @@ STENCIL = 4
 
 ROWS = ("count", "position", "torque", "ripple", "ripple_order")
 """What sensors have for each joint."""
-PerDrive = Annotated[Array, Read(PerJoint)]
+PerDrive = Annotated[Array, ReadAs(PerJoint)]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.dynamics.forward import differentiate_dynamics
 from dynident.dynamics.inverse import evaluate_inverse_dynamics
-from dynident.friction.kernel import BY_POSITION, BY_SPEED, BY_STATE, Elements, fill_tables
+from dynident.friction.kernel import BY_POSITION, BY_SPEED, BY_STATE, DriveElements, fill_tables
 from dynident.plant.plant import build_plant
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.loop import Loop
@@ -140,7 +140,11 @@ def refuse_wild_matrices(loop: Loop, *matrices: Array) -> None:
 
 
 def tabulate_at_rest(
-    elements: Elements, e: int, which: int, at: tuple[float, float, float, float], period: float
+    elements: DriveElements,
+    e: int,
+    which: int,
+    at: tuple[float, float, float, float],
+    period: float,
 ) -> Array:
     """Table of element e's law (0) or step (1) at rest.
 

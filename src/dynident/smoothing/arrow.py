@@ -23,7 +23,7 @@ GATHERED = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class Eliminated:
+class EliminatedMotion:
     """A motion eliminated from its rows."""
 
     n: int
@@ -37,7 +37,7 @@ class Eliminated:
     rest."""
 
     @classmethod
-    def none(cls, n: int) -> Eliminated:
+    def none(cls, n: int) -> EliminatedMotion:
         """Of no rows."""
         nothing = np.zeros((0, 0))
         return cls(n, nothing, nothing, nothing)
@@ -84,7 +84,7 @@ class Eliminated:
             yield k, F
 
 
-def eliminate_motion(n: int, p: int, intervals: Iterable[Array]) -> Eliminated:
+def eliminate_motion(n: int, p: int, intervals: Iterable[Array]) -> EliminatedMotion:
     """Triangularise rows ``[motion | parameters | right]`` of one interval after another.
 
     Parameters
@@ -108,4 +108,4 @@ def eliminate_motion(n: int, p: int, intervals: Iterable[Array]) -> Eliminated:
         own = R[n:a]
         carried[: len(own), : a - n] = own[:, n:a]
         carried[: len(own), a:] = own[:, a:]
-    return Eliminated(n, np.array(heads[:-1]).reshape(-1, n, width), R[:a], np.vstack(left))
+    return EliminatedMotion(n, np.array(heads[:-1]).reshape(-1, n, width), R[:a], np.vstack(left))

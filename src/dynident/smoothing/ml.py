@@ -45,7 +45,12 @@ from dynident.regression.weighted import (
     require_excitation,
     solve_wls,
 )
-from dynident.smoothing.propagation import Levels, NoisyRows, Propagation, estimate_encoder_noise
+from dynident.smoothing.propagation import (
+    NoiseLevels,
+    NoisyRows,
+    Propagation,
+    estimate_encoder_noise,
+)
 
 STEP = 1e-6
 """Of beta, in standard deviations, below which it has settled."""
@@ -169,15 +174,15 @@ def describe_noise(position: Sequence[Array]) -> str:
     return least if least == most else f"{least} to {most}"
 
 
-def choose_noise_levels(problem: Problem, noise: Noise) -> tuple[Levels, ...]:
+def choose_noise_levels(problem: Problem, noise: Noise) -> tuple[NoiseLevels, ...]:
     """Noise of each log's positions and wrenches, as given or as the log shows it."""
     wrench = noise.wrench_std
     if wrench is not None and not any(log.wrenches for log in problem.samples):
         raise InputError("wrench_std, but no log has a measured wrench")
     if noise.position_std is None:
-        return tuple(Levels(estimate_encoder_noise(log), wrench) for log in problem.samples)
+        return tuple(NoiseLevels(estimate_encoder_noise(log), wrench) for log in problem.samples)
     given = np.array(broadcast_to_joints(noise.position_std, problem.robot.n, "position_std"))
-    return (Levels(given, wrench),) * len(problem.samples)
+    return (NoiseLevels(given, wrench),) * len(problem.samples)
 
 
 def collect_given_sigma(problem: Problem, noise: Noise) -> Array:

@@ -21,7 +21,7 @@ from dynident.dynamics.idim import Idim
 from dynident.dynamics.torques import evaluate_drive_torques
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.rows import collect_conditions
-from dynident.smoothing.arrow import Eliminated, eliminate_motion
+from dynident.smoothing.arrow import EliminatedMotion, eliminate_motion
 from dynident.smoothing.spline import ACTIVE, Knots, evaluate_spline
 
 BEND = np.array([-1.0, 3.0, -3.0, 1.0])
@@ -136,7 +136,7 @@ class LinearRun:
     pivots: Array
     """Shape (m, 6 n + p + 2). What tells how late each sample is: ``[r | h | z]`` of ``r late + h
     (coefficients, parameters) = z``, as changes of the first two."""
-    eliminated: Eliminated
+    eliminated: EliminatedMotion
 
     @classmethod
     def of(
@@ -147,7 +147,7 @@ class LinearRun:
         told = Equations.none(m, n) if equations is None else equations
         p = told.X.shape[2]
         pivots = np.empty((m, ACTIVE * n + p + 2))
-        found = cls(run, spreads, told, now, pivots, Eliminated.none(n))
+        found = cls(run, spreads, told, now, pivots, EliminatedMotion.none(n))
         return replace(found, eliminated=eliminate_motion(n, p, found.rows()))
 
     @cached_property
@@ -229,7 +229,7 @@ class LinearRun:
 
 
 @dataclass(frozen=True, eq=False)
-class Taken:
+class MotionShare:
     """How much of a run's rows the motion has taken, and how well it is known."""
 
     position: Array
@@ -243,7 +243,7 @@ class Taken:
     """Of positions, speeds and accelerations at known parameters, shape (3, m, n)."""
 
 
-def measure_taken(linear: LinearRun) -> Taken:
+def measure_taken(linear: LinearRun) -> MotionShare:
     """What the motion takes of each kind of rows, interval by interval."""
     run, stated = linear.run, linear.equations.stated
     m, n = run.q.shape
@@ -264,7 +264,7 @@ def measure_taken(linear: LinearRun) -> Taken:
         share[:, n:] *= stated[part]
         taken += share.sum(axis=0)
         instant += float(np.sum(late**2) + np.sum(length**-2.0))
-    return Taken(
+    return MotionShare(
         taken[:n],
         bend / linear.spreads.bend**2,
         taken[n:],
@@ -274,7 +274,7 @@ def measure_taken(linear: LinearRun) -> Taken:
 
 
 def renew_spreads(
-    taken: Sequence[Taken],
+    taken: Sequence[MotionShare],
     ahead: Sequence[tuple[MotionRun, Array]],
     floor: Array,
     known: Array,

@@ -89,7 +89,7 @@ def estimate_encoder_noise(log: Samples) -> Array:
 
 
 @dataclass(frozen=True)
-class Levels:
+class NoiseLevels:
     """Noise of one log."""
 
     position: Array
@@ -135,7 +135,7 @@ class Propagation:
     """Rows of a problem with the noise of their motion."""
 
     problem: Problem
-    levels: tuple[Levels, ...]
+    levels: tuple[NoiseLevels, ...]
 
     @cached_property
     def packing(self) -> Packing:
@@ -167,7 +167,7 @@ class Propagation:
     def _noisy(
         self,
         log: GeneralisedSamples,
-        levels: Levels,
+        levels: NoiseLevels,
         steps: Array,
         roots: Sequence[Array],
         rows: Rows,

@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from dynident.consistency.bootstrap import Bootstrap
-from dynident.consistency.inner import Constrained
+from dynident.consistency.inner import ConstrainedSolver
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array, Booleans
 from dynident.core.errors import ComputationError, InputError
@@ -44,8 +44,8 @@ from dynident.smoothing.motion import (
     Equations,
     LinearRun,
     MotionRun,
+    MotionShare,
     SampleSpreads,
-    Taken,
     differentiate_torque,
     measure_taken,
     renew_spreads,
@@ -113,7 +113,7 @@ def collect_known_noise(problem: Problem, noise: JointNoise) -> KnownNoise:
 
 
 @dataclass(frozen=True, eq=False)
-class Logged:
+class LogInstants:
     """A log at its own instants."""
 
     log: GeneralisedSamples
@@ -135,7 +135,7 @@ class Logged:
         return motion
 
 
-def take_log(log: GeneralisedSamples, wanted: Smoothing, *, clocked: bool = False) -> Logged:
+def take_log(log: GeneralisedSamples, wanted: Smoothing, *, clocked: bool = False) -> LogInstants:
     """The samples of a log as they were measured, or on its clock, with its splines' knots."""
     hz = wanted.knots_hz
     if hz is None:
@@ -178,7 +178,7 @@ def take_log(log: GeneralisedSamples, wanted: Smoothing, *, clocked: bool = Fals
     )
     # what rounds to a step errs by the step over the root of 12
     floor = np.nan_to_num([find_step(column) for column in taken.measured.T]) / np.sqrt(12.0)
-    return Logged(taken, at, runs, floor, own is not None)
+    return LogInstants(taken, at, runs, floor, own is not None)
 
 
 def find_ranges(at: Array, ranges: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
@@ -188,17 +188,17 @@ def find_ranges(at: Array, ranges: Sequence[tuple[int, int]]) -> tuple[tuple[int
 
 
 @dataclass(frozen=True, eq=False)
-class Begun:
+class InitialMotion:
     """The motion of a log by its positions alone, and the log at the instants of that."""
 
-    log: Logged
+    log: LogInstants
     spreads: SampleSpreads
     coefficients: tuple[Array, ...]
-    taken: list[Taken]
+    taken: list[MotionShare]
     evidence: float
 
 
-def fit_positions(given: Logged, known: Array) -> Begun:
+def fit_positions(given: LogInstants, known: Array) -> InitialMotion:
     """As smooth a motion as the likelihood of the positions has it.
 
     Where all joints stand off by what one delay of a sample would make of them, it may be noise of
@@ -237,13 +237,13 @@ def fit_positions(given: Logged, known: Array) -> Begun:
 
 
 def improve_positions(
-    given: Logged,
+    given: LogInstants,
     spreads: SampleSpreads,
     coefficients: tuple[Array, ...],
     known: Array,
     *,
     timed: bool,
-) -> Begun:
+) -> InitialMotion:
     """Steps of the motion, of its samples' instants and of the spreads until these rest."""
     for _ in range(ROUNDS):
         pairs = zip(given.runs, coefficients, strict=True)
@@ -264,10 +264,10 @@ def improve_positions(
         if change < SETTLED:
             break
     evidence = sum(each.evidence for each in linears)
-    return Begun(given, spreads, coefficients, taken, evidence)
+    return InitialMotion(given, spreads, coefficients, taken, evidence)
 
 
-def measure_change(new: SampleSpreads, old: SampleSpreads, given: Logged) -> float:
+def measure_change(new: SampleSpreads, old: SampleSpreads, given: LogInstants) -> float:
     """The largest relative change of a standard deviation.
 
     Instants do not count where they are off by less than their encoders' noise shows.
@@ -297,7 +297,7 @@ class ReachedPoint(NamedTuple):
 class SmoothingState:
     """Motions and parameters, with what they are weighed by."""
 
-    logs: tuple[Logged, ...]
+    logs: tuple[LogInstants, ...]
     problem: Problem
     known: KnownNoise
     beta: Array
@@ -489,7 +489,7 @@ class LinearisedState:
         )
 
     @cached_property
-    def taken(self) -> list[list[Taken]]:
+    def taken(self) -> list[list[MotionShare]]:
         """What the motions take of each run's rows."""
         return [list(map(measure_taken, log)) for log in self.linears]
 
@@ -559,7 +559,7 @@ class LinearisedState:
         return tuple(found)
 
 
-def choose_widths(taken: list[list[Taken]]) -> tuple[Array, ...]:
+def choose_widths(taken: list[list[MotionShare]]) -> tuple[Array, ...]:
     """Over which speed the sign of each joint's speed changes, by how well that is known."""
     found = []
     for log in taken:
@@ -651,7 +651,9 @@ def smooth(
     return replace(estimate, residuals=residuals)
 
 
-def settle(state: SmoothingState, inner: Constrained, limit: int) -> tuple[SmoothingState, int]:
+def settle(
+    state: SmoothingState, inner: ConstrainedSolver, limit: int
+) -> tuple[SmoothingState, int]:
     """Steps until neither the parameters nor the spreads move, and how many.
 
     Each state follows from the one before: where an earlier one comes back, so will all between.

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from dynident.collection.carried import unpack_model
-from dynident.collection.fill import Reduced, ReductionTask, fill_folder
+from dynident.collection.fill import ReducedSource, ReductionTask, fill_folder
 from dynident.collection.folder import (
     HEAD,
-    Collected,
+    CollectedFactors,
     FolderStatement,
     LogEntry,
     choose_sources,
@@ -33,7 +33,7 @@ from dynident.core.schema import list_file_names, read_toml, replace_file_names,
 from dynident.core.side_by_side import Runner, choose_engine
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters, find_observed_base
-from dynident.dynamics.equations import Observed
+from dynident.dynamics.equations import Observability
 from dynident.dynamics.idim import Idim
 from dynident.estimators.closed_loop import lacks_torque
 from dynident.fit.copies import TRACED, trace_log
@@ -77,7 +77,7 @@ def collect(
     withdraw: Sequence[str] = (),
     layout: Mapping[str, Any] | None = None,
     progress: Progress = ignore_progress,
-) -> Collected:
+) -> CollectedFactors:
     """Reduce logs to their factors, one small file a log, of which `identify_factors` makes a fit.
 
     What is there already with the same contents, model and preparation is not read again.
@@ -211,7 +211,7 @@ def lay_out(study: Study, files: tuple[str, ...], layout: Mapping[str, Any]) -> 
 
 
 @limit_to_one_thread
-def reduce_log(task: ReductionTask) -> Reduced:
+def reduce_log(task: ReductionTask) -> ReducedSource:
     """Read, prepare and reduce one log."""
     section = LogSection.model_validate(task.section)
     study, idim = open_model(task.study)
@@ -240,10 +240,10 @@ def reduce_log(task: ReductionTask) -> Reduced:
             told = placed.model_dump(mode="json", exclude_none=True)
             source = reduce_problem(problem, key, told, examine, task.stamp)
     except DynidentError as error:
-        return Reduced(b"", "", str(error))
+        return ReducedSource(b"", "", str(error))
     content = pack_source(source, idim.robot.name, task.fingerprint)
     trace = trace_log(log) if len(log.measured) <= TRACED else None
-    return Reduced(content, key, "", source.about.facts.words.marks, trace)
+    return ReducedSource(content, key, "", source.about.facts.words.marks, trace)
 
 
 @cache
@@ -254,7 +254,7 @@ def open_model(text: str) -> tuple[Study, Idim]:
 
 
 @cache
-def find_base(text: str, observed: Observed) -> BaseParameters:
+def find_base(text: str, observed: Observability) -> BaseParameters:
     """What one kind of logs determines, likewise."""
     return find_observed_base(open_model(text)[1], (observed,))
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from dynident.api import (
     EVERY_METHOD,
-    Projected,
+    ProjectedSquares,
     estimate_alone,
     follow_shapes,
     identify,
@@ -23,7 +23,7 @@ from dynident.core.compiled import tells_compilations
 from dynident.core.errors import ComputationError, DynidentError, InputError, refuse_unknown
 from dynident.core.options import collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
-from dynident.core.side_by_side import Engine, Lost, Runner, choose_engine, run_side_by_side
+from dynident.core.side_by_side import Engine, LostTask, Runner, choose_engine, run_side_by_side
 from dynident.core.text import format_one_line
 from dynident.core.threads import limit_to_one_thread
 from dynident.decide.blocks import (
@@ -152,7 +152,7 @@ def compare(
     try:
         for k, own in run_side_by_side(compare_methods, tasks, chosen, progress, "comparing"):
             name = frictions[k]
-            if isinstance(own, Lost):
+            if isinstance(own, LostTask):
                 found |= {(name, method): Failure(method, name, own.reason) for method in methods}
                 continue
             kinds, warnings = own.kinds or kinds, own.warnings or warnings
@@ -195,7 +195,7 @@ class ComparisonTask(NamedTuple):
     blocks: int
 
 
-class Compared(NamedTuple):
+class ComparedFriction(NamedTuple):
     """What became of a friction model, method by method; its kinds of rows, what logs warn of."""
 
     kinds: tuple[str, ...]
@@ -204,7 +204,7 @@ class Compared(NamedTuple):
 
 
 @limit_to_one_thread
-def compare_methods(task: ComparisonTask) -> Compared:
+def compare_methods(task: ComparisonTask) -> ComparedFriction:
     """All methods with one friction model, which share its rows and shapes."""
     given = task.source
     study, first, held_out, folds = (
@@ -218,11 +218,11 @@ def compare_methods(task: ComparisonTask) -> Compared:
                 problem = first.with_drives(name, study.robot.rotor, first.idim.elements)
                 every = problem.on((*problem.samples, *held_out))
                 kinds, warnings = list_row_kinds(every), every.warnings
-                shared = Shared(problem, folds, held_out)
+                shared = SharedSetting(problem, folds, held_out)
             found.append(evaluate_candidate(study, shared, method, kinds))
         except DynidentError as error:
             found.append(Failure(method, name, format_one_line(error)))
-    return Compared(kinds, warnings, tuple(found))
+    return ComparedFriction(kinds, warnings, tuple(found))
 
 
 def open_problem(
@@ -269,7 +269,7 @@ def check_names(kind: str, given: Sequence[str], known: Collection[str] | None =
 
 
 @dataclass(frozen=True, eq=False)
-class Shared:
+class SharedSetting:
     """What all methods have in common on one friction model: rows and the search for shapes."""
 
     problem: Problem
@@ -279,7 +279,7 @@ class Shared:
     """The study's own; without, each fold's block is scored on a fit to the others."""
 
     @cached_property
-    def searched(self) -> tuple[Projected, float]:
+    def searched(self) -> tuple[ProjectedSquares, float]:
         """The shapes that fit best, and how long that took [s]."""
         watch = Stopwatch()
         return search_problem_shapes(self.problem), watch.total()["total"]
@@ -290,14 +290,14 @@ class Shared:
         return tuple(own.under(self.problem.base) for own, _ in self.folds)
 
     @cached_property
-    def followed(self) -> tuple[Projected, ...]:
+    def followed(self) -> tuple[ProjectedSquares, ...]:
         """Shapes that fit each of these best, down from those that fit all rows, as known."""
         found, _ = self.searched
         return tuple(follow_shapes(found, fold) for fold in self.rest)
 
 
 def evaluate_candidate(
-    study: Study, shared: Shared, method: str, kinds: Sequence[str]
+    study: Study, shared: SharedSetting, method: str, kinds: Sequence[str]
 ) -> Candidate:
     """One method on one friction model: fitted to all, and scored on what it was not fitted to."""
     problem, held_out = shared.problem, shared.held_out
@@ -386,7 +386,7 @@ def score_held_out(fit: Fit, plain: Study, blocks: int) -> tuple[tuple[str, ...]
 
 
 def fit_fold(
-    study: Study, fold: Problem, method: str, searched: Projected | None, start: Array | None
+    study: Study, fold: Problem, method: str, searched: ProjectedSquares | None, start: Array | None
 ) -> Model:
     """A method fitted to all rows but a block's, from where it ended with all rows.
 

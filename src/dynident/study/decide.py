@@ -94,7 +94,7 @@ def list_open_decisions(study: Study, asked: Sequence[str], simulates: bool) -> 
     return tuple(name for name in asked if open_[name])
 
 
-class Decided(NamedTuple):
+class DecidedStudy(NamedTuple):
     """A study that states all that was decided."""
 
     study: Study
@@ -112,7 +112,7 @@ def decide_study(
     asked: Sequence[str],
     progress: Progress,
     loads: bool = True,
-) -> Decided:
+) -> DecidedStudy:
     """A study in which what it left open is decided by the logs that it fits.
 
     Parameters
@@ -133,7 +133,7 @@ def decide_study(
             setting, decided = None, False
         assert problem is not None
         if not tells_enough(problem):
-            return Decided(study, tuple(decisions.values()))
+            return DecidedStudy(study, tuple(decisions.values()))
         if name in decisions:
             continue
         try:
@@ -143,7 +143,7 @@ def decide_study(
         except ComputationError as error:
             words = f"{name} and what comes after were not decided from the logs: "
             words += format_one_line(error)
-            return Decided(study, tuple(decisions.values()), None, (words,))
+            return DecidedStudy(study, tuple(decisions.values()), None, (words,))
         for each in found:
             study = apply_decision(study, each)
             decisions[each.what] = each
@@ -156,7 +156,7 @@ def decide_study(
                 decided, problem = True, None  # as it is stated, to so many digits
     if problem is not None and (decided or simplify_study(study) is not study):
         problem = build_problem(study, robot, recordings, problem)
-    return Decided(study, tuple(decisions.values()), problem)
+    return DecidedStudy(study, tuple(decisions.values()), problem)
 
 
 def decide(

@@ -55,7 +55,7 @@ POINTS = 4000
 
 
 @dataclass(frozen=True, eq=False)
-class Player:
+class ReplaySetting:
     """What is replayed."""
 
     base: BaseParameters
@@ -71,7 +71,7 @@ class Player:
         return self.base.idim.robot
 
 
-def play_file(robot: Robot, find_loop: Callable[[Samples], Simulation]) -> Player:
+def play_file(robot: Robot, find_loop: Callable[[Samples], Simulation]) -> ReplaySetting:
     """A robot's file as it is: its inertials, armature, damping and friction."""
     if not robot.has_nominal:
         raise InputError(f"the file of {robot.name} has no inertials to replay")
@@ -79,12 +79,12 @@ def play_file(robot: Robot, find_loop: Callable[[Samples], Simulation]) -> Playe
     return play(WholeModel(idim, join_nominal_parameters(idim)), find_loop)
 
 
-def play(model: WholeModel, find_loop: Callable[[Samples], Simulation]) -> Player:
+def play(model: WholeModel, find_loop: Callable[[Samples], Simulation]) -> ReplaySetting:
     """A model under a law."""
-    return Player(base_parameters(model.idim), model, lambda: (model, ()), find_loop)
+    return ReplaySetting(base_parameters(model.idim), model, lambda: (model, ()), find_loop)
 
 
-def play_study(study: Study, file: str | None = None) -> Player:
+def play_study(study: Study, file: str | None = None) -> ReplaySetting:
     """What a study simulates, or a robot's file as it is instead, under the study's law."""
     robot = load_study_robot(study)
     if file is not None:
@@ -100,14 +100,14 @@ def play_study(study: Study, file: str | None = None) -> Player:
 
 def choose_player(
     source: Fit | Study, file: str | None
-) -> tuple[Player, Callable[[], Player] | None]:
+) -> tuple[ReplaySetting, Callable[[], ReplaySetting] | None]:
     """What is replayed, of another file where there is one, and what makes that beside it."""
     if isinstance(source, Study):
         return play_study(source, file), None
     check_type("replay", source, Fit, "dynident.identify and read_result give one")
     law, own = partial(rebuild_loop, source), source.robot
     if file is None:
-        player = Player(source.base, source.model, lambda: source.simulable, law)
+        player = ReplaySetting(source.base, source.model, lambda: source.simulable, law)
         return player, lambda: play_file(own, partial(law, fitted=False))
     robot = load_robot(
         file, floating=own.floating, gravity=own.gravity, locked=own.locked or None, closed_as=own
@@ -192,7 +192,11 @@ def replay_own_logs(
 
 
 def replay_samples(
-    player: Player, beside: Callable[[], Player] | None, samples: Samples, name: str, engine: str
+    player: ReplaySetting,
+    beside: Callable[[], ReplaySetting] | None,
+    samples: Samples,
+    name: str,
+    engine: str,
 ) -> Replay:
     """The same on a log that was read."""
     robot, model = player.robot, player.model
@@ -249,7 +253,7 @@ def replay_samples(
     )
 
 
-def find_loop(player: Player, log: Samples, engine: str) -> Simulation:
+def find_loop(player: ReplaySetting, log: Samples, engine: str) -> Simulation:
     """The law along a log; other engines have targets that are held between samples."""
     found, robot = player.find_loop(log), player.robot
     return found if engine == OURS else suit_loop(found, robot, log, held=True)
@@ -273,7 +277,7 @@ def describe_found_law(simulation: Simulation) -> tuple[str, ...]:
 
 
 def measure_file_error(
-    beside: Callable[[], Player] | None, log: Samples, engine: str
+    beside: Callable[[], ReplaySetting] | None, log: Samples, engine: str
 ) -> tuple[Array | None, tuple[str, ...]]:
     """Error of a robot's file as it is, and why it has none."""
     if beside is None:

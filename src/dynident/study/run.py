@@ -14,7 +14,7 @@ from dynident.core.options import collect_options, read_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.side_by_side import Runner, choose_engine
 from dynident.core.threads import limit_to_one_thread
-from dynident.decide.decision import BANDWIDTH, FRICTION, Deciding, Decision
+from dynident.decide.decision import BANDWIDTH, FRICTION, Decision, DecisionOptions
 from dynident.methods import TORQUE_FREE
 from dynident.methods.options import (
     SIMULATION,
@@ -28,7 +28,7 @@ from dynident.regression.rehearsal import prepare_rows
 from dynident.report.fit import Fit
 from dynident.robot.model import Robot
 from dynident.simulation.rollout import prepare_rollouts
-from dynident.study.decide import Decided, decide_study, list_open_decisions, prepare_logs
+from dynident.study.decide import DecidedStudy, decide_study, list_open_decisions, prepare_logs
 from dynident.study.late import find_law_delay, tell_law_delay
 from dynident.study.study import (
     Study,
@@ -63,7 +63,7 @@ def run_study(study: Study, progress: Progress = ignore_progress, *, engine: Run
     check_type("run_study", study, Study, "dynident.read_study(path) makes one")
     watch = Stopwatch()
     chosen = study.identify
-    asked = read_options(Deciding, chosen).asked
+    asked = read_options(DecisionOptions, chosen).asked
     simulates = check_study_method(study, engine)
     if simulates:
         prepare_rollouts(implicit=chosen.method in TORQUE_FREE)
@@ -78,7 +78,7 @@ def run_study(study: Study, progress: Progress = ignore_progress, *, engine: Run
     open_ = list_open_decisions(study, asked, simulates)
     study, recordings = find_law_delay(study, robot, recordings, progress)
 
-    def fit(loads: bool) -> tuple[Decided, Problem, Fit]:
+    def fit(loads: bool) -> tuple[DecidedStudy, Problem, Fit]:
         """What is open decided, with friction that grows with the load or without, and the fit."""
         decided = decide_study(study, robot, recordings, open_, progress, loads)
         own, problem = decided.study, decided.problem

@@ -12,7 +12,7 @@ from dynident.consistency.bootstrap import Count
 from dynident.consistency.constraints import ON_BASE
 from dynident.consistency.draws import (
     ROOM,
-    Normal,
+    NormalDraws,
     build_posterior,
     draw_within_cones,
     factor_covariance,
@@ -116,7 +116,7 @@ def sample_position_fit(fit: Fit, wanted: DrawOptions, engine: Engine) -> Draws:
     size = np.maximum(np.maximum(std, 1e-3 * np.abs(known.values)), ROOM)
     inside = project_into_cones(known.cones, known.values, 1.0 / size)
     factor = factor_covariance(known.matrix)
-    normal = Normal(inside, factor, np.zeros(factor.shape[1]))
+    normal = NormalDraws(inside, factor, np.zeros(factor.shape[1]))
     rng = np.random.default_rng(wanted.seed)
     found = draw_within_cones(normal, known.cones, wanted.n, rng, engine)
     first = idim.names.index(known.names[0])

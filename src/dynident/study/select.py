@@ -13,7 +13,7 @@ from dynident.core.options import read_options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.text import format_count
 from dynident.core.words import format_entry, format_number, format_percent, format_table
-from dynident.decide.selection import Selecting, Selection, select_blocks
+from dynident.decide.selection import Selection, SelectionOptions, select_blocks
 from dynident.study.study import Study, read_study_problem
 
 MOST = 8
@@ -24,7 +24,7 @@ MOST = 8
 def select_study(study: Study, progress: Progress = ignore_progress) -> Selection:
     """Choose among the blocks of all logs that a study fits."""
     problem = read_study_problem(study, progress)
-    return select_blocks(problem, read_options(Selecting, study.select))
+    return select_blocks(problem, read_options(SelectionOptions, study.select))
 
 
 def render_selected_study(path: Path, study: Study, found: Selection) -> str:

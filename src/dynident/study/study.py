@@ -31,8 +31,8 @@ from dynident.core.schema import (
     replace_file_names,
     validate_data,
 )
-from dynident.decide.decision import Deciding
-from dynident.decide.selection import Selecting
+from dynident.decide.decision import DecisionOptions
+from dynident.decide.selection import SelectionOptions
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.estimators.closed_loop import Simulation
 from dynident.excitation.sections import ExcitationSection, ObstacleSection
@@ -41,14 +41,14 @@ from dynident.friction.models import FRICTIONS
 from dynident.friction.names import build_friction, split_friction_names
 from dynident.methods import DEFAULT_METHOD, ESTIMATORS, TORQUE_FREE
 from dynident.methods.options import list_all_options, list_option_names, name_methods_with_option
-from dynident.online.recursive import Drift, Forgetting, Weights
-from dynident.online.tracker import Alarm, TrackerSettings
+from dynident.online.recursive import Drift, Forgetting, RowWeights
+from dynident.online.tracker import AlarmOptions, TrackerSettings
 from dynident.readers import READERS, read_tables
 from dynident.readers.presets import PRESETS, PresetLayout, find_layout, find_stated_layout
 from dynident.readers.stores import is_remote
 from dynident.readers.table import Table
 from dynident.recording.commanded import DriveLaw, command_torque
-from dynident.recording.floating import Floating, find_logged_robot
+from dynident.recording.floating import FloatingOptions, find_logged_robot
 from dynident.recording.options import CLOCKING, LOG_OPTIONS
 from dynident.recording.prepare import Count, Period, Preparation, Samples, prepare
 from dynident.recording.read import read_log
@@ -86,10 +86,12 @@ Log = TypeVar("Log")
 
 IDENTIFYING = {
     name: replace(option, words=f"of {name_methods_with_option(name)}: {option.words}")
-    for name, option in (list_all_options() | collect_options([*EVERY_METHOD, Deciding])).items()
+    for name, option in (
+        list_all_options() | collect_options([*EVERY_METHOD, DecisionOptions])
+    ).items()
 }
-TRACKING = collect_options([TrackerSettings, Weights, Forgetting, Drift, Alarm])
-SELECTING = collect_options([Selecting])
+TRACKING = collect_options([TrackerSettings, RowWeights, Forgetting, Drift, AlarmOptions])
+SELECTING = collect_options([SelectionOptions])
 PREPARING = collect_options([Preparation])
 """Options that are keys of a section, and flags of its command."""
 
@@ -150,7 +152,7 @@ Files = Annotated[tuple[File, ...], Field(min_length=1), BeforeValidator(list_on
 class LogFiles(Spec):
     """``[[log]]``: files of one recording and where its signals are.
 
-    Beside these it has the options of `Clocking`, `LogRepair`, `DriveLaw` and `Floating`.
+    It has the options of `ClockOptions`, `LogRepair`, `DriveLaw` and `FloatingOptions`, too.
     """
 
     files: Files
@@ -676,7 +678,7 @@ def read_whole_recording(
         name=section.name,
         stack=section.stack,
         torque=torque and law.law_kp is None,
-        floating=read_options(Floating, section),
+        floating=read_options(FloatingOptions, section),
         pieces=pieces,
         **asdict(read_options(CLOCKING, section)),
     )

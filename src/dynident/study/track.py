@@ -21,7 +21,7 @@ from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import SAME, BaseParameters, base_parameters
 from dynident.dynamics.idim import Idim
 from dynident.live.channels import Channels, StreamInstant, find_channels
-from dynident.live.messages import Equation, EstimateRow, Message, Noticed, SampleSignals
+from dynident.live.messages import Equation, EstimateRow, Message, NoticedChange, SampleSignals
 from dynident.live.outlets import Outlets, open_outlets
 from dynident.live.stream import (
     MISSING,
@@ -33,10 +33,10 @@ from dynident.live.stream import (
     stream_recording,
 )
 from dynident.online.causal import CausalFilter
-from dynident.online.recursive import Drift, Forgetting, Weights, convert_to_equation_sigma
-from dynident.online.tracker import Alarm, PriorKnowledge, Tracker, TrackerSettings
+from dynident.online.recursive import Drift, Forgetting, RowWeights, convert_to_equation_sigma
+from dynident.online.tracker import AlarmOptions, PriorKnowledge, Tracker, TrackerSettings
 from dynident.readers.table import Table
-from dynident.recording.floating import Floating
+from dynident.recording.floating import FloatingOptions
 from dynident.recording.prepare import BANDWIDTH, TORQUE_FACTOR, prepare
 from dynident.recording.read import ColumnLayout, find_column_layout
 from dynident.recording.recording import Recording
@@ -79,9 +79,9 @@ class TrackSetting:
         return self.idim.robot
 
     @property
-    def weights(self) -> Weights:
+    def weights(self) -> RowWeights:
         """How rows are weighed."""
-        return read_options(Weights, self.study.track)
+        return read_options(RowWeights, self.study.track)
 
     @property
     def start(self) -> PriorKnowledge | None:
@@ -209,7 +209,7 @@ class LogFollower:
             rate / self.step,
             forgetting=read_options(Forgetting, track),
             drift=read_options(Drift, track),
-            alarm=read_options(Alarm, track),
+            alarm=read_options(AlarmOptions, track),
             drop_below=setting.prepare.get("drop_below", 0.0),
             start=self._start,
             knowledge=Knowledge() if options.consistent else None,
@@ -253,7 +253,7 @@ class LogFollower:
         if predicted is not None:
             found.append(self.signal(at, instant, predicted))
         if event is not None:
-            found.append(Noticed(at, event))
+            found.append(NoticedChange(at, event))
         if self.tracker.samples % self.each == 0:
             found.append(self.row(at))
         return found
@@ -328,7 +328,7 @@ def list_followed_equations(robot: Robot, sigma: Array) -> list[tuple[int, Equat
     return [(k, equation) for k, equation in every if np.isfinite(sigma[k])]
 
 
-class Earlier(NamedTuple):
+class StateFileHead(NamedTuple):
     """What a state file tells before its arrays are needed."""
 
     kept: KeptState
@@ -340,7 +340,7 @@ class Earlier(NamedTuple):
     """Shape (dof,)."""
 
 
-def read_state(path: Path) -> Earlier | None:
+def read_state(path: Path) -> StateFileHead | None:
     """What a state file tells; None where there is none yet."""
     kept = read_state_file(path, SCHEMA, ("rate", "sigma"), "dynident track")
     if kept is None:
@@ -350,7 +350,7 @@ def read_state(path: Path) -> Earlier | None:
         rate, sigma = float(kept.about["rate"]), np.array(kept.about["sigma"], dtype=float)
         if not 0.0 < rate < np.inf or sigma.ndim != 1:
             raise kept.damaged
-        return Earlier(kept, int(taken), rate, sigma)
+        return StateFileHead(kept, int(taken), rate, sigma)
     except (KeyError, TypeError, ValueError) as error:
         raise kept.damaged from error
 
@@ -470,7 +470,7 @@ def open_lines(
 def build_text_stream(setting: TrackSetting, lines: StreamLines, rate: float | None) -> TextStream:
     """Samples of lines, laid out as the study has them."""
     section = setting.section
-    floating = Floating() if section is None else read_options(Floating, section)
+    floating = FloatingOptions() if section is None else read_options(FloatingOptions, section)
     rate = section.rate if rate is None and section is not None else rate
     finder = make_layout_finder(setting.robot, section, floating)
     return TextStream(
@@ -482,7 +482,7 @@ def begin_following(
     setting: TrackSetting,
     channels: Channels,
     whole: Recording | None,
-    earlier: Earlier | None,
+    earlier: StateFileHead | None,
     rate: float,
     signals: bool = False,
 ) -> LogFollower:
@@ -512,7 +512,7 @@ def read_whole_log(setting: TrackSetting, rate: float | None) -> Recording:
 
 
 def make_layout_finder(
-    robot: Robot, section: LogSection | None, floating: Floating
+    robot: Robot, section: LogSection | None, floating: FloatingOptions
 ) -> Callable[[Table], ColumnLayout]:
     """Where the columns of a stream are: as a log's table says, or by their default names."""
     if section is None:

@@ -16,7 +16,7 @@ from dynident.core.text import format_count
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import BaseParameters
 from dynident.live.channels import find_channels
-from dynident.live.messages import EstimateRow, Message, Noticed, tell_event
+from dynident.live.messages import EstimateRow, Message, NoticedChange, tell_event
 from dynident.live.stream import stream_recording
 from dynident.online.keywords import TrackOptions
 from dynident.recording.read import Files, take_log
@@ -59,7 +59,7 @@ class FollowedParameters:
     name: str
     base: BaseParameters
     rows: tuple[EstimateRow, ...]
-    events: tuple[Noticed, ...]
+    events: tuple[NoticedChange, ...]
 
     @cached_property
     def time(self) -> Array:
@@ -171,7 +171,7 @@ def track(fit: Fit, log: Recording | Files, **options: Unpack[TrackOptions]) -> 
     if not follower.taken:
         raise InputError(f"{log.name}: has no samples")
     rows = tuple(each for each in found if isinstance(each, EstimateRow))
-    events = tuple(each for each in found if isinstance(each, Noticed))
+    events = tuple(each for each in found if isinstance(each, NoticedChange))
     return FollowedParameters(log.name, follower.base, rows, events)
 
 
@@ -180,7 +180,7 @@ def render_messages(log: str, messages: Sequence[Message]) -> str:
     rows = tuple(each for each in messages if isinstance(each, EstimateRow))
     if not rows:
         raise ComputationError(f"{log}: there is no estimate to draw")
-    noticed = [each for each in messages if isinstance(each, Noticed)]
+    noticed = [each for each in messages if isinstance(each, NoticedChange)]
     found = FollowedParameters(log, rows[0].base, rows, tuple(noticed))
     events = [(each.time, tell_event(each)) for each in noticed]
     return render_track_page(found.base, log, found.time, found.beta, found.std, found.load, events)

@@ -10,7 +10,7 @@ from dynident.core.compiled import tells_compilations
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.files import refuse_outputs, write_files
 from dynident.core.progress import Progress, ignore_progress
-from dynident.core.side_by_side import Lost, Runner, choose_engine, run_side_by_side
+from dynident.core.side_by_side import LostTask, Runner, choose_engine, run_side_by_side
 from dynident.study.begin import hold_some_out
 from dynident.study.compare import BLOCKS
 from dynident.study.study import Study, list_input_files, load_study_robot, read_study_recording
@@ -95,7 +95,7 @@ def sweep(
     for place, done in run_side_by_side(run_combination, tasks, chosen, progress, "sweeping"):
         k = missing[place]
         own, key = combinations[k], made[k][0]
-        if isinstance(done, Lost) or done.reason:
+        if isinstance(done, LostTask) or done.reason:
             runs[k] = SweepFailure(own, done.reason)
             if strict:
                 raise ComputationError(f"{runs[k]}")

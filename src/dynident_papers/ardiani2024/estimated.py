@@ -24,8 +24,8 @@ from dynident.estimators.instrument_tests import run_identity_test
 from dynident.estimators.instrumental import ROUNDS
 from dynident.estimators.instrumental import compute_iv_literature_std as instrument_std
 from dynident.estimators.iteration import (
+    IterationOptions,
     MethodStep,
-    Search,
     Stepped,
     choose_start_values,
     iterate_until_settled,
@@ -345,7 +345,11 @@ def compare_starts(
             for update in (False, True):
                 found[source, scenario.label, update] = {
                     method: estimate_method(
-                        problem, simulation, method, bootstrap=0, search=Search(gain_update=update)
+                        problem,
+                        simulation,
+                        method,
+                        bootstrap=0,
+                        search=IterationOptions(gain_update=update),
                     )
                     for method in ITERATED
                 }
@@ -400,7 +404,7 @@ def estimate_method(
     method: str,
     knowledge: Knowledge = KNOWLEDGE[OF_THE_PAPER],
     bootstrap: int = REPLICATES,
-    search: Search = Search(),
+    search: IterationOptions = IterationOptions(),
 ) -> Fit:
     """One method on one problem; where it fails, its reason.
 
@@ -472,7 +476,9 @@ def estimate_corrected_didim(problem: Problem, simulation: Simulation) -> Fit:
     step = MethodStep(solve, problem.with_instruments)
     start = choose_start_values(problem, simulation.start)
     auxiliary = build_auxiliary_model(problem, simulation)
-    found = iterate_until_settled(auxiliary, start, Search(), step, "the correction may be none")
+    found = iterate_until_settled(
+        auxiliary, start, IterationOptions(), step, "the correction may be none"
+    )
     return Fit(found.beta, None, found.simulations)
 
 

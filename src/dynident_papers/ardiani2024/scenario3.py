@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynident.conic.cones import Cone, Definite, Positive
+from dynident.conic.cones import Cone, NonnegativeCone, SemidefiniteCone
 from dynident.conic.solve import solve_cone_problem
 from dynident.consistency.constraints import Bounds
 from dynident.consistency.feasible_set import FeasibleSet, build_feasible_set
@@ -377,8 +377,8 @@ def solve_narrowest_band(centre: Centre) -> Array:
     rows, middle = admitted.space.matrix / centre.std[:, None], centre.beta / centre.std
     names, one = centre.problem.base.names, np.ones((len(middle), 1))
     cones = [widen_cone(cone) for cone in admitted.cones]
-    cones.append(Positive(names, np.hstack([rows, one]), middle))
-    cones.append(Positive(names, np.hstack([-rows, one]), -middle))
+    cones.append(NonnegativeCone(names, np.hstack([rows, one]), middle))
+    cones.append(NonnegativeCone(names, np.hstack([-rows, one]), -middle))
     width = np.eye(rows.shape[1] + 1)[-1:]
     found = solve_cone_problem(width, np.array([-1.0]), cones)
     return admitted.space.value(found.x[:-1])
@@ -386,9 +386,9 @@ def solve_narrowest_band(centre: Centre) -> Array:
 
 def widen_cone(cone: Cone) -> Cone:
     """The same constraint with one more unknown that it does not touch."""
-    if isinstance(cone, Definite):
+    if isinstance(cone, SemidefiniteCone):
         basis = np.concatenate([cone.basis, np.zeros((1, *cone.floor.shape))])
-        return Definite(cone.name, basis, cone.floor)
+        return SemidefiniteCone(cone.name, basis, cone.floor)
     return type(cone)(cone.name, np.hstack([cone.G, np.zeros((len(cone.h), 1))]), cone.h)
 
 

@@ -17,7 +17,7 @@ from dynident.core.progress import Progress, ignore_progress, report_part
 from dynident.core.side_by_side import HERE, Engine, gather_side_by_side
 from dynident.core.threads import limit_to_one_thread
 from dynident.estimators.closed_loop import (
-    Auxiliary,
+    AuxiliaryModel,
     build_auxiliary_model,
     compute_percent_error,
     warn_of_chatter,
@@ -26,7 +26,7 @@ from dynident.estimators.essential import find_base_columns, run_left_out_test
 from dynident.estimators.output_error import (
     POSITION,
     TORQUE,
-    Slopes,
+    SlopeOptions,
     linearise_output,
     measure_error_sigma,
 )
@@ -273,7 +273,7 @@ def estimate_all(
         made_a_step()
     differences = {}
     for method in OF_LOOPS if differenced else ():
-        slopes = Slopes("differences")
+        slopes = SlopeOptions("differences")
         differences[method] = estimate_case(main, "decimated", method, slopes=slopes)
         made_a_step()
     mismatches = [
@@ -370,7 +370,7 @@ def estimate_case(
     return replace(found, position=position, seconds=seconds)
 
 
-def measure_simulated_errors(auxiliary: Auxiliary, beta: Array) -> tuple[float, TorqueErrors]:
+def measure_simulated_errors(auxiliary: AuxiliaryModel, beta: Array) -> tuple[float, TorqueErrors]:
     """Error of simulated positions, mean of the joints [%], and those of the torques."""
     (motion,) = auxiliary.motions(auxiliary.problem.base.standard(beta))
     (log,) = auxiliary.problem.samples
@@ -396,7 +396,7 @@ def measure_torque_errors(log: Samples, found: Array) -> TorqueErrors:
     return TorqueErrors(*(compute_percent_error(part[used], torque[used]) for part in parts))
 
 
-def build_inverted_system(auxiliary: Auxiliary, method: str, estimate: Estimate) -> System:
+def build_inverted_system(auxiliary: AuxiliaryModel, method: str, estimate: Estimate) -> System:
     """The weighted system that a simulating method inverts at its estimate."""
     if method == "didim":
         return auxiliary.simulated(estimate.beta).factors.weighted(estimate.sigma)

@@ -1,7 +1,7 @@
 """Physical knowledge as convex constraints on scaled parameters.
 
 A constraint is a small frozen type whose ``cones(space)`` says it on the unknowns of a
-`Space`. A new one is a type and a line in `CONSTRAINTS`.
+`ParameterSpace`. A new one is a type and a line in `CONSTRAINTS`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from dynident.consistency.constraints.consistency import (
 from dynident.consistency.constraints.regions import Box, Ellipsoid, Hull, Sphere
 from dynident.consistency.constraints.relations import EqualLinks, Payload, Symmetric
 from dynident.consistency.constraints.values import Belief, Bounds, Fixed, LinkMass, Tied, TotalMass
-from dynident.consistency.space import Space
+from dynident.consistency.space import ParameterSpace
 
 
 class Constraint(Protocol):
     """Something that is known of a robot."""
 
-    def cones(self, space: Space) -> list[Cone]:
+    def cones(self, space: ParameterSpace) -> list[Cone]:
         """What it says of the unknowns."""
         ...
 

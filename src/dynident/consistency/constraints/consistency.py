@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.conic.cones import Cone, Definite, Positive, smat, svec
-from dynident.consistency.space import LENGTH, Space
+from dynident.conic.cones import Cone, NonnegativeCone, SemidefiniteCone, smat, svec
+from dynident.consistency.space import LENGTH, ParameterSpace
 from dynident.core.arrays import Array
 from dynident.core.inertia import PSEUDO_INERTIA_BASIS, to_inertia_matrix, to_pseudo_inertia
 
@@ -36,7 +36,7 @@ class PseudoInertia:
     radii: tuple[float, ...] = ()
     """One a body [m]; none for all zero."""
 
-    def cones(self, space: Space) -> list[Cone]:
+    def cones(self, space: ParameterSpace) -> list[Cone]:
         """One matrix a body."""
         cones: list[Cone] = []
         for k, (name, body, mass) in enumerate(list_bodies(space)):
@@ -46,7 +46,7 @@ class PseudoInertia:
                 title = f"{GYRATION}{name} >= {radius:.2g} m"
                 basis -= radius**2 * np.multiply.outer(body[0], EXTENT)
             scaled = scale_pseudo_inertia(basis, mass)
-            cones.append(Definite(title, scaled, self.floor * np.eye(4)))
+            cones.append(SemidefiniteCone(title, scaled, self.floor * np.eye(4)))
         return cones
 
 
@@ -61,14 +61,16 @@ class MassInertia:
 
     floor: float = FLOOR
 
-    def cones(self, space: Space) -> list[Cone]:
+    def cones(self, space: ParameterSpace) -> list[Cone]:
         """One matrix a body."""
         cones: list[Cone] = []
         for name, body, mass in list_bodies(space):
             basis = np.tensordot(body.T, SPATIAL_INERTIA_BASIS, axes=1)
             scale = np.array([1.0 / LENGTH] * 3 + [1.0] * 3) / np.sqrt(mass)
             cones.append(
-                Definite(f"inertia {name}", basis * np.outer(scale, scale), self.floor * np.eye(6))
+                SemidefiniteCone(
+                    f"inertia {name}", basis * np.outer(scale, scale), self.floor * np.eye(6)
+                )
             )
         return cones
 
@@ -82,14 +84,14 @@ class PositiveDrives:
 
     floor: float = FLOOR
 
-    def cones(self, space: Space) -> list[Cone]:
+    def cones(self, space: ParameterSpace) -> list[Cone]:
         """One row a parameter."""
         chosen = [k for k, p in enumerate(space.idim.parameters) if p.positive]
         if not chosen:
             return []
         names = tuple(f"{space.idim.names[k]} > 0" for k in chosen)
         G = np.eye(len(space.unit))[chosen]
-        return [Positive(names, G, np.full(len(chosen), self.floor))]
+        return [NonnegativeCone(names, G, np.full(len(chosen), self.floor))]
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ class BasePositive:
 
     floor: float = 0.0
 
-    def cones(self, space: Space) -> list[Cone]:
+    def cones(self, space: ParameterSpace) -> list[Cone]:
         """One row a base parameter."""
         base = space.base
         chosen = [k for k in range(base.count) if is_never_negative(space, base.matrix[k])]
@@ -113,10 +115,10 @@ class BasePositive:
         names = tuple(f"{base.names[k]} > 0" for k in chosen)
         rows = space.matrix[chosen]
         size = np.linalg.norm(rows, axis=1, keepdims=True)
-        return [Positive(names, rows / size, np.full(len(chosen), self.floor))]
+        return [NonnegativeCone(names, rows / size, np.full(len(chosen), self.floor))]
 
 
-def list_bodies(space: Space) -> Iterator[tuple[str, Array, float]]:
+def list_bodies(space: ParameterSpace) -> Iterator[tuple[str, Array, float]]:
     """Bodies, and what sensors leave of some: name, rows of the ten parameters, unit of mass."""
     for k, link in enumerate(space.links):
         yield link, space.body(space.link(link)), space.mass(k)
@@ -130,7 +132,7 @@ def scale_pseudo_inertia(basis: Array, mass: float) -> Array:
     return np.asarray(basis * np.outer(scale, scale))
 
 
-def is_never_negative(space: Space, row: Array) -> bool:
+def is_never_negative(space: ParameterSpace, row: Array) -> bool:
     """Whether a combination of standard parameters is positive for all consistent robots."""
     idim = space.idim
     size = float(np.max(np.abs(row)))

@@ -21,7 +21,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import AfterValidator, Field, Strict
 
-from dynident.conic.cones import Cone, Definite, Positive
+from dynident.conic.cones import Cone, NonnegativeCone, SemidefiniteCone
 from dynident.consistency.constraints.checks import (
     Names,
     check_name_list,
@@ -36,11 +36,11 @@ from dynident.consistency.constraints.convex import (
     find_hull_facets,
     fit_enclosing_ellipsoid,
 )
-from dynident.consistency.space import Space, list_body_indices
+from dynident.consistency.space import ParameterSpace, list_body_indices
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.inertia import PSEUDO_INERTIA_BASIS
-from dynident.core.makers import Read
+from dynident.core.makers import ReadAs
 from dynident.core.schema import make_choice_validator
 from dynident.robot.geometry import load_link_points
 
@@ -85,8 +85,8 @@ class Box:
     """
 
     links: Names
-    lower: Annotated[Point, Read(tuple[Low, Low, Low])]
-    upper: Annotated[Point, Read(tuple[High, High, High])]
+    lower: Annotated[Point, ReadAs(tuple[Low, Low, Low])]
+    upper: Annotated[Point, ReadAs(tuple[High, High, High])]
     of: Annotated[str, make_choice_validator(OF)] = "mass"
 
     def __post_init__(self) -> None:
@@ -103,7 +103,7 @@ class Box:
             self, **check_region_links("box", self.links, self.of), lower=lower, upper=upper
         )
 
-    def cones(self, space: Space) -> list[Cone]:
+    def cones(self, space: ParameterSpace) -> list[Cone]:
         """A row a side for the centre, a row a pair of sides for the mass."""
         sides, names = [], []
         for axis, (low, high) in enumerate(zip(self.lower, self.upper, strict=True)):
@@ -153,7 +153,7 @@ class Sphere:
             self, **check_region_links("sphere", self.links, self.of), centre=centre, radius=radius
         )
 
-    def cones(self, space: Space) -> list[Cone]:
+    def cones(self, space: ParameterSpace) -> list[Cone]:
         """A row a link for its mass, a matrix for the centre."""
         return constrain_to_ellipsoid(
             space, self.links, self.of, "sphere", np.array(self.centre), np.eye(3) / self.radius
@@ -200,7 +200,7 @@ class Ellipsoid:
             rotation=check_numbers("ellipsoid", "rotation", self.rotation),
         )
 
-    def cones(self, space: Space) -> list[Cone]:
+    def cones(self, space: ParameterSpace) -> list[Cone]:
         """A row a link for its mass, a matrix for the centre."""
         from scipy.spatial.transform import Rotation  # a tenth of a second that few runs need
 
@@ -247,7 +247,7 @@ class Hull:
             set_frozen_fields(self, points=points)
         set_frozen_fields(self, **check_region_links("hull", self.links, self.of), margin=margin)
 
-    def cones(self, space: Space) -> list[Cone]:
+    def cones(self, space: ParameterSpace) -> list[Cone]:
         """A row a facet for the centre; for the mass a row a pair, or the ellipsoid's too."""
         cones: list[Cone] = []
         for k in list_body_indices(space, self.links):
@@ -276,8 +276,8 @@ class Hull:
 
 
 def constrain_centre_to_polytope(
-    space: Space, link: int, sides: Array, names: Sequence[str]
-) -> Positive:
+    space: ParameterSpace, link: int, sides: Array, names: Sequence[str]
+) -> NonnegativeCone:
     """The centre of mass inside a polytope: ``d m - n . h >= 0`` for each facet.
 
     Facets are rows ``(-n, d)`` of ``n . x <= d``.
@@ -286,8 +286,8 @@ def constrain_centre_to_polytope(
 
 
 def constrain_mass_to_polytope(
-    space: Space, link: int, sides: Array, title: str, facets: Sequence[str]
-) -> Positive:
+    space: ParameterSpace, link: int, sides: Array, title: str, facets: Sequence[str]
+) -> NonnegativeCone:
     """Mass inside a polytope of facets ``(-n, d)``, as far as its second moments tell.
 
     ``E[s_i s_j] >= 0`` for every two facets, with ``s_i = d_i - n_i . x``. Where the
@@ -308,8 +308,8 @@ def constrain_mass_to_polytope(
 
 
 def constrain_mass_to_ellipsoid(
-    space: Space, link: int, name: str, centre: Array, root: Array
-) -> Positive:
+    space: ParameterSpace, link: int, name: str, centre: Array, root: Array
+) -> NonnegativeCone:
     """Mass inside an ellipsoid ``|root (x - centre)| <= 1``: one row."""
     lifted = np.column_stack([root, -root @ centre])
     return constrain_moments(
@@ -317,15 +317,22 @@ def constrain_mass_to_ellipsoid(
     )
 
 
-def constrain_moments(space: Space, link: int, forms: Array, names: Sequence[str]) -> Positive:
+def constrain_moments(
+    space: ParameterSpace, link: int, forms: Array, names: Sequence[str]
+) -> NonnegativeCone:
     """Moments ``tr(J W)`` of quadratic forms that are not to be negative, in their rows' units."""
     rows = np.einsum("rij,pij->rp", forms, PSEUDO_INERTIA_BASIS) @ space.body(link)
     size = np.linalg.norm(rows, axis=1, keepdims=True)
-    return Positive(tuple(names), rows / size, np.zeros(len(rows)))
+    return NonnegativeCone(tuple(names), rows / size, np.zeros(len(rows)))
 
 
 def constrain_to_ellipsoid(
-    space: Space, links: tuple[str, ...] | str, of: str, word: str, centre: Array, root: Array
+    space: ParameterSpace,
+    links: tuple[str, ...] | str,
+    of: str,
+    word: str,
+    centre: Array,
+    root: Array,
 ) -> list[Cone]:
     """One cone a link for ``|root (x - centre)| <= 1``, of its mass or its centre."""
     cones: list[Cone] = []
@@ -339,7 +346,7 @@ def constrain_to_ellipsoid(
         basis = np.einsum("k,ij->kij", m, np.eye(4))
         basis[:, :3, 3] = basis[:, 3, :3] = u.T
         title = f"centre of mass in {word} of {space.links[k]}"
-        cones.append(Definite(title, basis / space.mass(k), np.zeros((4, 4))))
+        cones.append(SemidefiniteCone(title, basis / space.mass(k), np.zeros((4, 4))))
     return cones
 
 

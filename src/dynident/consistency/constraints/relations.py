@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from dynident.conic.cones import Cone, Definite, Equal
+from dynident.conic.cones import Cone, SemidefiniteCone, ZeroCone
 from dynident.consistency.constraints.checks import (
     Names,
     check_flag,
@@ -20,7 +20,7 @@ from dynident.consistency.constraints.checks import (
     set_frozen_fields,
 )
 from dynident.consistency.constraints.consistency import FLOOR, scale_pseudo_inertia
-from dynident.consistency.space import BODY_UNITS, Space, list_body_indices
+from dynident.consistency.space import BODY_UNITS, ParameterSpace, list_body_indices
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.inertia import (
@@ -63,7 +63,7 @@ class EqualLinks:
             raise InputError("constraint 'equal' needs at least two links, or \"all\"")
         set_frozen_fields(self, links=links, drives=check_flag("equal", "drives", self.drives))
 
-    def cones(self, space: Space) -> list[Cone]:
+    def cones(self, space: ParameterSpace) -> list[Cone]:
         """Eleven or so rows a pair."""
         first, *others = list_body_indices(space, self.links)
         if not others:
@@ -101,7 +101,7 @@ class Symmetric:
         drives = check_flag("symmetric", "drives", self.drives)
         set_frozen_fields(self, left=left, right=right, plane=plane, drives=drives)
 
-    def cones(self, space: Space) -> list[Cone]:
+    def cones(self, space: ParameterSpace) -> list[Cone]:
         """Eleven or so rows."""
         left, right = space.link(self.left), space.link(self.right)
         mirror = np.eye(4)
@@ -148,7 +148,7 @@ class Payload:
             raise InputError("constraint 'payload' has com or inertia but no mass; give its mass")
         set_frozen_fields(self, link=link, mass=mass, com=com, inertia=inertia)
 
-    def cones(self, space: Space) -> list[Cone]:
+    def cones(self, space: ParameterSpace) -> list[Cone]:
         """One matrix."""
         k = space.link(self.link)
         if self.mass is None:
@@ -164,7 +164,7 @@ class Payload:
             title = f"{self.link} without its payload"
         bodies, payload = to_pseudo_inertia(space.body(k).T), to_pseudo_inertia(known)
         floor = scale_pseudo_inertia(payload, space.mass(k)) + FLOOR * np.eye(4)
-        return [Definite(title, scale_pseudo_inertia(bodies, space.mass(k)), floor)]
+        return [SemidefiniteCone(title, scale_pseudo_inertia(bodies, space.mass(k)), floor)]
 
 
 def check_inertia(inertia: tuple[float, ...]) -> None:
@@ -183,7 +183,7 @@ def check_inertia(inertia: tuple[float, ...]) -> None:
 
 
 def equate_links(
-    space: Space, left: int, right: int, map_: Array, word: str, drives: bool
+    space: ParameterSpace, left: int, right: int, map_: Array, word: str, drives: bool
 ) -> list[Cone]:
     """Rows for ``J_right = map J_left map^T``, and equal drives."""
     images = [to_inertial_parameters(map_ @ matrix @ map_.T) for matrix in PSEUDO_INERTIA_BASIS]
@@ -192,7 +192,7 @@ def equate_links(
     rows = rows / (space.mass(left) * BODY_UNITS)[:, None]
     pair = f"{word} {space.links[left]} {space.links[right]}"
     names = tuple(f"{pair}: {symbol}" for symbol in INERTIAL)
-    cones: list[Cone] = [Equal(names, rows, np.zeros(10))]
+    cones: list[Cone] = [ZeroCone(names, rows, np.zeros(10))]
     if drives:
         idim = space.idim
         numbers = [idim.robot.numbers[k] for k in (left, right)]
@@ -207,7 +207,7 @@ def equate_links(
             for i, symbol in enumerate(shared):
                 G[i, own[0][symbol]] = 1.0
                 G[i, own[1][symbol]] = -space.unit[own[1][symbol]] / space.unit[own[0][symbol]]
-            cones.append(Equal(tuple(f"{pair}: {s}" for s in shared), G, np.zeros(len(shared))))
+            cones.append(ZeroCone(tuple(f"{pair}: {s}" for s in shared), G, np.zeros(len(shared))))
     return cones
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.conic.cones import Cone, Equal, Positive
+from dynident.conic.cones import Cone, NonnegativeCone, ZeroCone
 from dynident.consistency.constraints.checks import (
     Names,
     check_interval,
@@ -14,7 +14,7 @@ from dynident.consistency.constraints.checks import (
     check_number,
     set_frozen_fields,
 )
-from dynident.consistency.space import Space, list_body_indices
+from dynident.consistency.space import ParameterSpace, list_body_indices
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 
@@ -39,7 +39,7 @@ class Bounds:
         parameters = check_name_list("bounds", "parameters", self.parameters)
         set_frozen_fields(self, parameters=parameters, lower=lower, upper=upper)
 
-    def cones(self, space: Space) -> list[Cone]:
+    def cones(self, space: ParameterSpace) -> list[Cone]:
         """One row a parameter and bound."""
         return [
             cone
@@ -68,7 +68,7 @@ class Fixed:
             self, parameters=parameters, value=check_number("fixed", "value", self.value)
         )
 
-    def cones(self, space: Space) -> list[Cone]:
+    def cones(self, space: ParameterSpace) -> list[Cone]:
         """One row a parameter."""
         return [
             constrain_to_value(space.row(name), f"{name} = {self.value:g}", self.value)
@@ -88,7 +88,7 @@ class Tied:
     def __post_init__(self) -> None:
         set_frozen_fields(self, parameters=check_name_list("tied", "parameters", self.parameters))
 
-    def cones(self, space: Space) -> list[Cone]:
+    def cones(self, space: ParameterSpace) -> list[Cone]:
         """One row a parameter but the first."""
         first, *others = list_names(self.parameters)
         if not others:
@@ -117,7 +117,7 @@ class Belief:
             std=check_number("belief", "std", self.std, positive=True),
         )
 
-    def cones(self, space: Space) -> list[Cone]:
+    def cones(self, space: ParameterSpace) -> list[Cone]:
         """None of them: methods with a prior of their own have no place for it."""
         raise InputError("constraint 'belief' applies only to cloe with links = 'fixed'")
 
@@ -143,7 +143,7 @@ class LinkMass:
         links = check_name_list("mass", "links", self.links)
         set_frozen_fields(self, links=links, value=value, lower=lower, upper=upper)
 
-    def cones(self, space: Space) -> list[Cone]:
+    def cones(self, space: ParameterSpace) -> list[Cone]:
         """One row a link and bound."""
         cones: list[Cone] = []
         for k in list_body_indices(space, self.links):
@@ -172,7 +172,7 @@ class TotalMass:
         value, lower, upper = check_mass_bounds("total-mass", self.value, self.lower, self.upper)
         set_frozen_fields(self, value=value, lower=lower, upper=upper)
 
-    def cones(self, space: Space) -> list[Cone]:
+    def cones(self, space: ParameterSpace) -> list[Cone]:
         """One row, or two."""
         whole = space.links[: space.idim.robot.bodies]
         row = np.sum([space.body(space.link(name))[0] for name in whole], axis=0)
@@ -201,10 +201,10 @@ def constrain_mass(
     return constrain_to_interval(row, name, lower, upper)
 
 
-def constrain_to_value(row: Array, name: str, value: float) -> Equal:
+def constrain_to_value(row: Array, name: str, value: float) -> ZeroCone:
     """``row @ x = value``, in units of the row."""
     size = float(np.linalg.norm(row))
-    return Equal((name,), row[None] / size, np.array([value / size]))
+    return ZeroCone((name,), row[None] / size, np.array([value / size]))
 
 
 def constrain_to_interval(
@@ -217,7 +217,7 @@ def constrain_to_interval(
         if bound is not None:
             title = f"{name} {relation} {bound:g}"
             cones.append(
-                Positive((title,), sign * row[None] / size, np.array([sign * bound / size]))
+                NonnegativeCone((title,), sign * row[None] / size, np.array([sign * bound / size]))
             )
     return cones
 
