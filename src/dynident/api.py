@@ -140,7 +140,7 @@ def identify(
     decided : sequence of str
         Settings of the problem that were decided from the logs, names of
         `dynident.decide.decision.DECISIONS`; the verdict does not question them.
-    searched : Projected, optional
+    searched : ProjectedSquares, optional
         Shapes of the problem's friction found by
         `dynident.search.shapes.search_problem_shapes`; by default they are searched.
     progress : callable

@@ -161,9 +161,9 @@ class Selection:
     before, after : ndarray, shape (base parameters,)
         Relative standard deviations that all rows and the chosen ones predict, by white errors with
         the sigmas of all; infinite where rows leave a parameter open [%].
-    chains : tuple of Chain
+    chains : tuple of SubChain
         The whole robot, which the first joint or a floating base carries, first.
-    missing : tuple of Missing
+    missing : tuple of WeakParameter
     warnings : tuple of str
         What was noticed about the robot's file and the logs.
     """

@@ -50,7 +50,7 @@ class BaseParameters:
         the rest.
     K : ndarray, shape (count, len(dropped))
         Regroupings.
-    observed : tuple of Observed
+    observed : tuple of Observability
         What is to determine them: each kind of log.
     """
 
@@ -258,7 +258,7 @@ def base_parameters(
     idim : Idim
     seed : int
         Of the random states; the result does not depend on it.
-    observed : sequence of Observed
+    observed : sequence of Observability
         What is to determine them: each kind of log.
 
     Raises

@@ -118,7 +118,7 @@ def build_idim(
         Whether each drive has a rotor inertia; by default unless friction is "none".
     shape : sequence of float, optional
         Values of the friction's shape parameters, drive by drive; usual ones by default.
-    elements : sequence of Attached
+    elements : sequence of JointElements
         What else acts on the joints.
 
     Raises

@@ -230,7 +230,7 @@ def make_iv_step(
     ----------
     extra : bool
         Whether the reference's regressor is a second set of instruments.
-    curves : Curves
+    curves : CurveOptions
         Along which motion friction that is not linear in the speed is.
     """
     more = (auxiliary.referenced(),) if extra else ()

@@ -147,7 +147,7 @@ def minimise_output_error(
     -------
     linear : Regression
         Rows ``[Psi | e + Psi beta]`` of the simulated output around the estimate.
-    found : Weighted
+    found : WeightedSolution
     history : ndarray, shape (steps + 1, base parameters)
     """
     given = auxiliary.simulation.start

@@ -76,7 +76,7 @@ class Excitation:
         For the part beyond the sensor, from its rows and the torques of the joints there.
     obstacles : tuple of Obstacle
         Obstacles around the robot, including the floor.
-    lowest : Lowest or None
+    lowest : LowestPoint or None
         The lowest moving point, on the grid of the proof; None without geometry.
     """
 
@@ -132,7 +132,7 @@ def excite(
         That will be identified.
     rotor : bool, optional
         Whether rotor inertias will be.
-    elements : sequence of Attached
+    elements : sequence of JointElements
         What else acts on the joints.
     obstacles : sequence of Obstacle
     known : ndarray, shape (count, count), optional

@@ -76,7 +76,7 @@ class Protocol:
     ----------
     robot : Robot
         Without the mass.
-    planning : Planning
+    planning : ProtocolPlan
     sigma : ndarray, shape (n,)
         Of the torques' noise, as it is taken [Nm or N].
     mass : float

@@ -77,7 +77,7 @@ def protocol(
         That will be identified, linear in its parameters and by the motion alone.
     rotor : bool, optional
         Whether rotor inertias will be.
-    elements : sequence of Attached
+    elements : sequence of JointElements
         What else acts on the joints.
     obstacles : sequence of Obstacle
     progress : callable, optional

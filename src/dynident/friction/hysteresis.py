@@ -130,7 +130,7 @@ def bend_under_load(
     delta : ndarray, shape (samples,)
         [rad or m]
     bristles : ndarray, shape (bristles, samples)
-    Yielding
+    SpringCompliance
     """
     m, n = len(slips), len(load)
     delta, states = np.zeros(n), np.zeros((n, m))

@@ -282,12 +282,12 @@ class FrictionModel:
         rate : float
             [Hz]
         shape : ndarray, shape (shapes,)
-        previous : Trace, optional
+        previous : StateTrace, optional
             Of the stretch before; without, the motion starts here.
 
         Returns
         -------
-        Trace
+        StateTrace
             Each state as it is in the middle of the period that begins at its sample, as in
             a rollout of one integration step a sample.
         """

@@ -151,7 +151,7 @@ class TextStream:
         Where a table's columns are.
     rate : float or None
         [Hz]; told from the stamps of the first rows without.
-    floating : Floating
+    floating : FloatingOptions
         How columns of a base and of contacts are meant.
     measured : bool
         Whether derivatives are the stream's own.

@@ -90,7 +90,7 @@ def ekf(
     problem : Problem
     belief : ShapeBelief
     forgetting : Forgetting
-    weights : Weights
+    weights : RowWeights
         By default sigma is that of wls at the friction's usual shape.
     bars : ErrorBars
 

@@ -233,7 +233,7 @@ class Tracker:
         Samples a second [Hz].
     forgetting : Forgetting
     drift : Drift
-    alarm : Alarm
+    alarm : AlarmOptions
     drop_below : float or sequence of float
         A joint's row is dropped if the joint, or a coupled drive on it, is slower
         [rad/s or m/s].
@@ -241,7 +241,7 @@ class Tracker:
         A diffuse prior by default.
     knowledge : Knowledge, optional
         Also track a physically consistent set of standard parameters, with this prior.
-    turnover : Turnover, optional
+    turnover : SignTurnover, optional
         Of the causal filter of the samples: its response to Coulomb friction when a joint
         reverses. None for samples without such a filter.
     link : str, optional

@@ -113,7 +113,7 @@ def read_arrays(
         (or ``base_matrix``, ``base_rpy``), ``base_twist``, ``base_acceleration``, ``imu``,
         ``wrench_<contact>``, ``contact_<contact>`` with the columns that files have: arrays in
         their order, frames by their names.
-    floating : Floating, optional
+    floating : FloatingOptions, optional
         Their interpretation.
 
     Returns

@@ -197,7 +197,7 @@ class Samples:
         Of the files that it was read from [bytes].
     unsigned : ndarray, shape (samples, n), or None
         Sizes of currents, of a log without torque [as logged].
-    sampled : Sampled or None
+    sampled : OriginalSamples or None
         Original samples, if `measured` and `tau` were interpolated to the clock.
     of_motors : bool
         Whether signals were taken on the motors' side of the gears.

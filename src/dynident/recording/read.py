@@ -132,7 +132,7 @@ def read_log(
         time stamps that repeat or go backward.
     torque : bool
         Whether a column of torque or current is required.
-    floating : Floating, optional
+    floating : FloatingOptions, optional
         For floating bases or contacts: interpretation of their columns.
     pieces : bool
         Whether the signals of a long log stay in a temporary file and are read on demand, some

@@ -87,7 +87,7 @@ class Recording:
         Torques on the joints that are known, where the log has them [Nm or N].
     torque : {"measured", "none", "law", "commanded"}
         Whence `tau` is; of a log without torques it holds zeros.
-    base : Base or None
+    base : LoggedBase or None
         Signals of a floating base.
     wrenches : mapping of str to ndarray, shape (samples, 3 or 6)
         Of contacts by name, as logged [N, Nm].
@@ -101,7 +101,7 @@ class Recording:
         Joints that were held at a value while it was taken [rad or m].
     size : int or None
         Of the files that it was read from [bytes]; None of one from memory.
-    sampled : Sampled or None
+    sampled : OriginalSamples or None
         Original samples, if `q` and `tau` were interpolated to the clock.
     unsigned : ndarray, shape (samples, n), or None
         Sizes of currents, of a log without torque [as logged].

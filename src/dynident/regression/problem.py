@@ -204,7 +204,7 @@ class Problem(Regression):
         Name in `dynident.friction.models.FRICTIONS`, or one per joint, separated by commas.
     rotor : bool, optional
         Whether the drives' rotor inertias are parameters; by default unless friction is "none".
-    elements : sequence of Attached
+    elements : sequence of JointElements
         What else acts on the joints.
     progress : callable, optional
         Called with "rows" and the share of a log that has been converted to rows.

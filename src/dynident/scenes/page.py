@@ -81,7 +81,7 @@ def render_scene_page(
         Of the positions, infinite where there is none [rad or m].
     ellipsoids : sequence of MovingEllipsoid
         That move with the bodies.
-    nearest : Nearest, optional
+    nearest : NearestShapes, optional
         The nearest pair in each frame.
     least : float
         The distance that is asked for [m].

@@ -90,7 +90,7 @@ def estimate_with_shapes(
         Estimates the linear parameters of a problem.
     quickly : callable
         The same estimate, error bars aside, from sigmas to begin with.
-    searched : Projected, optional
+    searched : ProjectedSquares, optional
         What `search_problem_shapes` finds, where that is known.
     start : ndarray, optional
         Linear parameters near those that the method will find, of which only errors on other rows

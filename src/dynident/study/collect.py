@@ -109,7 +109,7 @@ def collect(
 
     Returns
     -------
-    Collected
+    CollectedFactors
         What became of each log.
 
     Raises

@@ -44,7 +44,7 @@ class FollowedParameters:
         What beta are.
     rows : tuple of EstimateRow
         Estimates, every so often.
-    events : tuple of Noticed
+    events : tuple of NoticedChange
         When another load was noticed, and when that of the fit again.
     time : ndarray, shape (instants,)
         Of the estimates [s].

@@ -416,7 +416,7 @@ def estimate_method(
         Of a constrained method.
     bootstrap : int
         Its replicates where constraints are active; 0 for standard deviations on their faces.
-    search : Search
+    search : IterationOptions
         How a method that simulates goes on.
     """
     begin = process_time()
