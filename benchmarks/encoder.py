@@ -137,7 +137,7 @@ def differences(case: Case) -> Score:
     n, idim = robot.n, problem.idim
 
     def errors(x: Array, log: Samples) -> Array:
-        tuned = simulation.told({"delay": float(x[-1])})
+        tuned = simulation.with_values({"delay": float(x[-1])})
         loop = build_auxiliary_model(problem.on(log), tuned).loops[0][0][2]
         theta = np.concatenate([robot.nominal.ravel(), x[:-1]])
         return np.asarray(log.measured - rollout(loop, theta).measured)

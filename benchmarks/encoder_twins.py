@@ -69,7 +69,7 @@ def twins(case: Case, runs: int, zeros: bool) -> tuple[Array, Array, list[Drives
     problem = di.Problem(robot, di.prepare(log, bandwidth=10.0))
     simulation = Simulation(pd(case.kp, case.kd), width=0.05)
     true = {"delay": DELAY, **{f"bias{j + 1}": float(bias[j]) for j in range(n)}}
-    tuned = simulation.of_encoders().told(true)
+    tuned = simulation.of_encoders().with_values(true)
     theta = np.concatenate([robot.nominal.ravel(), drives.ravel()])
     motion = rollout(build_auxiliary_model(problem, tuned).loops[0][0][2], theta)
     known = [Fixed("off", 0.0), *(Fixed(f"bias{j + 1}", 0.0) for j in blind)] if zeros else []

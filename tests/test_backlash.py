@@ -57,7 +57,7 @@ def test_a_motion_is_differentiated_by_the_width_and_all_else(tmp_path, integrat
         else:
             j = joint.get(kind, 1)
             value = control.parameter(kind)[j] + step
-            other = replace(loop, controller=control.told({f"{kind}{j + 1}": value}))
+            other = replace(loop, controller=control.with_values({f"{kind}{j + 1}": value}))
         return rollout(other, theta).q
 
     for k, each in enumerate((*names, *kinds)):

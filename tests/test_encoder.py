@@ -192,7 +192,7 @@ def test_a_twin_of_the_measured_arm_gives_its_drives_back():
     ])  # fmt: skip
     theta = np.concatenate([robot.nominal.ravel(), drives.ravel()])
     simulation = di.Simulation(pd([80.0, 120.0, 120.0, *[80.0] * 4], 2.5), width=0.05)
-    tuned = simulation.of_encoders().told({"delay": DELAY})
+    tuned = simulation.of_encoders().with_values({"delay": DELAY})
     loop = build_auxiliary_model(di.Problem(robot, samples), tuned).loops[0][0][2]
     motion = rollout(loop, theta)
     q = motion.measured + 2e-5 * rng.normal(size=motion.q.shape)

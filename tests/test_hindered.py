@@ -102,7 +102,7 @@ def pushed(tmp_path_factory) -> tuple[di.Problem, di.Simulation, np.ndarray]:
 
 def test_a_push_is_found_by_the_true_model_and_nothing_without_it(pushed, tmp_path):
     problem, simulation, theta = pushed
-    loop = simulation.of_encoders().told({"delay": DELAY})
+    loop = simulation.of_encoders().with_values({"delay": DELAY})
     scatter, ((told,),) = examine_free_motion(problem, loop, theta)
     assert scatter is not None
     assert told.start < PUSH.start < PUSH.stop < told.stop

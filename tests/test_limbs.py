@@ -267,7 +267,7 @@ def test_a_legged_carrier_stands_on_contacts_measured_or_not(free):
         np.hstack(pair)
         for pair in zip((pose, twist, spatial), (log.q, log.dq, log.ddq), strict=True)
     )
-    (limb,) = idim.structure.felt
+    (limb,) = idim.structure.sensed_motions
     q, _, _ = carry_limb(idim.tree, whole, limb.robot, motion)
     (foot,) = limb.robot.contacts[1:]
     borne = map_wrench_to_joints(limb.tree, limb.robot, foot, q, log.wrenches["FL"])

@@ -128,7 +128,7 @@ def test_models_of_one_log_share_the_columns_of_bodies(monkeypatch, kept, couple
     blurred = replace(stribeck.idim, blur=(0.1, 0.1, 0.1))
     bent = stribeck.under(replace(stribeck.base, idim=blurred)).linearised(theta)
     settled = bent.settled(np.append(theta, bent.idim.shape))
-    others = stribeck.bearing(theta), bent, settled, first.with_drives("viscous")
+    others = stribeck.with_known_loads(theta), bent, settled, first.with_drives("viscous")
     for problem in others:
         filled.clear()
         found = join_rows(problem)

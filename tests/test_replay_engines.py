@@ -345,7 +345,7 @@ def test_results_know_the_width_of_the_sign_and_write_it(z1, tmp_path):
 def test_what_was_found_of_the_law_is_said():
     plain = di.Simulation(pd(KP, KD))
     assert describe_found_law(plain) == ()
-    tuned = plain.told({"gain2": 1.1, "bias2": BIAS[1], "delay": DELAY})
+    tuned = plain.with_values({"gain2": 1.1, "bias2": BIAS[1], "delay": DELAY})
     assert describe_found_law(tuned) == (
         "of the control law, not of the model: a delay of the targets of 8.30 ms, drive gains, "
         "encoder biases",

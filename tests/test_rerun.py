@@ -132,13 +132,13 @@ import os, sys
 from pathlib import Path
 def refuse(event, given):
     assert not event.startswith(("socket.", "subprocess.", "os.fork", "os.exec", "os.posix_spawn"))
-from dynident.live.messages import Noticed
+from dynident.live.messages import NoticedChange
 from dynident.live.rerun import RerunFile
 from dynident.online.tracker import Event
 sys.addaudithook(refuse)
 file = RerunFile(Path("a.rrd"))
 for k in range(200):
-    file.write(Noticed(0.1 * k, Event("load", 50, 90.0, 40.0)))
+    file.write(NoticedChange(0.1 * k, Event("load", 50, 90.0, 40.0)))
 file.close()
 for task in Path("/proc/self/task").glob("*/children"):
     print(task.read_text().strip(), end="")

@@ -394,7 +394,7 @@ def again(fit):
         (lambda fit: di.build_idim("arm.urdf"), "build_idim takes Robot, not str: dynident.load_"),
         (lambda fit: di.build_idim(fit.robot, rotor="no"), "rotor takes bool, not str"),
         (lambda fit: di.build_idim(fit.robot, ["none"]), "friction takes str, not list"),
-        (lambda fit: di.build_idim(fit.robot, elements=["spring"]), "takes Attached, not str"),
+        (lambda fit: di.build_idim(fit.robot, elements=["spring"]), "takes JointElements, not str"),
         (lambda fit: di.base_parameters(fit.robot), "base_parameters takes Idim, not Robot"),
         (
             lambda fit: di.read_arrays(Q, Q, rate="500"),
@@ -402,7 +402,10 @@ def again(fit):
         ),
         (lambda fit: di.read_arrays(Q, Q, rate=True), "rate = True is no sample rate"),
         (lambda fit: di.read_arrays(Q, Q, rate=9.0, robot="a.urdf"), "takes Robot, not str"),
-        (lambda fit: di.read_arrays(Q, Q, rate=9.0, floating=True), "takes Floating, not bool"),
+        (
+            lambda fit: di.read_arrays(Q, Q, rate=9.0, floating=True),
+            "takes FloatingOptions, not bool",
+        ),
         (lambda fit: di.Simulation(900.0), "controller takes Controller, not float"),
         (lambda fit: di.rollout(fit.robot, fit.theta), "rollout takes Loop, not Robot"),
         (di.select_blocks, "select_blocks takes Problem, not Fit"),

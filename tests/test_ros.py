@@ -27,7 +27,7 @@ from dynident.dynamics.idim import build_idim
 from dynident.excitation.options import TrajectoryShape
 from dynident.excitation.trajectories import SCHEMA, Trajectory
 from dynident.recording.read import read_log
-from dynident.study.track import EstimateRow, Noticed
+from dynident.study.track import EstimateRow, NoticedChange
 
 ROS = Path(__file__).parents[1] / "ros"
 sys.path.insert(0, str(ROS))
@@ -252,7 +252,7 @@ def test_a_load_is_noticed_with_its_weight():
     robot, loaded = fit.robot, pick_up_load()
     following = Following(fit, RATE, cutoff=20.0)
     found = [each for reading in readings(q, loaded) for each in following.take(reading)]
-    (event, *_) = [each for each in found if isinstance(each, Noticed)]
+    (event, *_) = [each for each in found if isinstance(each, NoticedChange)]
     assert event.event.kind == "load"
     assert 4.4 < event.time < 5.5
     carried = following.load

@@ -48,7 +48,9 @@ def test_a_motion_is_differentiated_by_all_that_servos_have(tmp_path, integrator
             late = replace(loop.controller, delay=loop.controller.delay + step)
             return rollout(replace(loop, controller=late), theta).q
         value = loop.controller.parameter(kind)[1] + step
-        return rollout(replace(loop, controller=loop.controller.told({f"{kind}2": value})), theta).q
+        return rollout(
+            replace(loop, controller=loop.controller.with_values({f"{kind}2": value})), theta
+        ).q
 
     for k, each in enumerate(own):
         assert np.max(np.abs(by[:, :, k])) > 1e-5, each

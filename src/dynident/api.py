@@ -439,7 +439,7 @@ def fit_model(
         watch.lap("shapes")
         return problem, rows(problem), found
     if problem.idim.loaded:
-        problem = problem.bearing(problem.idim.nominal)
+        problem = problem.with_known_loads(problem.idim.nominal)
     fitted = rows(problem)
     _ = fitted.factors
     watch.lap("rows")
@@ -449,7 +449,7 @@ def fit_model(
     if found.shape is not None:
         problem = problem.shaped(found.shape.values)
     if problem.idim.loaded and found.theta is not None:
-        problem = problem.bearing(found.theta)
+        problem = problem.with_known_loads(found.theta)
     return problem, rows(problem) if problem.idim.nonlinear else fitted, found
 
 

@@ -159,13 +159,13 @@ class Face:
         if len(self.F):
             # (I + F^T F)^-1 = I - F^T (I + F F^T)^-1 F: F has fewer rows than columns mostly
             self._inner = cho_factor(np.eye(len(self.F)) + self.F @ self.F.T)
-        self.HC = self.bent(self.C.T)
+        self.HC = self.curve(self.C.T)
         # of constraints that repeat each other the pseudo-inverse takes one
         values, vectors = np.linalg.eigh(self.C @ self.HC)
         kept = values > SMALLEST * max(values[-1:], default=0.0)
         self.inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
 
-    def bent(self, z: Array) -> Array:
+    def curve(self, z: Array) -> Array:
         """``(I + F^T F)^-1 z``."""
         if self._inner is None:
             return np.asarray(z)
@@ -174,12 +174,12 @@ class Face:
     def step(self, r: Array, c: Array) -> tuple[Array, Array]:
         """Minimiser z and the multipliers, those of half the criterion."""
         mu = self.inverse @ (-c - self.HC.T @ r)
-        return self.bent(r) + self.HC @ mu, mu
+        return self.curve(r) + self.HC @ mu, mu
 
     def sensitivity(self) -> Array:
         """K with ``dx = K A^T db``: how the answer follows the data on its face."""
         n = len(self.R)
-        half = self.bent(np.eye(n)) - self.HC @ self.inverse @ self.HC.T
+        half = self.curve(np.eye(n)) - self.HC @ self.inverse @ self.HC.T
         # R^-1 half R^-T in two triangular solutions, for half is symmetric
         left = solve_triangular(self.R, half, check_finite=False)
         return np.asarray(solve_triangular(self.R, left.T, check_finite=False))

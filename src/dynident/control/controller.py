@@ -197,7 +197,7 @@ class Controller:
         """Values of all `PARAMETERS` by kind."""
         return {kind: self.parameter(kind) for kind in PARAMETERS}
 
-    def told(self, values: Mapping[str, float]) -> Controller:
+    def with_values(self, values: Mapping[str, float]) -> Controller:
         """The same with other values of parameters by name (``gain1``); the rest as it is."""
         found = self
         for kind in PARAMETERS:

@@ -110,7 +110,7 @@ def list_row_kinds(problem: Problem) -> tuple[str, ...]:
 
     Rows of links' encoders are none: their errors are of positions.
     """
-    bent = {row for row, _ in problem.robot.bent}
+    bent = {row for row, _ in problem.robot.sprung_rows}
     groups = (group for row, group in enumerate(problem.groups) if row not in bent)
     return tuple(dict.fromkeys(map(find_row_kind, groups)))
 

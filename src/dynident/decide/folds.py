@@ -74,7 +74,7 @@ class Folds:
         return tuple(triangularise_rows(np.vstack(block)) for block in self.rows)
 
     @cached_property
-    def begun(self) -> tuple[tuple[Array, Array], ...]:
+    def triangles_left_in(self) -> tuple[tuple[Array, Array], ...]:
         """All blocks but one with what is known, the first columns made a triangle.
 
         And what keeps each column from being open.
@@ -101,7 +101,7 @@ class Folds:
         if not np.array_equal(chosen[:first], np.arange(first)):
             raise ValueError("a model without some of the columns that every model has")
         ends, found = [*chosen, self.columns], []
-        for rows, faint in self.begun:
+        for rows, faint in self.triangles_left_in:
             factor = np.zeros((len(chosen), len(ends)))
             factor[:first] = rows[:first, ends]
             open_ = np.diag(faint[ends[first:]])[:-1]

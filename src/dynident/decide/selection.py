@@ -220,7 +220,7 @@ def select_blocks(problem: Problem, selecting: SelectionOptions = SelectionOptio
     check_type("select_blocks", problem, Problem, "dynident.Problem(robot, samples) makes one")
     _refuse_blocks(problem, selecting.block)
     if problem.idim.loaded and not problem.idim.bearing:
-        problem = problem.bearing(problem.idim.nominal)  # near enough to weigh blocks by
+        problem = problem.with_known_loads(problem.idim.nominal)  # near enough to weigh blocks by
     beta, sigma, _ = solve_wls(problem.factors)
     offers = _collect_offers(problem, selecting.block, sigma)
     base = problem.base

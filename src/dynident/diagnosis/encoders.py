@@ -99,7 +99,7 @@ def find_stuck_encoders(scene: TrackingScene) -> tuple[list[Finding], TrackingSc
     """
     log, found = scene.log, []
     assert log.qref is not None
-    for j in np.flatnonzero(scene.lively).tolist():
+    for j in np.flatnonzero(scene.asked).tolist():
         for run in log.runs:
             q, target = log.measured[slice(*run), j], log.qref[slice(*run), j]
             first, length = find_longest_run(q)

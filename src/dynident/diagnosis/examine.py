@@ -559,7 +559,7 @@ def fit_suspects(case: LogCase, thorough: bool, apart: float | None) -> list[Exp
         if (
             average_errors(left[: scene.groups]) < limit.UNRELATED
             and is_clearly_better(
-                left, errors, suspicion, apart, suspicion.sure > limit.SURE, scene.loud
+                left, errors, suspicion, apart, suspicion.sure > limit.SURE, scene.clear_groups
             )
             and settles_contradictions(left, errors, apart, suspicion.freedom)
             and not (scene.plain and has_unrelated_joints(scene, left, suspicion))
@@ -684,7 +684,7 @@ def has_only_quiet_gains(scene: Scene, before: Array, after: Array) -> bool:
     """Whether no joint gains but those of next to no torque for their drives, and these little."""
     if not scene.plain:
         return False
-    least = np.where(scene.loud, limit.WORTH_AGAINST, limit.LOUDLY)
+    least = np.where(scene.clear_groups, limit.WORTH_AGAINST, limit.LOUDLY)
     return not np.any(after < least * before)
 
 

@@ -289,7 +289,7 @@ class Scene:
     @cached_property
     def problem(self) -> LeastSquares:
         """The least-squares problem of the log as it stands, and of those beside it."""
-        factors, borne = self.motion.factors, self.borne
+        factors, borne = self.motion.factors, self.contact_squares
         pairs = [own.split(y) for own, y in zip(factors, self.sides, strict=True)]
         sides = tuple(z for z, _ in pairs)
         rests = np.array([float(rest @ rest) for _, rest in pairs])
@@ -301,13 +301,13 @@ class Scene:
         return LeastSquares(self.base, factors, sides, rests, count, self.blur, sizes, beside)
 
     @cached_property
-    def loud(self) -> Booleans:
+    def clear_groups(self) -> Booleans:
         """Groups of all logs of which noise is little, if they are joints' torques; else all."""
         blur = np.concatenate([each.blur for each in (self, *self.beside)])
         return np.asarray((blur < limit.DROWNED) | (not self.plain))
 
     @property
-    def borne(self) -> Array:
+    def contact_squares(self) -> Array:
         """Squares of the motors' torques where contacts take most of them, shape (groups,).
 
         Zero of what is counted in its own size: the base's wrench and what no measured contact

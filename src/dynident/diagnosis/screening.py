@@ -33,7 +33,7 @@ def screen_suspects(
     apart : float or None
         See `examine.find_best_explanation`.
     """
-    brief, loud = scene.brief, scene.loud
+    brief, loud = scene.brief, scene.clear_groups
     moved = [each for each in suspects if each.reading.change and not each.reading.slowness]
     fewer = average_errors(brief.problem.free_errors()) / max(
         average_errors(scene.problem.free_errors()), NO_ERROR

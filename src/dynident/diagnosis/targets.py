@@ -59,9 +59,9 @@ class TrackingCase:
         return self.log.n
 
     @property
-    def lively(self) -> list[tuple[int, str]]:
+    def asked_joints(self) -> list[tuple[int, str]]:
         """Joints that are asked to move, with their names."""
-        return [(j, name) for j, name in enumerate(self.log.names) if self.log.lively[j]]
+        return [(j, name) for j, name in enumerate(self.log.names) if self.log.asked[j]]
 
 
 class OtherReading(NamedTuple):
@@ -98,7 +98,7 @@ def suspect_advised(diagnosis: str, what: str, advice: str, log: TrackingScene) 
 
 def suspect_target_signs(case: TrackingCase) -> Iterator[OtherReading]:
     """A joint's encoder or its target the other way round, or both, which gravity tells."""
-    for j, name in case.lively:
+    for j, name in case.asked_joints:
         sign = tuple(-1.0 if k == j else 1.0 for k in range(case.n))
         ways = (*TARGETS, BOTH) if j in case.bad else (BOTH,)
         for word, signals in ways:
@@ -124,7 +124,7 @@ def suspect_target_zeros(case: TrackingCase) -> Iterator[OtherReading]:
     own = track([case.log]).drives[:, -1]
     other = track(case.beside).drives[:, -1] if case.beside else np.zeros(case.n)
     least = limit.ZERO_MOVED if case.beside else limit.ZERO_FAR
-    for j, name in case.lively:
+    for j, name in case.asked_joints:
         if abs(own[j] - other[j]) <= least:
             continue
         off = float(own[j] - other[j])
@@ -137,8 +137,8 @@ def suspect_target_zeros(case: TrackingCase) -> Iterator[OtherReading]:
 
 def suspect_common_zeros(case: TrackingCase) -> Iterator[OtherReading]:
     """A zero of a joint that position and target share: the file's gravity tells it."""
-    every = [j for j, _ in case.lively]
-    for j, name in case.lively:
+    every = [j for j, _ in case.asked_joints]
+    for j, name in case.asked_joints:
         zero, log, now = np.zeros(case.n), case.log, case.now
         for turn in range(limit.TURNS):
             small = log.repaired(LogRepair(offset=tuple(SMALL_TURN * np.eye(case.n)[j])))
@@ -180,7 +180,7 @@ def suspect_scales(case: TrackingCase) -> Iterator[OtherReading]:
 
     A log tells how many times the file's torque is in that of the law, and not which is wrong.
     """
-    log, now, every = case.log, case.now, [j for j, _ in case.lively]
+    log, now, every = case.log, case.now, [j for j, _ in case.asked_joints]
     times = 1.0
     for _ in range(SCALE_TURNS):  # the joints' weights change with it
         times += project(log, now, log.needed, every)[0]
@@ -189,7 +189,7 @@ def suspect_scales(case: TrackingCase) -> Iterator[OtherReading]:
     whose = f"{THE_LAW}s are"
     told = [("torque scale", whose, times, log)]
     if case.n > 1:
-        for j, name in case.lively:
+        for j, name in case.asked_joints:
             own = 1.0 + project(case.log, case.now, case.log.needed, (j,))[0]
             factor = np.where(np.arange(case.n) == j, own, case.log.factor)
             whose = f"{THE_LAW} of {name} is"
@@ -250,7 +250,7 @@ def suspect_pushes(case: TrackingCase) -> Iterator[OtherReading]:
         if seconds > limit.PUSH_SHARE * length or count < 1:
             continue
         inside = sums[count:] - sums[:-count]
-        for j, name in case.lively:
+        for j, name in case.asked_joints:
             first = int(np.argmax(inside[:, j]))
             start, stop = float(log.time[first]), float(log.time[first + count - 1])
             read = log.without(start, stop)

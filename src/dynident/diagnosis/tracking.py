@@ -84,7 +84,7 @@ class TrackingScene:
         return np.asarray(idim.torque(idim.nominal, self.q, self.dq, self.ddq) / self.stiffness)
 
     @cached_property
-    def lively(self) -> Booleans:
+    def asked(self) -> Booleans:
         """Joints that are asked to move: others tell nothing, and are not counted, shape (n,)."""
         spread = np.std(self.target, axis=0)
         return np.asarray(spread > limit.STILL_SHARE * np.max(spread))
@@ -212,7 +212,7 @@ def track(logs: Sequence[TrackingScene]) -> TrackedDrives:
         for k, log in enumerate(logs):
             rows = max(1, int(np.sum(log.kept[:, j])))
             size = np.sqrt(np.sum(left[k] ** 2, axis=0) / rows + beyond**2) / log.size[j]
-            errors[:, k, j] = log.lively[j] * np.maximum(size, TINY)
+            errors[:, k, j] = log.asked[j] * np.maximum(size, TINY)
     best = int(np.argmin([average_errors(each) for each in errors]))
     return TrackedDrives(errors[best].ravel(), best, drives[best])
 

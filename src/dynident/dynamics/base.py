@@ -232,9 +232,9 @@ def draw_random_conditions(
         if sensors is None or sensor in sensors
     }
     bent, sway = None, None
-    if idim.structure.bent:
+    if idim.structure.sprung_joints:
         bent = np.zeros((idim.structure.signals, samples, idim.robot.n))
-        some = [j for j, _ in idim.structure.bent]
+        some = [j for j, _ in idim.structure.sprung_joints]
         drawn = np.random.default_rng([seed, 3]).normal(size=(len(bent) - 2, samples, len(some)))
         # nothing has noise here: what a model expects of springs is what is measured of them
         bent[:, :, some] = np.concatenate([drawn[:3], drawn[:2], drawn[3:]])
@@ -342,7 +342,7 @@ def draw_random_rows(idim: Idim, seed: int, observed: Observability) -> Array:
     states = draw_random_states(idim, samples, seed, observed)
     met = draw_random_conditions(idim, samples, seed, observed.sensors)
     if met.deflection is not None and met.sway is not None:
-        stiff = [j for j, name in idim.structure.bent if name in observed.missing]
+        stiff = [j for j, name in idim.structure.sprung_joints if name in observed.missing]
         met.deflection[:, :, stiff] = 0.0
         springs = idim.structure.spring_columns
         met.sway[:, :, [c.sway for c in springs if c.sway is not None and c.joint in stiff]] = 0.0

@@ -14,7 +14,7 @@ from dynident.dynamics.contacts import build_tilt_columns, evaluate_levers
 from dynident.dynamics.equations import EstimatedSensor
 from dynident.dynamics.following import view_friction
 from dynident.dynamics.idim_parameters import IdimParameters
-from dynident.dynamics.packing import Bent
+from dynident.dynamics.packing import LoadCoupling
 from dynident.dynamics.parameters import Packing, SensorColumn
 from dynident.dynamics.regressor import fill_regressor
 from dynident.dynamics.springs import SpringColumn
@@ -57,7 +57,7 @@ def fill_bodies(
         return
     if np.any(packing.slot >= 0):
         fill_regressor(idim.tree, packing.slot, q, dq, ddq, out)
-    for felt, own in zip(idim.structure.felt, packing.felts, strict=True):
+    for felt, own in zip(idim.structure.sensed_motions, packing.felts, strict=True):
         if np.any(own >= 0):
             fill_regressor(felt.tree, own, *felt.carried((q, dq, ddq)), out)
 
@@ -78,8 +78,8 @@ def fill_drives(
         fill_drives(idim, packing.tree, q, dq, ddq, inner, width, conditions)
         combine_columns(idim, packing.mixed[1], q, inner, out)
     out[:, packing.empty] = 0.0
-    if conditions.bend is not None and packing.bent:
-        bend_bodies(idim, packing.bent, out.copy(), out, conditions.bend)
+    if conditions.bend is not None and packing.load_couplings:
+        apply_load_friction(idim, packing.load_couplings, out.copy(), out, conditions.bend)
     if packing.tree is not None:
         return
     first = idim.tree.dof - idim.robot.n
@@ -197,8 +197,8 @@ def combine_columns(
         out[:, here] += G[:, of, to, None] * inner[:, there]
 
 
-def bend_bodies(
-    idim: IdimParameters, pairs: Sequence[Bent], rigid: Array, out: Array, bend: Array
+def apply_load_friction(
+    idim: IdimParameters, pairs: Sequence[LoadCoupling], rigid: Array, out: Array, bend: Array
 ) -> None:
     """Packed columns of bodies with what these do through loads.
 

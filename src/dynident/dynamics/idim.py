@@ -41,10 +41,10 @@ class Idim(IdimParameters):
 
         With `bent_alone` bodies are left out of all rows on which they act through no friction.
         """
-        key = (self.free, self.bent, bent_alone, tuple(int(c) for c in columns))
+        key = (self.free, self.bodies_load_friction, bent_alone, tuple(int(c) for c in columns))
         known = self.structure.packings
         if key not in known:
-            pairs = self.structure.levers if self.bent else ()
+            pairs = self.structure.levers if self.bodies_load_friction else ()
             columns = key[3]
             known[key] = build_packing(
                 self.structure, self.drive_columns, pairs, columns, bent_alone

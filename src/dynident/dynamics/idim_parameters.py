@@ -230,7 +230,7 @@ class IdimParameters:
         return replace(self, about=(), free=False, bearing=())
 
     @property
-    def bent(self) -> bool:
+    def bodies_load_friction(self) -> bool:
         """Whether bodies act through the loads of friction, too."""
         return self.loaded and self.free and not self.bearing
 

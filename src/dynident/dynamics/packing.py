@@ -13,8 +13,8 @@ from dynident.dynamics.parameters import DriveColumn, Packing
 from dynident.dynamics.structure import Structure
 
 Places = Integers | slice
-Bent = tuple[int, int, Integers, Integers]
-"""See `Packing.bent`."""
+LoadCoupling = tuple[int, int, Integers, Integers]
+"""See `Packing.load_couplings`."""
 
 
 def build_packing(
@@ -43,7 +43,7 @@ def build_packing(
         entries[first + to] += [(c, ()) for c in new]
     slot, *felts = (
         np.full((each.bodies, each.path.shape[1], 10), -1)
-        for each in (structure.tree, *(felt.tree for felt in structure.felt))
+        for each in (structure.tree, *(felt.tree for felt in structure.sensed_motions))
     )
     drive, joints, empty, width = [], [], [], 0
     for row in map(sorted, entries):
@@ -66,7 +66,7 @@ def build_packing(
     shared = [sorted(own) for own in bodies[first:]]
     found = Packing(
         slot, tuple(drive), plain, special, tuple(joints), width,
-        pair_bent_rows(here_alone, joints[first:], shared),
+        pair_load_couplings(here_alone, joints[first:], shared),
         np.array(empty, dtype=np.int64), tuple(felts),
     )  # fmt: skip
     return found if structure.closure is None else combine_layout(structure, found, columns, pairs)
@@ -101,7 +101,7 @@ def list_body_entries(
         for k, i in product(range(tree.path_length[b]), range(10)):
             if 10 * b + i in position and tree.path[b, k] in of_bodies:
                 entries[tree.path[b, k]].append((position[10 * b + i], (b, k, i)))
-    for s, felt in enumerate(structure.felt):
+    for s, felt in enumerate(structure.sensed_motions):
         places = {row: felt.rows.start + at for at, row in enumerate(felt.taken)}
         for b, whole in enumerate(felt.bodies):
             for k, i in product(range(felt.tree.path_length[b]), range(10)):
@@ -133,14 +133,14 @@ def add_drive_entries(
                     entries[behind].append((place, (d, joint)))
 
 
-def pair_bent_rows(
+def pair_load_couplings(
     pairs: Collection[tuple[int, int]],
     joints: Sequence[tuple[slice, Integers]],
     shared: Sequence[Sequence[int] | Integers],
-) -> tuple[Bent, ...]:
+) -> tuple[LoadCoupling, ...]:
     """Where bodies of one row stand in it and in another that they bend, of the joints' rows."""
     found = []
-    # first what is bent by its own load alone, to which others are added
+    # first what is moved by its own load alone, to which others are added
     for to, of in sorted(pairs, key=lambda pair: pair[0] != pair[1]):
         here, there = (
             entered.start + np.searchsorted(known, shared[of])
@@ -191,14 +191,14 @@ def combine_layout(
     both = tuple(tuple(part) for part in mixed)
     return replace(
         tree, joints=tuple(joints), width=width, tree=tree, mixed=both,
-        bent=pair_bent_rows(pairs, joints, bodies), empty=np.concatenate(empty),
+        load_couplings=pair_load_couplings(pairs, joints, bodies), empty=np.concatenate(empty),
     )  # fmt: skip
 
 
 def pair_slots(
     own: Packing, kept: Integers, other: Packing, others: Integers
-) -> tuple[list[tuple[Places, Places]], list[Bent]]:
-    """Slots of entries that another layout has, too, and where it has them; then those of `bent`.
+) -> tuple[list[tuple[Places, Places]], list[LoadCoupling]]:
+    """Slots of entries that another layout has, too, and where it has them; then couplings.
 
     `kept` and `others` are the standard parameters that the columns of each layout are of.
     """
@@ -206,12 +206,12 @@ def pair_slots(
     for (mine, columns), (theirs, known) in zip(own.joints, other.joints, strict=True):
         where = {int(k): place for place, k in enumerate(others[known], theirs.start)}
         found[mine] = [where.get(k, -1) for k in kept[columns].tolist()]
-    bent = [(to, of, here, found[there]) for to, of, here, there in own.bent]
+    coupled = [(to, of, here, found[there]) for to, of, here, there in own.load_couplings]
     left = found >= 0
-    for to, of, here, _ in bent:
+    for to, of, here, _ in coupled:
         left[here] &= to != of
     rows = (mine.start + np.flatnonzero(left[mine]) for mine, _ in own.joints)
-    return [(as_slice(each), as_slice(found[each])) for each in rows if len(each)], bent
+    return [(as_slice(each), as_slice(found[each])) for each in rows if len(each)], coupled
 
 
 def sum_columns(

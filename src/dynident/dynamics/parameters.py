@@ -221,7 +221,7 @@ class Packing:
     """Per row: its slots, and which of the chosen columns they are."""
     width: int
     """Entries a sample."""
-    bent: tuple[tuple[int, int, Integers, Integers], ...]
+    load_couplings: tuple[tuple[int, int, Integers, Integers], ...]
     """Tuple of (torque row, other row, slots, other's slots). Where columns of bodies act on a row
     through the friction under a load of another's torque, or its own."""
     empty: Integers

@@ -63,7 +63,7 @@ class Structure:
         return Closure(self.robot) if self.robot.loops else None
 
     @cached_property
-    def felt(self) -> tuple[SensedMotion, ...]:
+    def sensed_motions(self) -> tuple[SensedMotion, ...]:
         """What sensors in the chain feel: rows behind those of the tree."""
         return list_felt(self.tree, self.robot)
 
@@ -110,7 +110,7 @@ class Structure:
                 k
                 for k, p in enumerate(model.parameters)
                 if (p.coupled or not (each.coupled or passive[each.number - 1]))
-                and not (p.borne and passive[each.number - 1])
+                and not (p.needs_load and passive[each.number - 1])
             )
             if terms:
                 shape = slice(shapes, shapes + len(model.shape))
@@ -206,11 +206,11 @@ class Structure:
     @cached_property
     def linked(self) -> tuple[tuple[int, int], ...]:
         """Joints with a sensor on the link's side of their gear, and its row among all."""
-        kinds = (felt for felt in self.felt if felt.gauge.kind in (LINK, TORQUE))
+        kinds = (felt for felt in self.sensed_motions if felt.gauge.kind in (LINK, TORQUE))
         return tuple((felt.gauge.place, felt.rows.start) for felt in kinds)
 
     @cached_property
-    def bent(self) -> tuple[tuple[int, str], ...]:
+    def sprung_joints(self) -> tuple[tuple[int, str], ...]:
         """Joints whose springs bend, and the sensor that tells by how much."""
         return tuple((g.place, g.name) for g in self.robot.gauges if "K" in g.terms)
 
@@ -238,7 +238,7 @@ class Structure:
         """Contacts by name, with the sensor on whose rows they act; None is the tree."""
         return (
             *((contact.name, contact, None) for contact in self.robot.contacts),
-            *((each.name, each, felt) for felt in self.felt for each in felt.contacts),
+            *((each.name, each, felt) for felt in self.sensed_motions for each in felt.contacts),
         )
 
     @cached_property

@@ -60,7 +60,7 @@ def evaluate_rigid_torques(
         s = slice(a, a + STRETCH)
         motions = q[s], dq[:, s], ddq[:, s]
         tau[:, s, : idim.tree.dof] = evaluate_all_torques(idim.tree, phi, along, *motions)
-        for felt in idim.structure.felt:
+        for felt in idim.structure.sensed_motions:
             moved = [felt.carried((q[s], *each)) for each in zip(*motions[1:], strict=True)]
             turned, speeds, changes = (np.array(each) for each in zip(*moved, strict=True))
             own = phi[:, felt.bodies]

@@ -159,7 +159,7 @@ class Unknowns:
     def tuned(self, x: Array, simulation: Simulation) -> Simulation:
         """The loop as it is fitted, and as it was where it is not."""
         plain = slice(len(self.columns), self.asked)
-        return simulation.told(dict(zip(self.names[plain], x[plain].tolist(), strict=True)))
+        return simulation.with_values(dict(zip(self.names[plain], x[plain].tolist(), strict=True)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -162,9 +162,9 @@ class Simulation(Options):
         usual = "ode3" if explicit else "sdirk2"
         return replace(self, integrator=self.integrator or usual, targets=self.targets or "held")
 
-    def told(self, values: Mapping[str, float]) -> Simulation:
+    def with_values(self, values: Mapping[str, float]) -> Simulation:
         """The same with what was fitted of it, by name; the rest as it is."""
-        control = self.controller.told(values)
+        control = self.controller.with_values(values)
         given = (0.0,) * control.n if self.bias is None else self.bias
         delay = max(0.0, values.get("delay", control.delay))
         return replace(

@@ -67,7 +67,7 @@ class EstimateScores:
         return make_scores(self.rows, self.beta, self.weights, self.influence)
 
     @cached_property
-    def alike(self) -> ClusteredSum:
+    def clustered_sum(self) -> ClusteredSum:
         """What their sum varies by where errors repeat in alike rows."""
         return sum_clustered_scores(self.stream)
 
@@ -178,7 +178,7 @@ def hac(scores: EstimateScores, gain: Array) -> Spread:
 
 def clustered(scores: EstimateScores, gain: Array) -> Spread:
     """Errors that are correlated in time, and repeat in like states: `sum_clustered_scores`."""
-    return Spread(scores.alike.words, gain @ scores.alike.total @ gain.T)
+    return Spread(scores.clustered_sum.words, gain @ scores.clustered_sum.total @ gain.T)
 
 
 def factorise_scatter(scores: EstimateScores) -> tuple[Array, str]:
@@ -294,7 +294,7 @@ def choose_covariance(
         is_white = not is_whiteness_rejected(scores.residuals.error)
     if scores.rows.instrumented or coloured != CLUSTERED:
         return white if is_white else "hac"
-    return white if is_white and np.max(scores.alike.times) < REPEATED else CLUSTERED
+    return white if is_white and np.max(scores.clustered_sum.times) < REPEATED else CLUSTERED
 
 
 def make_score_redraw(
@@ -316,7 +316,9 @@ def make_score_redraw(
         root, words = FACTORS[chosen](scores)
         return make_normal_redraw(of(root)), words
     if chosen == CLUSTERED:
-        return make_normal_redraw(of(factorise_sum(scores.alike.total))), scores.alike.words
+        return make_normal_redraw(
+            of(factorise_sum(scores.clustered_sum.total))
+        ), scores.clustered_sum.words
     if chosen == "hac":
         total, orders = scores.prewhitened
         return make_normal_redraw(of(factorise_sum(total))), f"hac, prewhitened by {orders}"

@@ -152,7 +152,7 @@ class Comparison:
         found += [
             recommend_candidate(own, kind, name)
             for name, kind in shown.items()
-            if own[0].held_out.told(kind) > 1
+            if own[0].held_out.count_blocks(kind) > 1
         ]
         return tuple(found)
 
@@ -160,7 +160,7 @@ class Comparison:
     def shown(self) -> tuple[int, ...]:
         """Kinds of rows that have torque in what was held out."""
         scores = self.candidates[0].held_out
-        return tuple(k for k in range(len(self.kinds)) if scores.told(k))
+        return tuple(k for k in range(len(self.kinds)) if scores.count_blocks(k))
 
     def members(self, method: str) -> list[int]:
         """Which candidates are of a method."""

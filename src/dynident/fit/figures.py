@@ -106,17 +106,16 @@ def build_fit_figure(
     rows: Array,
     kind: str,
     lowpass_hz: float | None,
-    bent: Sequence[tuple[int, int]] = (),
+    sprung: Sequence[tuple[int, int]] = (),
 ) -> FitFigure:
-    """Relative errors from sums of squares per joint; for `bent`, not in all, see `Robot.bent`."""
+    """Relative errors of sums of squares; those of `sprung` (`Robot.sprung_rows`) not in all."""
     joints = tuple(
         JointError(name, compute_relative_error(e, y), float(np.sqrt(e / r)) if r else np.nan)
         for name, e, y, r in zip(names, squared_error, squared_torque, rows, strict=True)
     )
-    counted = np.setdiff1d(np.arange(len(joints)), [row for row, _ in bent])
+    counted = np.setdiff1d(np.arange(len(joints)), [row for row, _ in sprung])
     sums = (float(np.sum(each[counted])) for each in (squared_error, squared_torque))
-    overall = compute_relative_error(*sums)
-    return FitFigure(kind, lowpass_hz, joints, overall)
+    return FitFigure(kind, lowpass_hz, joints, compute_relative_error(*sums))
 
 
 def compute_relative_error(squared_error: float, squared_torque: float) -> float:
@@ -136,13 +135,13 @@ def compute_effort_percent(error: JointError, efforts: Mapping[str, float]) -> f
 
 
 def score_fitted_rows(
-    factors: Factors, beta: Array, bent: Sequence[tuple[int, int]] = ()
+    factors: Factors, beta: Array, sprung: Sequence[tuple[int, int]] = ()
 ) -> FitFigure:
-    """Errors on filtered, decimated rows, from their factors; for `bent` see `Robot.bent`."""
+    """Errors on filtered, decimated rows, from their factors."""
     squared, torque = factors.squared_residuals(beta), factors.squared_torques
-    for row, joint in bent:
+    for row, joint in sprung:
         torque[row] = torque[joint] * factors.counts[row] / max(1, factors.counts[joint])
-    return build_fit_figure(factors.names, squared, torque, factors.counts, FITTED, None, bent)
+    return build_fit_figure(factors.names, squared, torque, factors.counts, FITTED, None, sprung)
 
 
 def score_all_samples(
@@ -189,7 +188,9 @@ def score_all_samples(
     names = [group.name for group in list_torque_groups(idim.robot)]
     kind = MOVING if moving else ALL_SAMPLES
     return tuple(
-        build_fit_figure(names, squared, squared_torque, rows, kind, lowpass_hz, idim.robot.bent)
+        build_fit_figure(
+            names, squared, squared_torque, rows, kind, lowpass_hz, idim.robot.sprung_rows
+        )
         for squared in squared_error
     )
 
@@ -298,7 +299,7 @@ def score_model(
     problem = problem.expecting(theta)
     idim, base, robot = problem.idim, problem.base, problem.robot
     sets = (theta, idim.nominal) if robot.has_nominal else (theta,)
-    fitted = [score_fitted_rows(problem.factors, base.matrix @ t, robot.bent) for t in sets]
+    fitted = [score_fitted_rows(problem.factors, base.matrix @ t, robot.sprung_rows) for t in sets]
     kinds = (False, True) if score == "moving" else (False,)
     figures = [score_all_samples(idim, sets, problem.samples, lowpass_hz, k) for k in kinds]
     pairs = [*zip(fitted, *figures, strict=True), ()]

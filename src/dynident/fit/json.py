@@ -305,7 +305,7 @@ DOCUMENT: dict[str, Callable[[Result], Any]] = {
         {**asdict(each), "base_count": count}
         for each, count in zip(r.base.observed, r.base.counts, strict=True)
     ],
-    "borne_kg": lambda r: dict(r.borne),
+    "borne_kg": lambda r: dict(r.contact_loads),
     "parameters": serialise_parameters,
     "shape": lambda r: serialise_shapes(r.estimate.shape),
     "springs": lambda r: [

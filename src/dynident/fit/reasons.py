@@ -158,7 +158,7 @@ def list_figure_reasons(
     told = int(robot.floating and len(figures) > 1)
     own = figures[told]
     # links' encoders are judged by positions, as evidence of springs
-    judged = np.setdiff1d(np.arange(len(own.joints)), [row for row, _ in robot.bent])
+    judged = np.setdiff1d(np.arange(len(own.joints)), [row for row, _ in robot.sprung_rows])
     file = np.array(list_joint_percents(*nominal[told : told + 1]))
     return list_error_reasons(
         rows,

@@ -82,8 +82,7 @@ class Result:
     """Of the all-samples figures [Hz]."""
     identification: tuple[FitFigure, ...]
     nominal: tuple[FitFigure, ...]
-    """`identification`, `nominal`: errors on the fitted logs, of the model and of the robot file's
-    inertials."""
+    """`identification`, `nominal`: errors on the fitted logs, of the model and the robot file's."""
     validation: tuple[ValidationFigures, ...]
     condition_number: float
     """Of the sigma-weighted regressor with columns scaled to unit length."""
@@ -158,7 +157,7 @@ class Result:
         return "sources" in self.settings
 
     @property
-    def borne(self) -> tuple[tuple[str, float], ...]:
+    def contact_loads(self) -> tuple[tuple[str, float], ...]:
         """What contacts bear of a floating robot while it stands, by log [kg]."""
         return tuple((log.name, log.borne_kg) for log in self.log_words if log.borne_kg is not None)
 

@@ -45,7 +45,7 @@ class BlockScores:
             len(self.squared_error),
         )
 
-    def told(self, kind: int) -> int:
+    def count_blocks(self, kind: int) -> int:
         """In how many blocks a kind of rows has torque: an error has its own from two on."""
         return int(np.sum(self.squared_torque[:, kind] > 0.0))
 

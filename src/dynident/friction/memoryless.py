@@ -189,7 +189,7 @@ def fill_temperature_friction(at: DriveInstant, shape: Array, z: Array, out: Arr
     out[0, BY_STATE] = thin * at.speed * warmth / shape[0] ** 2
 
 
-LOAD = LinearTerm("fl", "", positive=True, borne=True)
+LOAD = LinearTerm("fl", "", positive=True, needs_load=True)
 DRIFT = LinearTerm("fvt", "Nm/rad", positive=False, weights=(0.0, 1.0, 0.0), times="time")
 """By how much fv grows in a second."""
 ASYMMETRIC = (VISCOUS, FORWARD, BACKWARD)
@@ -218,13 +218,13 @@ MEMORYLESS: dict[str, FrictionModel] = {
     ),
     "load": FrictionModel((*USUAL, LOAD), (), fill_load_friction, needs=("load",)),
     "load-gain": FrictionModel(
-        (*USUAL, LinearTerm("flg", "", positive=False, borne=True)),
+        (*USUAL, LinearTerm("flg", "", positive=False, needs_load=True)),
         (),
         fill_load_gain,
         needs=("load",),
     ),
     "load-square": FrictionModel(
-        (*USUAL, LOAD, LinearTerm("fl2", "1/Nm", False, borne=True)),
+        (*USUAL, LOAD, LinearTerm("fl2", "1/Nm", False, needs_load=True)),
         (),
         fill_load_square_friction,
         needs=("load",),
@@ -232,8 +232,8 @@ MEMORYLESS: dict[str, FrictionModel] = {
     "directional-load": FrictionModel(
         (
             *USUAL,
-            LinearTerm("fld", "", positive=True, borne=True),
-            LinearTerm("fle", "", positive=True, borne=True),
+            LinearTerm("fld", "", positive=True, needs_load=True),
+            LinearTerm("fle", "", positive=True, needs_load=True),
         ),
         (),
         fill_directional_friction,
@@ -246,7 +246,7 @@ MEMORYLESS: dict[str, FrictionModel] = {
         fill_stribeck_with_exponent,
     ),
     "stribeck-load": FrictionModel(
-        (*USUAL, STATIC, LOAD, LinearTerm("fls", "", positive=True, borne=True)),
+        (*USUAL, STATIC, LOAD, LinearTerm("fls", "", positive=True, needs_load=True)),
         (STRIBECK_SPEED,),
         fill_stribeck_with_load,
         needs=("load",),

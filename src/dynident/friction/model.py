@@ -53,7 +53,7 @@ class LinearTerm:
     """The column as ``a + b v + c s(v)``, s the sign; without, a row of the model's law."""
     times: str = ""
     """One of `SIGNALS` that such a column is multiplied by."""
-    borne: bool = False
+    needs_load: bool = False
     """Whether the column is nothing where the drive bears no load, as of a passive joint, which has
     none of it."""
     sparse: bool = False

@@ -331,7 +331,7 @@ def bear_load(problem: Problem, theta: Array, beta: Array, covariance: Array, li
             return problem
         load, borne = found.x, theta.copy()
         borne[place] += load
-        problem = problem.bearing(borne)
+        problem = problem.with_known_loads(borne)
     raise ComputationError(
         f"{problem.samples[0].name}: friction under the load did not settle in {ROUNDS} rounds; "
         "record more, or take a result with friction that does not depend on loads"

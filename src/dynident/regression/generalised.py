@@ -87,7 +87,7 @@ class GeneralisedSamples(Samples):
     """Shape (4, samples, n). Of joints whose links have an encoder of their own, by how much motors
     are ahead of them, its derivatives, and what is expected of it: `q` is of the links [rad or
     m]."""
-    bent: tuple[tuple[int, int], ...] = ()
+    sprung_rows: tuple[tuple[int, int], ...] = ()
     """Rows of such encoders, and those of their joints."""
     springs: tuple[tuple[int, SpringPoint], ...] = ()
     """About which the former are linearised, by joint."""
@@ -209,7 +209,7 @@ class GeneralisedSamples(Samples):
         found = np.array(self.plain)
         if self.applied is not None:
             found[:, self.joint_rows] = self.applied
-        for row, joint in self.bent:
+        for row, joint in self.sprung_rows:
             found[:, row] = found[:, joint]
         return found
 
@@ -314,7 +314,7 @@ def generalise_samples(idim: Idim, log: Samples) -> GeneralisedSamples:
         stated=stated,
         applied=log.tau if measured else None,
         deflection=deflection,
-        bent=idim.robot.bent,
+        sprung_rows=idim.robot.sprung_rows,
         prepared=prepared,
     )
     if deflection is None:
@@ -466,7 +466,7 @@ def put_felt_signals(
 ) -> tuple[str, ...]:
     """Put what sensors in the chain say into their rows; the names of those without a signal."""
     missing = []
-    for felt in idim.structure.felt:
+    for felt in idim.structure.sensed_motions:
         name = felt.gauge.name
         if name not in log.wrenches:
             missing.append(name)

@@ -312,7 +312,7 @@ class Problem(Regression):
         """The same logs at the shapes of a full set."""
         return self.under(self.base.settled(theta))
 
-    def bearing(self, theta: Array) -> Problem:
+    def with_known_loads(self, theta: Array) -> Problem:
         """The same logs with friction under the loads of known bodies, those of a full set."""
         base = replace(self.base, idim=replace(self.idim, bearing=tuple(map(float, theta))))
         return self.under(base)
@@ -423,7 +423,9 @@ def refuse_springs(robot: Robot, what: str) -> None:
 
 def require_torque(problem: Problem) -> None:
     """Refuse logs that say nothing of the robot."""
-    bent = [row for row, _ in problem.robot.bent]  # torques of springs, by what is expected of them
+    bent = [
+        row for row, _ in problem.robot.sprung_rows
+    ]  # torques of springs, by what is expected of them
     if max(np.max(np.delete(log.peaks, bent)) for log in problem.samples) ** 2 < NO_TORQUE:
         called = ", ".join(log.name for log in problem.samples)
         if all(log.torque == "none" for log in problem.samples):

@@ -21,12 +21,12 @@ from dynident.core.errors import InputError
 from dynident.core.factors import Factors
 from dynident.dynamics import evaluate_inverse_dynamics
 from dynident.dynamics.base import BaseParameters
-from dynident.dynamics.columns import bend_bodies, fill_bodies, fill_drives
+from dynident.dynamics.columns import apply_load_friction, fill_bodies, fill_drives
 from dynident.dynamics.conditions import FREE, Conditions
 from dynident.dynamics.equations import NullSpace, stack_contact_jacobians
 from dynident.dynamics.following import apply_load_slopes, find_conditions, fold_torques
 from dynident.dynamics.idim import Idim, build_idim
-from dynident.dynamics.packing import Bent, Places, pair_slots, sum_columns
+from dynident.dynamics.packing import LoadCoupling, Places, pair_slots, sum_columns
 from dynident.dynamics.parameters import Packing
 from dynident.filters.filters import filter_by_cutoff
 from dynident.regression.decimate import GroupDecimator
@@ -209,7 +209,9 @@ class MotionRows(RowSource):
         idim = self.base.idim
         own = [column.friction for column, _, _ in self.packing.special]
         bends = [k for k, each in enumerate(idim.frictions) if "load" in each.model.needs]
-        return frozenset(k for k in own if k is not None).union(bends if idim.bent else ())
+        return frozenset(k for k in own if k is not None).union(
+            bends if idim.bodies_load_friction else ()
+        )
 
     @cached_property
     def free(self) -> tuple[FreeGroups, ...]:
@@ -345,10 +347,10 @@ class MotionRows(RowSource):
             met = find_conditions(idim, *motion, log.rate, width, before, met, self.followed)
         tau = log.tau[a:b]
         # columns of bodies, by the recursion or as they are along the same motion already
-        if bodies is None or not packing.bent:
+        if bodies is None or not packing.load_couplings:
             fill_bodies(idim, packing, *motion, part)
         else:
-            rigid, (whole, bent) = bodies.unfiltered(k, a, b), self._borrowed
+            rigid, (whole, coupled) = bodies.unfiltered(k, a, b), self._borrowed
         if met.bend is not None:
             # friction by the load |tau| is linear about the torques of the bodies `about`:
             # their slopes go to the columns, and what these give at that point to y
@@ -360,14 +362,14 @@ class MotionRows(RowSource):
                 else sum_columns(bodies.packing, rigid, bodies.base.kept, self._about[1])
             )
             tau = tau + apply_load_slopes(idim, torques, met.bend)
-        if bodies is None or not packing.bent:
+        if bodies is None or not packing.load_couplings:
             fill_drives(idim, packing, *motion, part, width, met)
         else:
             fill_drives(idim, packing, *motion, part, width, replace(met, bend=None))
             for here, there in whole:
                 part[:, here] = rigid[:, there]
             slopes = np.zeros((b - a, len(idim.gears))) if met.bend is None else met.bend
-            bend_bodies(idim, bent, rigid, part, slopes)
+            apply_load_friction(idim, coupled, rigid, part, slopes)
         return tau, met
 
     def _soften(self, log: GeneralisedSamples, a: int, b: int, part: Array) -> None:
@@ -454,7 +456,7 @@ class MotionRows(RowSource):
         return idim.split(self.base.standard(beta))[0], by_column
 
     @cached_property
-    def _borrowed(self) -> tuple[list[tuple[Places, Places]], list[Bent]]:
+    def _borrowed(self) -> tuple[list[tuple[Places, Places]], list[LoadCoupling]]:
         """Slots of bodies, and where the rows of the bodies have the same; see `pair_slots`."""
         assert self.bodies is not None
         other = self.bodies
@@ -587,7 +589,7 @@ class JoinedRows(RowSource):
         ):
             alone = select_base_parameters(base, np.flatnonzero(steady))
             drives = MotionRows(replace(alone, idim=idim.alone), samples)
-        own = ~steady & ~idim.stated[kept] & (idim.bent | ~rigid)
+        own = ~steady & ~idim.stated[kept] & (idim.bodies_load_friction | ~rigid)
         if not np.any(own):
             return cls(base, (bodies, drives))
         special = select_base_parameters(base, np.flatnonzero(own))

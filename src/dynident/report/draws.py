@@ -97,7 +97,7 @@ class Draws:
 
     def of_loop(self, k: int, simulation: Simulation) -> Simulation:
         """The loop of a draw: what of it was drawn, else the loop's own."""
-        return simulation.told(dict(zip(self.loop, self.values[k].tolist(), strict=True)))
+        return simulation.with_values(dict(zip(self.loop, self.values[k].tolist(), strict=True)))
 
     def write(self, directory: str | Path, format: str | None = None) -> tuple[str, ...]:
         """Write them beside a `draws.yaml` that lists them, all or none; notes on the files.

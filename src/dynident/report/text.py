@@ -386,7 +386,7 @@ def format_equations(result: Result) -> list[str]:
         words = [f"model {format_number(mass, 4)} kg", f"robot file {format_number(file, 4)} kg"]
         words += [
             f"contacts of {log} {format_number(kg, 4)} kg while it stands"
-            for log, kg in result.borne
+            for log, kg in result.contact_loads
         ]
         lines += format_entry("weight", ", ".join(words))
     return lines

@@ -265,7 +265,7 @@ class Robot:
         return tuple((gauge, slice(*ends)) for gauge, ends in zip(every, pairwise(stops)))
 
     @property
-    def bent(self) -> tuple[tuple[int, int], ...]:
+    def sprung_rows(self) -> tuple[tuple[int, int], ...]:
         """Rows of links' encoders beyond a spring, and the rows of their joints."""
         first = self.dof - self.n
         return tuple(

@@ -174,7 +174,9 @@ def rebuild_loop(fit: Fit, samples: Samples, fitted: bool = True) -> Simulation:
         )
     found = fit.estimate.fitted if fitted else None
     loop = suit_loop(loop, fit.robot, samples, fit.estimate.fitted is not None)
-    return loop if found is None else loop.told(dict(zip(found.names, found.values.tolist())))
+    return (
+        loop if found is None else loop.with_values(dict(zip(found.names, found.values.tolist())))
+    )
 
 
 @dataclass(frozen=True)
