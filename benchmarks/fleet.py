@@ -28,7 +28,7 @@ from dynident.collection.drift import (
 from dynident.collection.fleet import OpenedFleet, find_own_parameters, identify_type
 from dynident.collection.folder import FolderStatement
 from dynident.collection.member import EqualWeights, weigh_members
-from dynident.collection.odd import FleetFit, fit_fleet
+from dynident.collection.outliers import FleetFit, fit_fleet
 from dynident.collection.reduce import reduce_problem
 from dynident.collection.source import Source
 from dynident.core.arrays import Array

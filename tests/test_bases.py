@@ -12,7 +12,7 @@ from robots import EXAMPLES
 from dynident.dynamics.base import base_parameters, draw_random_states
 from dynident.dynamics.base_algorithms import ALGORITHMS, find_basis
 from dynident.dynamics.idim import build_idim
-from dynident.fit.told import find_told_parameters
+from dynident.fit.determined import find_told_parameters
 from dynident.recording.prepare import prepare
 from dynident.recording.recording import Recording
 from dynident.regression.problem import Problem

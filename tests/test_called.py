@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dynident.readers import Table
-from dynident.readers.called import describe, find_columns, has_columns
+from dynident.readers.column_names import describe, find_columns, has_columns
 from dynident.readers.units import find_units
 
 ARM = ["lwr_0_joint", "lwr_1_joint"]

@@ -13,7 +13,7 @@ from thin import first
 
 from dynident.consistency.bootstrap import make_block_redraw, make_normal_redraw
 from dynident.core.factors import Factors
-from dynident.estimators.alike import add_to_clusters, sum_clustered_scores
+from dynident.estimators.clustered import add_to_clusters, sum_clustered_scores
 from dynident.estimators.covariance import COVARIANCES, ErrorBars, EstimateScores, make_score_redraw
 from dynident.recording.prepare import prepare
 from dynident.regression import rows as row_module

@@ -56,7 +56,7 @@ from dynident.regression.problem import Problem
 from dynident.study.decide import decide_study, list_open_decisions
 from dynident.study.run import WITHOUT_LOADS, run_study
 from dynident.study.study import read_study
-from dynident.study.written import render_study
+from dynident.study.study_text import render_study
 
 RATE = 500.0
 PUSHED = 500

@@ -20,7 +20,7 @@ from dynident.collection.drift import list_series, list_times, measure_sessions
 from dynident.collection.fleet import find_own_parameters
 from dynident.collection.folder import read_sources, read_statement
 from dynident.collection.member import Site, weigh_members
-from dynident.collection.odd import fit_fleet
+from dynident.collection.outliers import fit_fleet
 from dynident.collection.population import (
     add_deviation,
     compare_triangles,

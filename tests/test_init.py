@@ -20,11 +20,11 @@ from dynident.dynamics.idim import build_idim
 from dynident.recording.floating import BASE
 from dynident.robot.contacts import find_contacts
 from dynident.robot.model import WRENCH
-from dynident.study.begin import KEYS, LOOP
 from dynident.study.doctor import render_repaired_study
+from dynident.study.first_study import KEYS, LOOP
 from dynident.study.recognise import recognise_base, recognise_columns
 from dynident.study.study import Study, read_study
-from dynident.study.written import render_run_studies
+from dynident.study.study_text import render_run_studies
 
 RATE = 200.0
 

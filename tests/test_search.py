@@ -19,7 +19,7 @@ from dynident.cli.options import convert_flag_value
 from dynident.consistency.constraints import TotalMass
 from dynident.consistency.knowledge import Knowledge
 from dynident.core.errors import ComputationError, InfeasibleError, InputError
-from dynident.core.kept import StateOrigin, pack_state_file, read_state_file
+from dynident.core.state_files import StateOrigin, pack_state_file, read_state_file
 from dynident.dynamics.idim import build_idim
 from dynident.estimators.covariance import ErrorBars
 from dynident.methods.options import estimate, list_all_options

@@ -17,7 +17,7 @@ from dynident.dynamics.whole import WholeModel
 from dynident.export.mjcf import render_identified_mjcf
 from dynident.export.servo import derive_servos
 from dynident.export.terms import sort_joint_terms
-from dynident.simulation.lash import rest_on_flank
+from dynident.simulation.backlash import rest_on_flank
 from dynident.simulation.rollout import rollout
 
 mujoco = pytest.importorskip("mujoco", reason="MuJoCo is not installed")

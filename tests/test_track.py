@@ -25,7 +25,7 @@ import dynident as di
 from dynident.cli import run
 from dynident.core.errors import InputError
 from dynident.core.inertia import from_com
-from dynident.core.kept import KeptState, StateOrigin, pack_state_file, read_state_file
+from dynident.core.state_files import KeptState, StateOrigin, pack_state_file, read_state_file
 from dynident.dynamics.base import base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.filters.filters import differentiate_twice, filter_zero_phase

@@ -18,7 +18,7 @@ from dynident.dynamics.following import follow_friction
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import JointElements
 from dynident.friction.elements import known
-from dynident.online.carried import weigh_load
+from dynident.online.initial_load import weigh_load
 from dynident.online.recursive import Drift, Forgetting
 from dynident.online.tracker import AlarmOptions, PriorKnowledge, Tracker
 from dynident.robot import load_robot

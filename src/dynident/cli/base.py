@@ -121,7 +121,7 @@ def print_told(
     """The structural base parameters of a robot, and what the motion of logs tells of them."""
     from dynident.cli.progress import show_progress
     from dynident.core.errors import name_study_in_errors
-    from dynident.fit.told import (
+    from dynident.fit.determined import (
         find_told_parameters,
         format_told_parameters,
         serialise_told_parameters,
@@ -148,7 +148,7 @@ def print_told(
 
 def print_symmetries(model: Robot, json: bool) -> None:
     """Links that mirror each other, as a study states it."""
-    from dynident.study.written import list_symmetries
+    from dynident.study.study_text import list_symmetries
 
     found = list_symmetries(model)
     if json:

@@ -36,7 +36,7 @@ def doctor(
     from dynident.cli.progress import show_progress
     from dynident.core.files import refuse_outputs, write_files
     from dynident.study.doctor import doctor, render_repaired_study
-    from dynident.study.written import render_study
+    from dynident.study.study_text import render_study
 
     chosen, study = given.read(told), given.study
     inputs = given.list_inputs(chosen)

@@ -122,7 +122,7 @@ def identify(
         )
         own = frozenset(OUTPUTS if output is not None else ())
         if write_study is not None:
-            from dynident.study.written import render_study
+            from dynident.study.study_text import render_study
 
             assert isinstance(result.study, Study)
             contents[write_study] = render_study(result.study, write_study.parent).encode()

@@ -38,13 +38,13 @@ def init(
     from dynident.cli.progress import show_progress
     from dynident.core.files import write_files
     from dynident.core.words import format_entry
-    from dynident.study.begin import (
+    from dynident.study.doctor import doctor
+    from dynident.study.first_study import (
         fit_positions,
         hold_some_out,
         read_recognised_logs,
         render_first_study,
     )
-    from dynident.study.doctor import doctor
     from dynident.study.recognise import list_unclear_torques, recognise
     from dynident.study.study import load_study_robot, recognise_layouts
 

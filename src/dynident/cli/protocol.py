@@ -44,7 +44,7 @@ def protocol(
     from dynident.experiments.protocol import protocol as plan
     from dynident.study.excite import describe_experiment
     from dynident.study.study import list_input_files
-    from dynident.study.written import render_run_studies
+    from dynident.study.study_text import render_run_studies
 
     chosen, said = choose_study(robot, study, friction, parse_locked_joints(locked))
     if output is not None:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dynident.collection.carried import pack_model
 from dynident.collection.folder import (
     HEAD,
     CollectedFactors,
@@ -18,6 +17,7 @@ from dynident.collection.folder import (
     pack_statement,
     read_sources,
 )
+from dynident.collection.portable_study import pack_model
 from dynident.collection.reduce import describe_layout, take_key, take_stamp
 from dynident.collection.source import Source, name_source_file
 from dynident.core.arrays import Array

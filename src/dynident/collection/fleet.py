@@ -19,7 +19,7 @@ from dynident.collection.drift import (
 from dynident.collection.folder import FolderStatement, choose_sources, read_sources, read_statement
 from dynident.collection.identify import fit_sources, merge_sources, refuse_what_needs_rows
 from dynident.collection.member import EqualWeights, Site, weigh_members
-from dynident.collection.odd import WIDE, FleetFit, find_deviation, fit_fleet
+from dynident.collection.outliers import WIDE, FleetFit, find_deviation, fit_fleet
 from dynident.collection.population import describe_knowledge
 from dynident.collection.source import Source
 from dynident.core.arrays import Array

@@ -11,8 +11,8 @@ from typing import Any, Literal
 from dynident.collection.source import Source, read_source
 from dynident.core.errors import InputError
 from dynident.core.files import read_file
-from dynident.core.kept import take_fingerprint
 from dynident.core.plain import from_plain, to_plain
+from dynident.core.state_files import take_fingerprint
 from dynident.core.text import format_count
 from dynident.core.version import VERSION
 from dynident.core.words import format_entry, format_number, format_percent, format_table

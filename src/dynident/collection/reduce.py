@@ -15,7 +15,7 @@ from dynident.collection.source import Source, SourceDescription
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.factors import merge_all
-from dynident.core.kept import hash_file, take_fingerprint
+from dynident.core.state_files import hash_file, take_fingerprint
 from dynident.diagnosis.examine import Finding
 from dynident.diagnosis.signs import NUMBERS
 from dynident.fit.facts import gather_log_facts

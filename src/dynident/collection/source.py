@@ -13,8 +13,8 @@ import numpy as np
 from dynident.core.arrays import Integers
 from dynident.core.errors import InputError
 from dynident.core.factors import Factors, GroupFactor, fix_signs
-from dynident.core.kept import StateOrigin, pack_state_file, read_state_file
 from dynident.core.plain import from_plain, to_plain
+from dynident.core.state_files import StateOrigin, pack_state_file, read_state_file
 from dynident.diagnosis.examine import Finding
 from dynident.fit.facts import LogFacts
 from dynident.regression.rows import RowGroup

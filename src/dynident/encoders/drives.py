@@ -68,7 +68,7 @@ from dynident.regression.problem import Problem, Regression
 from dynident.regression.rows import GivenRows, Rows, list_position_groups
 from dynident.regression.statistics import compute_residuals
 from dynident.regression.weighted import estimate_group_sigma
-from dynident.simulation.lash import BACKLASH
+from dynident.simulation.backlash import BACKLASH
 from dynident.simulation.loop import (
     WIDTH_SHARE,
     LoopColumn,

@@ -20,7 +20,7 @@ from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.options import Options
 from dynident.core.schema import Name, make_choice_validator
-from dynident.estimators.alike import ClusteredSum, sum_clustered_scores
+from dynident.estimators.clustered import ClusteredSum, sum_clustered_scores
 from dynident.regression.blocks import factorise_run_sum
 from dynident.regression.covariance import (
     Covariance,

@@ -33,7 +33,7 @@ from dynident.export.exported import (
 )
 from dynident.export.servo import GAP, Servo, describe_servos, encoder_element
 from dynident.export.softness import SERVO_TIMESTEP, TIMESTEP, choose_impedance, derive_softness
-from dynident.export.splice import XmlText
+from dynident.export.xml_text import XmlText
 from dynident.friction.gap import ONSET, SETTLING, STIFFNESS
 from dynident.robot.load import find_carrying_joints
 from dynident.robot.mjcf import (

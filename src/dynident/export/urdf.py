@@ -25,7 +25,7 @@ from dynident.export.exported import (
     select_drive_values,
     subtract_carried,
 )
-from dynident.export.splice import XmlText
+from dynident.export.xml_text import XmlText
 from dynident.robot.model import Joint, Robot
 from dynident.robot.urdf import parse_xml
 

@@ -17,15 +17,15 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array, check_rate
 from dynident.core.bundle import Bundle
 from dynident.core.errors import InputError, check_type, refuse_unknown
-from dynident.core.kept import take_fingerprint
 from dynident.core.options import NotNegatives, Options, broadcast_to_joints
 from dynident.core.schema import Flag, Name, Number
+from dynident.core.state_files import take_fingerprint
 from dynident.dynamics.base import BaseParameters
 from dynident.dynamics.contacts import follow_touch
 from dynident.friction.model import name_signals
-from dynident.online.carried import SURE, weigh_load
 from dynident.online.causal import TURN_POINTS, SignTurnover
 from dynident.online.consistent import ConsistentAnswer
+from dynident.online.initial_load import SURE, weigh_load
 from dynident.online.instruments import InstrumentAnswer
 from dynident.online.online import (
     BAD,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dynident.core.errors import InputError
 from dynident.core.text import format_one_line
-from dynident.readers import called
+from dynident.readers import column_names
 from dynident.readers.bags import METADATA, read_bag
 from dynident.readers.hdf5 import read_hdf5
 from dynident.readers.mat import read_mat
@@ -86,7 +86,7 @@ def list_unborne_joints(
     borne = set[str]()
     for joint in joints:
         for table in tables:
-            column = called.find_torque_column(table.titles, joints, joint, counted)
+            column = column_names.find_torque_column(table.titles, joints, joint, counted)
             if column and table.take([table.titles.index(column)]).any():
                 borne.add(joint)
     return [joint for joint in joints if joint not in borne]

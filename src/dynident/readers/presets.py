@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from dynident.core.errors import InputError
-from dynident.readers.called import describe
+from dynident.readers.column_names import describe
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from dynident.core.errors import InputError
-from dynident.readers.called import match_word
+from dynident.readers.column_names import match_word
 from dynident.readers.table import Table, label_column
 
 SPELLED = {

@@ -13,8 +13,8 @@ from dynident.core.arrays import Array, Booleans, Integers, find_column_extremes
 from dynident.core.errors import InputError
 from dynident.core.text import format_count, quote_key
 from dynident.filters.clock import MOST_CUT
-from dynident.readers import Table, called
-from dynident.readers.called import find_joint_series, find_likely_columns
+from dynident.readers import Table, column_names
+from dynident.readers.column_names import find_joint_series, find_likely_columns
 from dynident.readers.presets import find_layout
 from dynident.robot.model import Joint, Robot
 
@@ -134,7 +134,7 @@ def refuse_bad_values(values: Array, bad: Booleans, origin: Sequence[Spot]) -> N
         f"{table.place(sample, index)}: {values[sample, column]} is not a finite number of "
         f"sensible size{more}"
     )
-    if rows.size == len(values) and table.names and called.TIME.search(table.names[index]):
+    if rows.size == len(values) and table.names and column_names.TIME.search(table.names[index]):
         times = values[np.isfinite(values[:, column]), column]
         step = float(np.median(np.diff(times))) if times.size > 1 else 0.0
         unit = find_time_unit(1.0 / step) if step > 0.0 else "ns"
@@ -219,7 +219,7 @@ def refuse_missing_column(
     if layout is not None and layout.columns:
         hint += f"; they look like {layout.preset.called}: preset = {layout.name!r} reads them"
     else:
-        moved, columns = called.find_columns(names, joints, counted=False)
+        moved, columns = column_names.find_columns(names, joints, counted=False)
         if signal in columns or (moved and missing):
             hint += "; dynident init writes a study that reads it"
     raise InputError(
@@ -236,7 +236,7 @@ def refuse_no_time(tables: Sequence[Table], names: Sequence[str]) -> NoReturn:
                 raise InputError(said)
     reasons = (entry for table in tables for entry in table.skipped if entry[0] in names)
     reason = "".join(f" ({name!r} {reason})" for name, reason in reasons)
-    near = [name for name in list_column_names(tables) if called.TIME.search(name)]
+    near = [name for name in list_column_names(tables) if column_names.TIME.search(name)]
     hint = f", like columns = {{ time = {near[0]!r} }}" if near else ""
     raise InputError(
         f"{join_file_names(tables)}: has no time column{reason}; name it in columns{hint}, or set "

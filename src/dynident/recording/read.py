@@ -16,8 +16,8 @@ from dynident.core.errors import InputError, check_type
 from dynident.filters.clock import ClockOptions
 from dynident.filters.turns import LostTurns
 from dynident.readers import Table, measure_log, read_tables
-from dynident.readers.called import Columns as CalledColumns
-from dynident.readers.called import describe_columns, find_columns
+from dynident.readers.column_names import Columns as CalledColumns
+from dynident.readers.column_names import describe_columns, find_columns
 from dynident.readers.frames import is_frame, read_frame, take_path
 from dynident.readers.orientation import drop_repeated_orientations
 from dynident.readers.presets import find_layout

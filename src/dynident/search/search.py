@@ -14,11 +14,16 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.core.files import refuse_outputs, write_files
-from dynident.core.kept import StateOrigin, pack_state_file, read_state_file, take_fingerprint
 from dynident.core.options import Options
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.schema import File
 from dynident.core.side_by_side import HERE, Engine, gather_repeatedly
+from dynident.core.state_files import (
+    StateOrigin,
+    pack_state_file,
+    read_state_file,
+    take_fingerprint,
+)
 from dynident.core.threads import limit_to_one_thread
 from dynident.regression.covariance import leave_unchanged
 from dynident.regression.problem import Problem

@@ -20,11 +20,11 @@ from dynident.dynamics.idim import Idim
 from dynident.plant.plant import Plant, build_plant, keep_plant
 from dynident.plant.state import DIVERGED, DONE, LOCKED, NOT_POSITIVE, OPEN
 from dynident.simulation.adaptive import advance_paced
+from dynident.simulation.backlash import BACKLASH, lash_model, rest_on_flank
 from dynident.simulation.branches import Branch, find_branches
 from dynident.simulation.implicit import find_stage_address
 from dynident.simulation.integrators import INTEGRATORS
 from dynident.simulation.kernel import advance_rollout
-from dynident.simulation.lash import BACKLASH, lash_model, rest_on_flank
 from dynident.simulation.law import (
     BIAS,
     COMPUTED_TORQUE,

@@ -9,7 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Unpack
 
-from dynident.collection.carried import unpack_model
 from dynident.collection.fill import ReducedSource, ReductionTask, fill_folder
 from dynident.collection.folder import (
     HEAD,
@@ -23,6 +22,7 @@ from dynident.collection.folder import (
     state_together,
 )
 from dynident.collection.identify import identify_sources
+from dynident.collection.portable_study import unpack_model
 from dynident.collection.reduce import describe_layout, list_logs, reduce_problem, take_key
 from dynident.collection.source import Source, pack_source
 from dynident.core.compiled import tells_compilations

@@ -44,7 +44,6 @@ from dynident.regression.elements import build_elements
 from dynident.regression.problem import Problem
 from dynident.regression.statistics import compute_residuals, estimate_long_run_ratio
 from dynident.report.fit import Fit
-from dynident.study.late import take_found_delay
 from dynident.study.study import (
     RobotSection,
     Study,
@@ -54,6 +53,7 @@ from dynident.study.study import (
     pack_study,
     read_study_logs,
 )
+from dynident.study.target_delay import take_found_delay
 
 METHODS = ("wls", "pc-idim-ls")
 MODELS = (

@@ -28,7 +28,7 @@ from dynident.fit.warnings import warn_of_fitted_log
 from dynident.fit.zoo import find_zoo_entry
 from dynident.methods import TORQUE_FREE
 from dynident.readers import list_titles
-from dynident.readers.called import has_columns
+from dynident.readers.column_names import has_columns
 from dynident.readers.stores import is_remote
 from dynident.recording.prepare import Samples
 from dynident.regression.generalised import GeneralisedSamples

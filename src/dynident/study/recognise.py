@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dynident.core.errors import InputError
-from dynident.readers import called, list_titles, list_unborne_joints
+from dynident.readers import column_names, list_titles, list_unborne_joints
 from dynident.recording.floating import BASE, find_logged_robot, is_arm, tells_base
 from dynident.recording.read import find_called_columns
 from dynident.robot.contacts import find_contacts
@@ -45,7 +45,7 @@ def recognise_columns(study: Study) -> tuple[Study, tuple[Words, ...]]:
         moving.append(moved)
         logs.append(log.model_copy(update={"columns": columns or log.columns}))
         if columns:
-            said["columns", called.describe_columns(columns)] = None
+            said["columns", column_names.describe_columns(columns)] = None
     if not all(moved and moved == moving[0] for moved in moving):
         return study, ()
     study = study.model_copy(update={"log": tuple(logs)})
@@ -92,7 +92,7 @@ def find_unborne_mimics(study: Study, robot: Robot, counted: bool) -> list[str]:
 
 def list_unclear_torques(study: Study, joints: Sequence[str]) -> tuple[Words, ...]:
     """Of logs without torques, what is called as torques are, but not clearly as those measured."""
-    every = (called.find_series(list_names(log), joints, "tau") for log in study.log)
+    every = (column_names.find_series(list_names(log), joints, "tau") for log in study.log)
     found = dict.fromkeys(name for names in every for name in names)
     words = f"of {', '.join(found)} none is clearly what was measured; name it in columns if one is"
     return (("torques", words),) if found else ()

@@ -29,7 +29,6 @@ from dynident.report.fit import Fit
 from dynident.robot.model import Robot
 from dynident.simulation.rollout import prepare_rollouts
 from dynident.study.decide import DecidedStudy, decide_study, list_open_decisions, prepare_logs
-from dynident.study.late import find_law_delay, tell_law_delay
 from dynident.study.study import (
     Study,
     build_study_law,
@@ -39,6 +38,7 @@ from dynident.study.study import (
     read_study_recordings,
     update_section,
 )
+from dynident.study.target_delay import find_law_delay, tell_law_delay
 
 WITHOUT_LOADS = (
     "friction was decided without a part that grows with the load: the fit with it did not settle"

@@ -15,8 +15,8 @@ from dynident.consistency.knowledge import Knowledge
 from dynident.core.arrays import Array
 from dynident.core.errors import InputError
 from dynident.core.files import write_files
-from dynident.core.kept import KeptState, StateOrigin, pack_state_file, read_state_file
 from dynident.core.options import broadcast_to_joints, read_options
+from dynident.core.state_files import KeptState, StateOrigin, pack_state_file, read_state_file
 from dynident.core.threads import limit_to_one_thread
 from dynident.dynamics.base import SAME, BaseParameters, base_parameters
 from dynident.dynamics.idim import Idim

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynident.core.errors import DynidentError
-from dynident.core.kept import hash_file, take_fingerprint
 from dynident.core.plain import to_json
 from dynident.core.schema import list_file_names, replace_file_names
+from dynident.core.state_files import hash_file, take_fingerprint
 from dynident.core.threads import limit_to_one_thread
 from dynident.core.version import VERSION
 from dynident.fit.json import relate_path, serialise_result

@@ -11,8 +11,8 @@ from dynident.core.errors import ComputationError, InputError
 from dynident.core.files import refuse_outputs, write_files
 from dynident.core.progress import Progress, ignore_progress
 from dynident.core.side_by_side import LostTask, Runner, choose_engine, run_side_by_side
-from dynident.study.begin import hold_some_out
 from dynident.study.compare import BLOCKS
+from dynident.study.first_study import hold_some_out
 from dynident.study.study import Study, list_input_files, load_study_robot, read_study_recording
 from dynident.sweeps.axes import list_combinations, vary_study
 from dynident.sweeps.outcome import Sweep, SweepFailure

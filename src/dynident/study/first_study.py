@@ -14,7 +14,7 @@ from dynident.study.doctor import render_repaired_study
 from dynident.study.loop import ControllerSection
 from dynident.study.recognise import Words
 from dynident.study.study import LogSection, Study, list_logs_of, read_study_recording
-from dynident.study.written import render_study
+from dynident.study.study_text import render_study
 
 HELD_OUT = 3
 """One part of so many is held out of a log that stands alone, the last one."""
