@@ -327,7 +327,7 @@ def test_text_of_many_rows(tmp_path):
         ("a,b\n1,2\n3,4\n5,1e-", ["row 4, column 2 (b): '1e-' is not a number"]),
         ("a,b\n1,2\n3," + 99 * "\0", ["row 3, column 2 (b): ", "\\x00…' is not a number"]),
         ("a,b\n1,2\n3,1_0\n", ["row 3, column 2 (b): '1_0' is not a number"]),
-        ("a,b,c\n1,2\n3,4\n", ["row 2: has 2 columns, but the header in row 1 names 3"]),
+        ("a,b,c\n1,2\n3,4\n", ["row 2: has 2 columns, but the header in row 1 names 3: name each"]),
         ("a,b\n1,2\n# c\n\n3,x # d\n", ["row 5, column 2 (b): 'x' is not a number"]),
         ("a,b,\n1,2,\n3,4,5\n", ["not a table of numbers"]),
         ("a b\n1 2\n3 4 5\n", ["row 3, column 3: has 3 columns"]),

@@ -150,7 +150,7 @@ def _detect_layout(path: Path) -> _Layout:
     if has_header and len(named) != columns:
         raise InputError(
             f"{path}, row {first_line}: has {columns} columns, "
-            f"but the header in row {head[0][0]} names {len(named)}"
+            f"but the header in row {head[0][0]} names {len(named)}: name each column there"
         )
     fits = len(named) == columns and not any(map(_is_number, named)) and all(named)
     names = tuple(named) if has_header or fits else None
