@@ -613,7 +613,7 @@ def test_every_diagnosis_is_tried_here():
     tried |= {"absolute encoder", "reversed time", "gravity", "drift", "mounting"}
     tried |= {"coupled drive", "rate", "torque scale of a joint", "slow logger", "torque scale"}
     tried |= {"load", "friction", "spring", "position delay", "ripple", "unsigned", "gain step"}
-    tried |= {"torque side"}  # of gears, in test_effort.py
+    tried |= {"torque side", "computed torque"}  # in test_effort.py
     # those of robots that float or touch something, in test_floating_commands.py
     tried |= {"late signal", "wrench sign", "wrench order", "wrench axes", "wrench unit"}
     tried |= {"unit mounting"}

@@ -22,7 +22,7 @@ from dynident.diagnosis.by_file import (
     measure_file_scale,
 )
 from dynident.diagnosis.by_law import find_by_law
-from dynident.diagnosis.diagnoses import DIAGNOSES
+from dynident.diagnosis.diagnoses import COMPUTED, DIAGNOSES
 from dynident.diagnosis.scene import Scene, estimate_blur, take_scene
 from dynident.diagnosis.screening import (
     build_problem,
@@ -304,8 +304,8 @@ def look_at_log(
             break
         findings.append(finding)
         scene, others = read.among(()), read.beside
-        if finding.quiet:
-            break  # what is next to nothing tells nothing of the rest
+        if finding.quiet or finding.diagnosis == COMPUTED:
+            break  # what is next to nothing, or no measurement, tells nothing of the rest
     if not findings:
         return Examination(find_unexplained(scene, lost), scene, others, False, 1.0)
     against = bool(findings[0].against) or not scene.plain
