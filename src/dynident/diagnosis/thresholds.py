@@ -103,6 +103,7 @@ SURE_OF_ALL = 4.0  # standard errors of a size with those of the model: 3.2 made
 SURE = 6.0  # standard errors from which a spring is sure, though the error hardly falls
 FAINTEST = 1e-3  # noise below which no more is told of a spring, over the joint's torque
 SPRING_SHARE = 0.5  # share of what contradicts the file that a spring explains at least
+OUTWEIGHED = 2.0  # over torque and bodies together, which may be half: 0.9 of springs, 3.3 of false
 FORCED = 1.5  # error under constraints over that without, from which one is looked for
 MOST_FORCED = 2  # for so many joints
 WRONG_ALTOGETHER = 0.3  # error under constraints from which it is no spring that is missing
