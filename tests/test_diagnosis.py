@@ -26,6 +26,7 @@ from dynident.diagnosis.diagnoses import (
 )
 from dynident.diagnosis.examine import (
     Explanation,
+    denies_file,
     examine,
     has_unrelated_joints,
     rank_explanations,
@@ -613,7 +614,7 @@ def test_every_diagnosis_is_tried_here():
     tried |= {"absolute encoder", "reversed time", "gravity", "drift", "mounting"}
     tried |= {"coupled drive", "rate", "torque scale of a joint", "slow logger", "torque scale"}
     tried |= {"load", "friction", "spring", "position delay", "ripple", "unsigned", "gain step"}
-    tried |= {"torque side"}  # of gears, in test_effort.py
+    tried |= {"torque side", "computed torque"}  # in test_effort.py
     # those of robots that float or touch something, in test_floating_commands.py
     tried |= {"late signal", "wrench sign", "wrench order", "wrench axes", "wrench unit"}
     tried |= {"unit mounting"}
@@ -877,6 +878,24 @@ def test_a_spring_that_is_sure_but_leaves_the_error_as_it_was_is_no_finding(base
         log = prepare(pulled, 10.0)
         assert find_sure_spring(take_scene(base, log)).joint == 1
         assert [f.diagnosis for f in findings(base, pulled)] == ["spring"] * named
+
+
+def test_a_spring_that_nothing_balances_is_not_believed(sound):
+    """Of a file whose bodies are half of the robot's, and one whose torque is thrice all there."""
+    known = base_parameters(build_idim(toy.arm(N)))
+    scene = take_scene(known, prepare(replace(sound, tau=2.0 * sound.tau), 10.0))
+    idim = known.idim
+    asked = idim.torque(idim.nominal, scene.q, scene.dq, scene.ddq)
+    there = sum(np.sqrt(np.mean(own[:, 1] ** 2)) for own in (asked, scene.tau))
+    for times, denied in ((-3.0, True), (-0.9, False), (0.9, False), (3.0, True)):
+        size = times * there / np.std(scene.q[:, 1])
+        told = build_spring_family(N, 1).tell(scene, np.array([size]), np.array([0.1 * size]))
+        read = told.reading.of(scene).problem
+        assert denies_file(scene, Explanation(told, read.free_errors(), read)) == denied
+    unknown = take_scene(
+        base_parameters(build_idim(toy.arm(N, nominal=False))), prepare(sound, 10.0)
+    )
+    assert not denies_file(unknown, Explanation(told, read.free_errors(), read))
 
 
 def test_rotors_are_not_taken_for_a_scale_of_the_file():

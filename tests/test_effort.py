@@ -10,6 +10,7 @@ import sound_logs
 import toy
 from robots import urdf
 from scipy.integrate import solve_ivp
+from scipy.signal import butter, lfilter
 
 from dynident import api, load_robot, read_log
 from dynident.diagnosis.by_file import find_missing_bodies, find_other_side, find_zero
@@ -185,6 +186,22 @@ def test_commanded_torques_are_named_by_their_targets(sound):
     assert sign.size < 0.1  # a remark: the drives may do what they are asked for
     noise = 0.02 * np.std(asked, axis=0) * np.random.default_rng(1).normal(size=asked.shape)
     assert find_signs(robot, prepare(replace(log, tau=asked + noise), 10.0)) == ()
+
+
+def test_torques_that_a_model_computed_from_the_targets_are_named(sound, base):
+    target, dq, ddq = toy.motion(N, 8.0, 0)
+    q = lfilter(*butter(2, 8.0, fs=toy.RATE), target - target[0], axis=0) + target[0]
+    tau = ask_of_bodies(base.idim, (target, dq, ddq))
+    log = Recording("computed", toy.RATE, q, tau, qref=target)
+    ((found,),) = examine(base, [prepare(log, 10.0)], thorough=True)  # nothing else is told of it
+    assert found.diagnosis == "computed torque"
+    assert found.before > 10.0
+    assert found.after < 0.5
+    assert "no sensor measured them" in found.what
+    noisy = target + 1e-3 * np.random.default_rng(2).normal(size=q.shape)
+    followed = replace(sound, qref=sound.q + (target - q))
+    for other in (followed, replace(log, q=noisy)):  # as drives follow them
+        assert examine(base, [prepare(other, 10.0)], thorough=True) == ((),)
 
 
 def test_a_log_at_a_low_rate_says_what_remains(sound):

@@ -66,6 +66,7 @@ from dynident.dynamics.base import BaseParameters, base_parameters
 from dynident.dynamics.idim import build_idim
 from dynident.dynamics.parameters import Packing
 from dynident.filters.blocks import low_pass_signals
+from dynident.filters.filters import differentiate_twice, filter_by_cutoff
 from dynident.instants.squares import FAINT
 from dynident.recording.repairs import LogRepair, Signal
 from dynident.robot.model import Robot
@@ -249,6 +250,34 @@ def suspect_reversed_time(case: LogCase) -> Iterator[Suspicion]:
         Reading.plain(case.n, lambda s: s.along(s.q, -s.dq, s.ddq)),
         advice="turn the log's rows round",
     )
+
+
+COMPUTED = "computed torque"
+"""Diagnosis of a log without a measured torque."""
+
+
+def suspect_computed_torques(case: LogCase) -> Iterator[Suspicion]:
+    """Torques that a model asks for along the targets: exactly those of bodies, as no sensor's."""
+    s, log = case.scene, case.scene.log
+    if log.qref is None or s.course is None or log.torque != "measured":
+        return
+    cutoffs = tuple(each.cutoff for each in log.filters)
+    (target,) = low_pass_signals((log.qref,), log.runs, log.rate, (cutoffs,), s.thin)
+    course = np.array([target, *differentiate_twice(target, s.rate)])
+    left = s.following(course).problem.free_errors()[s.loud]
+    if not len(left) or np.max(left) > limit.LITERAL:
+        return
+    apart = (course[2] - s.course[2])[s.instant[0] : s.instant[-1]]
+    low = filter_by_cutoff(apart, tuple(0.5 * hz for hz in cutoffs), s.rate)
+    if np.linalg.norm(low) > limit.OF_MOTION * np.linalg.norm(apart):
+        yield Suspicion(
+            COMPUTED,
+            "the torques are those of bodies along the targets, not along the positions: a model "
+            "computed them, no sensor measured them",
+            Reading.plain(case.n, lambda s: s.following(course)),
+            advice="take what sensors or the motors' currents say as torques",
+            fast=True,
+        )
 
 
 def suspect_missing_gravity(case: LogCase) -> Iterator[Suspicion]:
@@ -671,6 +700,7 @@ DIAGNOSES: dict[str, Diagnosis] = {
     "position unit": Diagnosis(suspect_position_units),
     "absolute encoder": Diagnosis(suspect_absolute_encoders),
     "reversed time": Diagnosis(suspect_reversed_time),
+    COMPUTED: Diagnosis(suspect_computed_torques),
     "gravity": Diagnosis(suspect_missing_gravity),
     "mounting": Diagnosis(suspect_mountings, follow=suspect_mounted_targets),
     "coupled drive": Diagnosis(suspect_coupled_drives),

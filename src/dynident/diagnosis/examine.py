@@ -22,7 +22,7 @@ from dynident.diagnosis.by_file import (
     measure_file_scale,
 )
 from dynident.diagnosis.by_law import find_by_law
-from dynident.diagnosis.diagnoses import DIAGNOSES
+from dynident.diagnosis.diagnoses import COMPUTED, DIAGNOSES
 from dynident.diagnosis.scene import Scene, estimate_blur, take_scene
 from dynident.diagnosis.screening import (
     build_problem,
@@ -37,6 +37,7 @@ from dynident.diagnosis.suspicion import (
     Reading,
     Suspected,
     Suspicion,
+    compute_column_rms,
     fit_consistent_model,
 )
 from dynident.dynamics.base import BaseParameters, find_observed_base
@@ -304,8 +305,8 @@ def look_at_log(
             break
         findings.append(finding)
         scene, others = read.among(()), read.beside
-        if finding.quiet:
-            break  # what is next to nothing tells nothing of the rest
+        if finding.quiet or finding.diagnosis == COMPUTED:
+            break  # what is next to nothing, or no measurement, tells nothing of the rest
     if not findings:
         return Examination(find_unexplained(scene, lost), scene, others, False, 1.0)
     against = bool(findings[0].against) or not scene.plain
@@ -571,10 +572,17 @@ def fit_suspects(case: LogCase, thorough: bool, apart: float | None) -> list[Exp
 def denies_file(scene: Scene, explained: Explanation) -> bool:
     """Whether the robot file's bodies explain a log, and no more under a reading of it.
 
-    Of what they explain as well as bodies are ever known, a fault has to leave clearly less.
+    Of what they explain as well as bodies are ever known, a fault has to leave clearly less. And
+    an element with far more torque than is logged and they need only balances what else is wrong.
     """
     if not scene.robot.has_nominal:
         return False
+    if explained.suspicion.diagnosis in ("spring", "ripple"):
+        idim, taken = scene.base.idim, scene.tau - explained.suspicion.reading.of(scene).tau
+        asked = idim.torque(idim.nominal, scene.q, scene.dq, scene.ddq)
+        there = compute_column_rms(asked) + compute_column_rms(scene.tau)
+        if np.any(np.std(taken, axis=0) > limit.OUTWEIGHED * there):
+            return True
     told, read = (
         average_errors(problem.errors(problem.fit_drives()))
         for problem in (scene.problem, explained.problem)
