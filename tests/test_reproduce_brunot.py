@@ -545,7 +545,7 @@ def test_a_method_that_fails_is_printed(found):
 
 
 def test_differences_take_as_many_simulations_as_the_paper(found):
-    exact, slopes = found.answers["decimated", "clie"], estimated.Slopes("differences")
+    exact, slopes = found.answers["decimated", "clie"], estimated.SlopeOptions("differences")
     answer = estimated.estimate_case(found.main, "decimated", "clie", slopes=slopes)
     assert np.all(np.abs(answer.value - exact.value) < 0.05 * exact.std)
     rollouts = int(re.search(r"(\d+) rollouts", answer.estimate.message)[1])
