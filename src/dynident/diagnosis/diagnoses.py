@@ -264,7 +264,7 @@ def suspect_computed_torques(case: LogCase) -> Iterator[Suspicion]:
     cutoffs = tuple(each.cutoff for each in log.filters)
     (target,) = low_pass_signals((log.qref,), log.runs, log.rate, (cutoffs,), s.thin)
     course = np.array([target, *differentiate_twice(target, s.rate)])
-    left = s.following(course).problem.free_errors()[s.loud]
+    left = s.following(course).problem.free_errors()[s.clear_groups]
     if not len(left) or np.max(left) > limit.LITERAL:
         return
     apart = (course[2] - s.course[2])[s.instant[0] : s.instant[-1]]
