@@ -105,9 +105,8 @@ def test_a_free_swing_is_no_external_torque():
     """Its torques hold none of the bodies, as weight and motion balance each other."""
     joints = tuple(replace(joint, axis=np.array([0.0, 1.0, 0.0])) for joint in toy.arm(2).joints)
     robot = replace(toy.arm(2), joints=joints, gravity=np.array([0.0, 0.0, 9.81]))  # it hangs
-    heavier = (
-        np.where(np.arange(10) < 4, 1.0, 2.0) * robot.nominal
-    )  # second moments twice too large
+    # second moments twice too large
+    heavier = np.where(np.arange(10) < 4, 1.0, 2.0) * robot.nominal
     base = base_parameters(build_idim(replace(robot, nominal=heavier)))
     log = swing(robot)
     assert name_missing(take_scene(base, prepare(log, 10.0), most=FEW)) == "free swing"

@@ -121,9 +121,8 @@ def find_missing_bodies(s: Scene) -> Sign | None:
     if np.median(most[heavy]) > limit.BORNE or not np.any(tells):
         return None
     if np.median(of_motion[tells]) > limit.MOVED:
-        own = (
-            heavy & tells & (of_motion != 0.0)
-        )  # in another unit they have as little of what moves them
+        # in another unit they have as little of what moves them
+        own = heavy & tells & (of_motion != 0.0)
         little = np.median(most[own] / np.abs(of_motion[own])) <= limit.BORNE if any(own) else True
         return Sign("gravity", f"{NOTHING} weight{BY_FILE}") if little else None
     case = LogCase(s, np.zeros(s.base.count), np.zeros(s.n), frozenset(range(s.n)))

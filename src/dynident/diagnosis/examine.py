@@ -269,14 +269,13 @@ def look_at_log(
     scene: Scene, others: tuple[Scene, ...], thorough: bool, law: Controller | None = None
 ) -> Examination:
     """What is wrong with a log: with it alone, or with how it stands to the others."""
+    nothing = Examination((), scene, others, False, 1.0)
     if scene.plain and np.ptp(scene.q, axis=0).max() < limit.LEAST_MOTION:
-        return Examination(
-            (), scene, others, False, 1.0
-        )  # a pose fits one reading as well as another
+        return nothing  # a pose fits one reading as well as another
     if is_creeping(scene):
         found = find_fault(scene, others, thorough)
         if found is None or found[0].rate is None:  # along such a clock nothing else tells anything
-            return Examination((state_clock(scene),), scene, others, False, 1.0)
+            return replace(nothing, findings=(state_clock(scene),))
     findings: list[Finding] = []
     read_before: list[Scene] = []
     deferred = False
@@ -284,7 +283,7 @@ def look_at_log(
     if lost is None and scene.plain and scene.robot.has_nominal:
         lost = find_missing_bodies(scene)
     if lost is not None and lost.kind != "gravity":  # of which other mountings have little, too
-        return Examination((state_loss(scene, lost),), scene, others, False, 1.0)
+        return replace(nothing, findings=(state_loss(scene, lost),))
     for k in range(limit.ROUNDS if thorough else 1):
         by_law = None if law is None or k or not scene.plain else find_by_law(scene, law)
         found = (

@@ -52,12 +52,12 @@ def build_energy_rows(problem: Problem) -> Regression:
     beta = factors.weighted(factors.ones).solve()
     sigma = estimate_group_sigma(factors, beta, factors.ones)
     found = [tuple(stream_energy_rows(base, log)) for log in logs]
-    alike = build_regression(base, logs, [[rows for rows, _ in log] for log in found])
-    beta = alike.factors.weighted(alike.factors.ones).solve()
+    unweighted = build_regression(base, logs, [[rows for rows, _ in log] for log in found])
+    beta = unweighted.factors.weighted(unweighted.factors.ones).solve()
     parts = [(rows.y[0] - rows.X[0] @ beta, turned) for log in found for rows, turned in log]
     s = np.concatenate([turned @ sigma**2 for _, turned in parts])
     variance = fit_variance(np.concatenate([error for error, _ in parts]) ** 2, s)
-    spread = np.sqrt(np.maximum(variance / np.mean(variance), STILL**2))
+    spread = np.sqrt(variance / np.mean(variance))
     ends = np.cumsum([len(error) for error, _ in parts])[:-1]
     spreads = iter(np.split(spread, ends))
     weighted = [[weigh_rows(rows, next(spreads)) for rows, _ in log] for log in found]
@@ -76,7 +76,8 @@ def fit_variance(squares: Array, s: Array) -> Array:
     """The variance ``c_0 + c_1 s`` of errors with these squares, both c at least zero.
 
     By least squares whose rows are divided by the variance of the round before: squares of normal
-    errors spread in proportion to it (Amemiya 1977). Shapes (r,).
+    errors spread in proportion to it (Amemiya 1977). At least `STILL` squared of its mean. Shapes
+    (r,).
     """
     s = s / max(float(np.mean(s)), np.finfo(float).tiny)
     F, variance = np.column_stack([np.ones(len(s)), s]), np.ones(len(s))
@@ -167,9 +168,8 @@ def evaluate_energy_and_power(
     packed = np.empty((len(q), packing.width))
     around = collect_conditions(idim, log, part)
     met = find_conditions(idim, q, dq, still, log.rate, None, previous, around)
-    fill_rows(
-        idim, packing, q, dq, still, packed, conditions=met
-    )  # without acceleration rotors rest
+    # without acceleration rotors rest
+    fill_rows(idim, packing, q, dq, still, packed, conditions=met)
     for speed, (entries, columns) in zip(dq.T, packing.joints, strict=True):
         found[:, 1, of_drives[columns]] += speed[:, None] * packed[:, entries]
     found[:, 1, base.count] = np.sum(dq * log.tau[part], axis=1)
