@@ -72,7 +72,7 @@ SEVERAL_LOGS = (
     "of them would go unnoticed: compare with a known mass"
 )
 """The same of several logs."""
-CHECK_LOG = "run dynident doctor: it tries other units, gains, signs, clocks and, by qref, targets"
+CHECK_LOG = "run dynident doctor (map qref, if logged): it tries units, gains, signs and clocks"
 CHECK_FRICTION = "compare friction models with dynident compare, and run dynident doctor on the log"
 ALIKE = "compare load, temperature and speeds of the logs, and fit them together if these agree"
 CHECK_LAW = "check that joint's gains, limits and targets, and whether anything touched it"
