@@ -95,7 +95,7 @@ def fall(path: Path, seconds: float = 10.0, step: float = 1e-3) -> tuple[float, 
     """A URDF let go under gravity with its own damping and friction, by Pinocchio.
 
     Friction is implicit in the velocity, as simulators have it: ``(M + h D) dv = h f`` with
-    ``D = fv + fc / sqrt(v^2 + w^2)``, so that stiff friction on light links is no failure of
+    ``D = fv + fc / sqrt(v^2 + w^2)``, so that stiff friction on light links is not a failure of
     the step.
 
     Returns

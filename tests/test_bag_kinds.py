@@ -1,4 +1,4 @@
-"""Messages of bags that are no JointState: of ros2_control, and of Franka's drivers."""
+"""Messages of bags that are not JointState: of ros2_control, and of Franka's drivers."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ def test_friction_that_depends_on_more_than_the_motion_is_refused(friction, elem
 @pytest.mark.parametrize("name", ["7dof", "a b", "", "double", "ä"])
 def test_names_are_those_of_c(name):
     idim = build_idim(toy.arm(1))
-    with pytest.raises(InputError, match="is no name that a function of C can have"):
+    with pytest.raises(InputError, match="is not a name that a function of C can have"):
         c_code(WholeModel(idim, idim.nominal), name)
 
 

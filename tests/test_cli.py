@@ -183,7 +183,7 @@ def test_locked_joints_of_a_study_stay_locked(tmp_path):
     ("locked", "words"),
     [
         (["elbw"], "locked"),
-        (["joint=up"], "--locked joint=up: 'up' is no number"),
+        (["joint=up"], "--locked joint=up: 'up' is not a number"),
         (["a,,b"], "has an empty name"),
         (["1=nan"], "locked"),
         (["1,2"], "locked leaves no moving joint"),
@@ -658,7 +658,7 @@ def test_a_joint_without_a_fitted_row_is_said(place, capfd):
     ("suffix", "words"),
     [
         ("csv", "l.csv, row 2: has 3 columns, but the header in row 1 names 1"),
-        ("npz", "l.npz: is no NPZ archive, or was cut off"),
+        ("npz", "l.npz: is not an NPZ archive, or was cut off"),
         ("mat", "l.mat: is not a MAT file"),
         ("xlsx", "l.xlsx: unknown log format; known are .csv"),
     ],
@@ -1082,7 +1082,7 @@ def test_flags_are_kept_as_a_study(place, refused, capfd):
         "prepare": {"bandwidth": 5.0},
         "identify": {"prior_weight": 2.0},
     }  # logs of so few windows decide nothing
-    # a study is no head of a result: what lies beside it is not its own
+    # a study is not a head of a result: what lies beside it is not its own
     (place / "kept/model.urdf").write_bytes(Path("arm.urdf").read_bytes())
     assert run(["identify", *flags, "--json", "--write-study", "kept/s.toml"]) == 0
     capfd.readouterr()
@@ -1541,16 +1541,16 @@ def test_every_constraint_holds_in_the_result_which_is_read_again(place, capfd, 
         ('kind = "bound"\nparameters = "fv2"', ("constraint[1].kind", "'bounds'")),
         ('kind = "bounds"\nparameters = "fv9"\nlower = 1.0', ("'fv9'", "'fv2'")),
         ('kind = "fixed"\nparameters = "fv2"\nvalue = true', ("constraint[1].value", "number")),
-        ('kind = "mass"\nlinks = "link_9"\nvalue = 2.0', ("'link_9' is no link", "'link_2'")),
-        ('kind = "mass"\nlinks = "al"\nvalue = 2.0', ("'al' is no link", "link_1, link_2")),
+        ('kind = "mass"\nlinks = "link_9"\nvalue = 2.0', ("'link_9' is not a link", "'link_2'")),
+        ('kind = "mass"\nlinks = "al"\nvalue = 2.0', ("'al' is not a link", "link_1, link_2")),
         (
             'kind = "sphere"\nlinks = "link_7"\ncentre = [0.0, 0.0, 0.0]\nradius = 1.0',
-            ("'link_7' is no link",),
+            ("'link_7' is not a link",),
         ),
         ('kind = "hull"\nlinks = "link_2"', ("arm.urdf", "'link_2'", "geometry", "points")),
-        ('kind = "equal"\nlinks = ["link_1", "link_3"]', ("'link_3' is no link",)),
+        ('kind = "equal"\nlinks = ["link_1", "link_3"]', ("'link_3' is not a link",)),
         ('kind = "symmetric"\nleft = "link_1"\nright = "lnk_2"', ("'lnk_2'", "'link_2'")),
-        ('kind = "payload"\nlink = "link_5"\nmass = 0.5', ("'link_5' is no link",)),
+        ('kind = "payload"\nlink = "link_5"\nmass = 0.5', ("'link_5' is not a link",)),
     ],
 )
 def test_constraints_are_refused_with_the_key(refused, place, body, words):
@@ -2059,7 +2059,7 @@ def test_numbers_that_are_none_are_null_in_json(place, capfd, monkeypatch):
         return (Report("a.csv", (found,), (), LogRepair(), {}, {}, None, False),)
 
     def refuse(constant):
-        raise AssertionError(f"{constant} is no JSON")
+        raise AssertionError(f"{constant} is not JSON")
 
     monkeypatch.setattr("dynident.study.doctor.doctor", examine_study)
     assert run(["doctor", "s.toml", "--json"]) == 0

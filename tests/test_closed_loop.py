@@ -396,7 +396,7 @@ def test_start_values():
     np.testing.assert_allclose(choose_start_values(problem, {problem.base.names[0]: 2.0})[0], 2.0)
     fitted = problem.base.matrix @ fit_nominal_drives(problem)
     assert off(fitted, truth) < 0.1
-    with pytest.raises(InputError, match="'nonsense' is no base parameter"):
+    with pytest.raises(InputError, match="'nonsense' is not a base parameter"):
         choose_start_values(problem, {"nonsense": 1.0})
     with pytest.raises(InputError, match=r"start 'nominals' is not known.*nominal"):
         Simulation(controller(2), start="nominals")

@@ -512,7 +512,7 @@ def test_constraints_on_links_need_links(loop):
     for constraint, words in (
         (LinkMass(("link_1",), value=2.0), "base parameters have no links"),
         (TotalMass(6.0), "base parameters have no links"),
-        (Fixed(("m1",), 2.0), "'m1' is no parameter"),
+        (Fixed(("m1",), 2.0), "'m1' is not a parameter"),
     ):
         with pytest.raises(InputError, match=words):
             ESTIMATORS["pc-idim-ls"](problem, replace(BASE, constraints=(constraint,)))

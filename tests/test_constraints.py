@@ -154,7 +154,7 @@ def test_a_drive_that_never_moves_has_the_unit_of_the_others():
 
 
 def test_a_parameter_that_is_regrouped_is_no_base_parameter():
-    with pytest.raises(InputError, match="no parameter"):
+    with pytest.raises(InputError, match="not a parameter"):
         BASE.row("m3")
 
 
@@ -568,9 +568,9 @@ def test_flat_and_thin_payloads_are_possible(inertia):
 @pytest.mark.parametrize(
     ("constraint", "message"),
     [
-        (Fixed(("Izz",), 0.0), "'Izz' is no parameter"),
-        ({"kind": "bounds"}, "{'kind': 'bounds'} is no constraint"),
-        (TotalMass, ".*TotalMass.* is no constraint"),
+        (Fixed(("Izz",), 0.0), "'Izz' is not a parameter"),
+        ({"kind": "bounds"}, "{'kind': 'bounds'} is not a constraint"),
+        (TotalMass, ".*TotalMass.* is not a constraint"),
     ],
     ids=str,
 )
@@ -763,7 +763,7 @@ def test_symmetry_admits_the_mirror_image_and_nothing_else():
             wrong = theta.copy()
             wrong[10 * k + at] += 0.05 * space.unit[10 * k + at]
             assert missed(Symmetric(left, right), space, wrong) > 1e-3
-        # equal numbers in frames that differ are no image
+        # equal numbers in frames that differ are not an image
         same = with_body(theta, k, theta[10 * (k - 2) : 10 * (k - 2) + 10])
         assert missed(Symmetric(left, right), space, same) > 1e-2
         slow = theta.copy()

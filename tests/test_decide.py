@@ -122,8 +122,8 @@ def test_commas_between_joints_are_not_those_of_shapes():
     ("name", "words"),
     [
         ("cube-rot + load", "'cube-rot' is not known; did you mean 'cube-root'"),
-        ("cube-root +", "no sum of models"),
-        ("stribeck(vs=0.1", "no sum of models"),
+        ("cube-root +", "not a sum of models"),
+        ("stribeck(vs=0.1", "not a sum of models"),
         ("cube-root(vs=0.1)", "no shape 'vs'; it has off"),
         ("stribeck(v=0.1)", "no shape 'v'; it has vs"),
         ("stribeck(vs=fast)", "vs is 'fast', not a number"),

@@ -288,7 +288,7 @@ def test_a_stored_result_is_compared_with_a_fresh_one(inside):
         (["diff", "A/result.json", "arm.urdf"], "arm.urdf: is not JSON"),
         (["diff", *RESULTS, "--log", "no.csv"], "no.csv"),
         (["diff", *27 * RESULTS[:1]], "at most 26"),
-        (["compare", *RESULTS[:1]], "A/result.json: is no study; dynident diff"),
+        (["compare", *RESULTS[:1]], "A/result.json: is not a study; dynident diff"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(inside, capfd, argv, words):

@@ -570,7 +570,7 @@ def test_hobby_servos_are_fitted_and_hold_still(measured, tmp_path):
 def test_what_a_row_bounds_by_itself_stays_within_that_bound():
     """A solver ends at a bound up to rounding: a delay of -1e-23 s is none."""
     G = np.array([[2.0, 0.0, 0.0], [0.0, -1.0, 0.0], [1.0, 0.0, 1.0]])
-    fact = ZeroCone(("fact",), np.array([[0.0, 0.0, 1.0]]), np.array([7.0]))  # is no bound
+    fact = ZeroCone(("fact",), np.array([[0.0, 0.0, 1.0]]), np.array([7.0]))  # is not a bound
     cones = (NonnegativeCone(("low", "high", "sum"), G, np.array([0.0, -3.0, 5.0])), fact)
     for x in ([-1.8e-23, 3.0 + 1e-9, 4.0], [1.7e-21, 3.0 - 1e-13, 4.0]):
         np.testing.assert_array_equal(keep_bounds(np.array(x), cones), [0.0, 3.0, 4.0])

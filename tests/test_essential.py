@@ -102,7 +102,7 @@ def test_what_makes_no_sense_is_refused_in_a_line(frictionless):
         (
             "wls",
             {"only": ["Iz1"]},
-            "only names 'Iz1', which is no base parameter; did you mean 'Izz1",
+            "only names 'Iz1', which is not a base parameter; did you mean 'Izz1",
         ),
         ("wls", {"only": ["fv1"], "essential": "ratio"}, "give one"),
         ("pc-idim-ls", {"only": ["fv1"]}, "pc-idim-ls has no option 'only'; .*didim"),

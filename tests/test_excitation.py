@@ -532,7 +532,7 @@ def test_pairs_that_an_srdf_disables_are_not_watched(panda, tmp_path):
     assert fewer == {pair for pair in every if frozenset(pair) not in disabled}
     assert len(fewer) < len(every)
     for text, message in (
-        ("<sdf/>", "is no SRDF, its root is <sdf>"),
+        ("<sdf/>", "is not SRDF, its root is <sdf>"),
         ("<robot/>", "has no <disable_collisions>"),
         ("<robot>\n<disable_collisions link1='a'/></robot>", "line 2: .* takes link1 and link2"),
         ("<robot><disable_collisions link1='a' link2='b'/></robot>", "none of the links"),
@@ -1278,8 +1278,8 @@ def test_designed_trajectories_are_simulated_and_damaged_files_refused(tmp_path)
     np.testing.assert_allclose(reference.q, found.trajectory.reference(50.0).q, atol=1e-12)
     assert all(len(line) <= 80 for line in summarise_excitation(found).splitlines())
     for damage, message in [
-        ("{", "is no JSON"),
-        ("[]", "is no dynident.trajectory/1"),
+        ("{", "is not JSON"),
+        ("[]", "is not a dynident.trajectory/1"),
         (text.replace('"coefficients"', '"coefficient"'), "is not whole"),
         (
             text.replace('"duration":4.0', '"harmonics":2').replace(

@@ -255,7 +255,7 @@ def tilted(columns: Columns) -> Columns:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (mirrored, r"log\.csv, row 2, column \d+ \(base_r11\): .*determinant -1\).*no rotation"),
+        (mirrored, r"log\.csv, row 2, column \d+ \(base_r11\): .*determinant -1\).*not a rotation"),
         (
             lambda c: matrices(c) | {"base_r22": 1.2 * np.abs(matrices(c)["base_r22"]) + 0.1},
             r"misses R R\^T = 1 by .*columns\.base_matrix",

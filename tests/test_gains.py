@@ -181,7 +181,7 @@ def test_feedforward_of_a_cascade():
 
 
 def test_a_reference_at_rest_leaves_least_squares():
-    """Disturbances alone move the robot: the reference is no instrument."""
+    """Disturbances alone move the robot: the reference is not an instrument."""
     rng = np.random.default_rng(1)
     q = np.cumsum(rng.normal(size=2000)) * 1e-4
     speed = np.concatenate([[0.0], np.diff(q)]) * RATE

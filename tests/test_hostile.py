@@ -122,7 +122,7 @@ def test_wild_friction_is_named_where_an_element_turns_with_two_joints(place):
     over = '[[element]]\njoint = "joint_2"\nkind = "spring"\nover = "joint_1"\n'
     wild = LOOP.replace("fv2 = 2.0", "fv2 = 1e300", 1)
     Path("x.toml").write_text(wild + over)
-    words = "the inertia or the friction of joint_2 is no robot's"
+    words = "the inertia or the friction of joint_2 is not physical"
     refused(["simulate", "x.toml", "-o", "never.csv"], "x.toml: ", "[simulation]: ", words)
 
 
@@ -227,10 +227,10 @@ def test_a_link_that_carries_itself_is_refused(place, change):
 
 
 def test_a_mass_that_rounding_left_is_refused(place):
-    refused(["repair", urdf(('value="4.0"', 'value="5e-324"'))], "x.urdf, line", "is no mass")
+    refused(["repair", urdf(('value="4.0"', 'value="5e-324"'))], "x.urdf, line", "is not a mass")
     refused(["repair", urdf(('value="4.0"', 'value="-4.0"'))], "x.urdf, line", "is negative")
     Path("x.toml").write_text(DH.replace("mass = 1.0", "mass = 5e-324"))
-    refused(["repair", "x.toml"], "joint[1].inertial.mass", "is no mass")
+    refused(["repair", "x.toml"], "joint[1].inertial.mass", "is not a mass")
 
 
 def joints(count: int, star: bool) -> str:

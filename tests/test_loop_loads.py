@@ -87,7 +87,7 @@ def test_rollouts_have_the_torques_of_the_columns(robot):
 
 @pytest.mark.parametrize("name", first(["five_bar.xml", "palletiser.xml"]))
 def test_a_log_tells_friction_under_load(name, tmp_path):
-    """By the default method, whose prior parts rotors, which are no load, from cranks."""
+    """By the default method, whose prior parts rotors, which are not a load, from cranks."""
     robot = load_linkage(name, tmp_path)
     idim = di.build_idim(robot, "load")
     _, motion = plan_motion(robot, 8.0, RATE, 2)

@@ -423,7 +423,7 @@ def test_couplings_of_locked_joints_are_none(tmp_path: Path) -> None:
             "line 4: <replicate> makes",
         ),
         (ARM.replace('mass="1.5"', ""), "line 4: <inertial> has no mass"),
-        (ARM.replace('mass="1.5"', 'mass="-1"'), 'line 4: <inertial mass="-1"> is no mass'),
+        (ARM.replace('mass="1.5"', 'mass="-1"'), 'line 4: <inertial mass="-1"> is not a mass'),
         (
             ARM.replace('mass="1.5"', 'mass="1" fullinertia="1 1 1 0 0 0"'),
             "line 4: .* both fullinertia and diag",

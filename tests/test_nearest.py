@@ -178,7 +178,7 @@ def test_contradicting_constraints_are_named():
         nearest_consistent(ROBOT, None, "pullback",
                            (TotalMass(5.0), LinkMass(("link_1",), value=6.0)))  # fmt: skip
     assert {"total mass = 5", "mass of link_1 = 6"} <= set(caught.value.conflict)
-    with pytest.raises(InputError, match="'m9' is no parameter"):
+    with pytest.raises(InputError, match="'m9' is not a parameter"):
         nearest_consistent(ROBOT, None, "pullback", (Fixed(("m9",), 1.0),))
 
 

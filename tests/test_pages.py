@@ -242,7 +242,7 @@ def test_text_is_seen_by_day_and_by_night(pages, kind):
     assert find_faint_text(root) == []
     for each in root.xpath("//*[contains(@style, 'color:')]"):
         words = re.sub(r"(stroke|fill|background)[-\w]*:[^;]*", "", each.get("style"))
-        # legends colour their marks, which are no words
+        # legends colour their marks, which are not words
         assert "color:" not in words or not re.search(r"\w", each.text_content())
 
 

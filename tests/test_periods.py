@@ -259,7 +259,7 @@ def test_a_warm_up_is_noticed_and_left_out():
     (note,) = averaged(settling).warnings
     assert "first period differs" in note
     assert "warmup = 1" in note
-    # what it differs by is no noise
+    # what it differs by is not noise
     problem = Problem(toy.arm(2), averaged(settling))
     assert measure_scatter(problem, np.zeros(problem.base.count)) is None
     assert "scatter" not in identify(problem, "wls", doctor=False).estimate.covariance.name

@@ -120,7 +120,7 @@ def test_a_last_row_that_was_cut_off_is_cut(kind, end, robot, tmp_path, monkeypa
     path = write(tmp_path / "run.csv", make_log(2000))
     plain = di.read_log(path, robot, units={"q": "deg"})
     text, path = path.read_text() + end, tmp_path / f"cut.{kind}"
-    text = text if kind != "txt" else text.replace(",", "  ")  # two blanks are no empty cell
+    text = text if kind != "txt" else text.replace(",", "  ")  # two blanks are not empty cell
     path.write_bytes(gzip.compress(text.encode()) if kind == "csv.gz" else text.encode())
     with pytest.raises(InputError, match=r"row 2002, .* last row, or set bad_rows = 'cut'$"):
         di.read_log(path, robot, units={"q": "deg"})

@@ -320,7 +320,7 @@ def test_the_command_writes_the_page_the_motions_and_a_study_a_run(tmp_path, cap
         kept = read_study(out / said["folder"] / "study.toml", use=None)
         assert kept.robot.file.endswith("arm.toml")
     assert "--questions" in tell(capsys, ["protocol", str(file), "--questions", "colour"], 2).err
-    # a study among the files is no output
+    # a study among the files is not an output
     own = ["protocol", "--study", str(out / "01-sweeps" / "study.toml"), *call[3:], "-o", str(out)]
     given = [*own, "--no-collision", "--floor", "false", "--starts", "1", "--iterations", "1"]
     assert "study.toml" in tell(capsys, [*given, "--rate", "100"], 2).err

@@ -168,7 +168,7 @@ def test_the_words_are_those_of_files(tmp_path):
     assert in_file.partition(": time 0.06")[2] == in_memory.partition(": time 0.06")[2]
     for options, words in (
         ({"units": {"q": "degrees"}}, "units.q: 'degrees' is unknown; did you mean 'deg'?"),
-        ({"rate": np.nan}, "rate = nan is no sample rate; give it in Hz"),
+        ({"rate": np.nan}, "rate = nan is not a sample rate; give it in Hz"),
         ({"clock": "quartz"}, "clock"),
         ({"side": "drive"}, "side: 'drive' is unknown; known are joint, motor"),
         ({"side": "motor"}, "has no transmission"),
@@ -209,18 +209,18 @@ def test_bad_rows_are_cut_gaps_bridged_and_rates_compared():
         (Q, TAU[:, :1], {"robot": ROBOT}, "tau has 1 columns, the robot has 2 joints (a, b)"),
         (Q[None], TAU, {}, "q has shape (1, 200, 2); it needs a row a sample and a column a joint"),
         (Q[:0], TAU, {}, "q has shape (0, 2); it needs a row"),
-        (Q.astype(complex), TAU, {}, "q is no array of numbers (its type is complex128)"),
-        (Q, [["x", "y"]] * 200, {}, "tau is no array of numbers"),
-        (Q, [[1.0], [1.0, 2.0]], {}, "tau is no array of numbers"),
-        (Q, {"a": 1.0}, {}, "tau is no array of numbers"),
+        (Q.astype(complex), TAU, {}, "q is not an array of numbers (its type is complex128)"),
+        (Q, [["x", "y"]] * 200, {}, "tau is not an array of numbers"),
+        (Q, [[1.0], [1.0, 2.0]], {}, "tau is not an array of numbers"),
+        (Q, {"a": 1.0}, {}, "tau is not an array of numbers"),
         (Q, None, {}, "tau is None; it is needed"),
         (Q, TAU, {"time": TIME[1:]}, "time has shape (199,), q has (200, 2)"),
-        (Q, TAU, {"time": ["noon"] * 200}, "time is no array of numbers"),
+        (Q, TAU, {"time": ["noon"] * 200}, "time is not an array of numbers"),
         (Q, TAU, {"time": DATES, "units": {"time": "ms"}}, "units.time is for numbers"),
-        (frame(Q, index=pd.Index(["x"] * 200, name="t")), TAU, {}, "time of q is no array of num"),
+        (frame(Q, index=pd.Index(["x"] * 200, name="t")), TAU, {}, "time of q is not an array"),
         (
             frame(Q, index=pd.DatetimeIndex(DATES)),
-            frame(TAU, index=pd.to_timedelta(TIME, unit="s")), {}, "time of tau is no array of num",
+            frame(TAU, index=pd.to_timedelta(TIME, unit="s")), {}, "time of tau is not an array",
         ),
         (Q, TAU, {"time": TIME, "units": {"time": "min"}}, "units.time = 'min'; known are s, ms"),
         (Q, TAU, {"joints": ["a"], "rate": 1.0}, "q has 2 columns, joints names 1"),
@@ -229,7 +229,7 @@ def test_bad_rows_are_cut_gaps_bridged_and_rates_compared():
         (frame(Q, ("a", "c")), TAU, {"rate": 1.0, "robot": ROBOT}, "q has no column of joint 'b'"),
         (frame(Q, ("b", "a")), TAU, {"rate": 1.0, "robot": ROBOT}, "give joints, their names"),
         (frame(Q), frame(TAU, ("a", "c")), {"rate": 1.0}, "tau has no column of joint 'b'"),
-        (frame(Q).astype(str) + "x", TAU, {"rate": 1.0}, "q is no array of numbers"),
+        (frame(Q).astype(str) + "x", TAU, {"rate": 1.0}, "q is not an array of numbers"),
         (
             xr.DataArray(Q[None], dims=["run", "time", "joint"]), TAU, {}, "q has shape (1, 200, 2)"
         ),

@@ -231,7 +231,7 @@ def test_what_is_absurd():
     found = np.argwhere(find_bad_values(values)).tolist()
     assert found == [[10, 0], [20, 0], [30, 1], [40, 2]]
     moving = np.where(np.arange(1000) < 900, 1e-6, 1e4)[:, None]
-    assert not find_bad_values(moving).any()  # so many are no damage
+    assert not find_bad_values(moving).any()  # so many are not damage
     assert np.argwhere(find_bad_values(values, leaps=False)).tolist() == [[10, 0], [30, 1]]
 
 

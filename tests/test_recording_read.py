@@ -190,7 +190,7 @@ def test_rate_is_needed_without_time(tmp_path):
     assert "log.csv: has no time column; name it in columns, or set rate" in refusal(path, ROBOT)
     assert read_log(path, ROBOT, rate=1000).rate == 1000.0
     for rate in (0, -5.0, np.nan, np.inf):
-        assert "is no sample rate" in refusal(path, ROBOT, rate=rate)
+        assert "is not a sample rate" in refusal(path, ROBOT, rate=rate)
 
 
 def test_time_wins_over_rate(log):
@@ -587,7 +587,7 @@ def test_still_joints_and_dead_sensors(tmp_path):
     [
         ({"lower": -2.0, "upper": 2.0}, 57.3, True, "looks like degrees; set units = { q = 'deg'"),
         ({"lower": -0.1, "upper": 0.1}, 1.0, True, "looks like degrees"),
-        ({"lower": -2.0, "upper": 2.0}, 1e5, True, "is no angle of this joint"),
+        ({"lower": -2.0, "upper": 2.0}, 1e5, True, "is not an angle of this joint"),
         ({"lower": -2.0, "upper": 2.0}, 3.0, False, "looks like degrees; if so, set units"),
         ({}, 57.3, False, "looks like degrees; if so"),
         ({}, 20.0, False, "'deg' }; if it turned"),

@@ -57,7 +57,7 @@ ESCAPE = "\x1b[31m"
         ("log.csv", f"time,a\n0,1\n1,{ESCAPE}\n2,3\n".encode(), "row 3, column 2 (a): "),
         ("log.csv", f"time,a{ESCAPE}\n0,1\n1,x\n2,3\n".encode(), "column 2 (a\\x1b[31m): 'x'"),
         ("log.csv.gz", ESCAPE.encode(), "is not packed by gzip"),
-        ("log.npz", ESCAPE.encode(), "is no NPZ archive"),
+        ("log.npz", ESCAPE.encode(), "is not an NPZ archive"),
         ("log.mat", 100 * ESCAPE.encode(), "is not a MAT file"),
         ("log.raw", ESCAPE.encode(), "cannot be read (it holds \\x1b[31m)"),
     ],
@@ -307,14 +307,14 @@ def test_text_of_many_rows(tmp_path):
         ('a,b\n1,2\n3,"4,5"\n', ["row 3, column 2 (b): '4,5' is not a number", "point"]),
         (
             "t;a\n2024-05-01T12:00:00;1\nnoon;2\n",
-            ["row 3, column 1 (t): 'noon' is no instant like"],
+            ["row 3, column 1 (t): 'noon' is not an instant like"],
         ),
         ("t;a\n2024-05-01T12:00:00;1\n2024-05-01T12:00:01\n", ["row 3", "cut off"]),
         (
             "t;a\n2024-05-01T12:00:00;1\n2024-05-01T12:00:01Z;2\n",
             [
                 "row 3, column 1 (t): ",
-                "is no instant like those before (can't subtract offset-naive",
+                "is not an instant like those before (can't subtract offset-naive",
             ],
         ),
         ("t;a\n2024-05-01 12:00:00;1\n2024-05-32 12:00:00;2\n", ["row 3, column 1 (t)", "(day is"]),
@@ -520,7 +520,7 @@ def test_refused_npz(tmp_path):
     np.savez(path, name=np.array(["x", "y"]), kp=3.0)
     assert "holds no samples; 'name' is not a numeric array" in refusal(path)
     path.write_bytes(b"not a zip")
-    assert "is no NPZ archive" in refusal(path)
+    assert "is not an NPZ archive" in refusal(path)
     np.savez(path, q=VALUES)
     path.write_bytes(path.read_bytes()[:-300])
     assert "was cut off" in refusal(path)

@@ -1,4 +1,4 @@
-"""Recordings and samples keep their signals to themselves, and refuse what is no signal."""
+"""Recordings and samples keep their signals to themselves, and refuse what is not a signal."""
 
 from __future__ import annotations
 
@@ -101,12 +101,12 @@ def test_read_only_memory_of_another_is_copied():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"rate": 0.0}, "rate = 0.0 is no sample rate"),
-        ({"rate": np.nan}, "rate = nan is no sample rate"),
+        ({"rate": 0.0}, "rate = 0.0 is not a sample rate"),
+        ({"rate": np.nan}, "rate = nan is not a sample rate"),
         ({"q": np.zeros(2000)}, r"q has shape \(2000,\); it needs a row a sample"),
         ({"q": np.zeros((0, 2))}, r"q has shape \(0, 2\)"),
-        ({"q": "x"}, "q is no array of numbers"),
-        ({"tau": [[1.0, 2.0], [3.0]]}, "tau is no array of numbers"),
+        ({"q": "x"}, "q is not an array of numbers"),
+        ({"tau": [[1.0, 2.0], [3.0]]}, "tau is not an array of numbers"),
         ({"tau": [[1.0, None]]}, r"tau has shape \(1, 2\), q has \(2000, 2\)"),
         ({"ddq": np.zeros((2000, 3))}, r"ddq has shape \(2000, 3\), q has \(2000, 2\)"),
         ({"segments": ((0, 3000),)}, r"segment \(0, 3000\) is empty, outside the 2000"),

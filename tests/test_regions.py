@@ -360,7 +360,7 @@ def test_nonsense_is_refused(make, message):
 
 
 def test_unknown_links_and_robots_without_geometry_are_refused(space):
-    with pytest.raises(InputError, match="'link_3' is no link"):
+    with pytest.raises(InputError, match="'link_3' is not a link"):
         Sphere("link_3", (0, 0, 0), 1.0).cones(space)
     with pytest.raises(InputError, match="the robot has no URDF"):
         Hull(LINK).cones(space)

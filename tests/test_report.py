@@ -425,7 +425,7 @@ def test_free_errors_are_beside_those_of_all_fitted_logs():
 
 
 def test_groups_of_rows_that_are_not_white_are_named():
-    """A base's axes and combinations of equations are no joints."""
+    """A base's axes and combinations of equations are not joints."""
     (first, *_) = result().residuals
 
     def told(*names: str) -> str:

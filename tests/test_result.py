@@ -398,9 +398,9 @@ def again(fit):
         (lambda fit: di.base_parameters(fit.robot), "base_parameters takes Idim, not Robot"),
         (
             lambda fit: di.read_arrays(Q, Q, rate="500"),
-            "recording: rate = '500' is no sample rate; give it in Hz",
+            "recording: rate = '500' is not a sample rate; give it in Hz",
         ),
-        (lambda fit: di.read_arrays(Q, Q, rate=True), "rate = True is no sample rate"),
+        (lambda fit: di.read_arrays(Q, Q, rate=True), "rate = True is not a sample rate"),
         (lambda fit: di.read_arrays(Q, Q, rate=9.0, robot="a.urdf"), "takes Robot, not str"),
         (
             lambda fit: di.read_arrays(Q, Q, rate=9.0, floating=True),

@@ -188,8 +188,8 @@ def test_floating_table(tmp_path: Path) -> None:
     [
         (DH, {"locked": {"elbw": 0.0}}, "locked: there is no joint 'elbw'; did you mean 'elbow'"),
         (DH, {"locked": {"4": 0.0}}, "locked: there is no joint 4; joints count from 1 to 3"),
-        (DH, {"locked": {"elbow": np.nan}}, "locked: elbow = nan is no finite number"),
-        (DH, {"locked": {"elbow": "0"}}, "locked: elbow = '0' is no finite number"),
+        (DH, {"locked": {"elbow": np.nan}}, "locked: elbow = nan is not a finite number"),
+        (DH, {"locked": {"elbow": "0"}}, "locked: elbow = '0' is not a finite number"),
         (DH + "[[drive]]\njoint = 'elbo'", {}, r"drive\[1\].joint: there is no joint 'elbo'; did"),
         (DH + "[[drive]]\njoint = 7", {}, r"drive\[1\].joint: there is no joint 7"),
         (DH + "[[drive]]\njoint=1\n[[drive]]\njoint='shoulder'", {}, "has a drive already"),

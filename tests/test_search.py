@@ -181,13 +181,13 @@ def test_what_the_log_leaves_open_is_within_its_range():
             {"ranges": {"fc1": (3.0, 3.0)}},
             "low has to be below high; what is known is a constraint",
         ),
-        ({"ranges": {"fc9": (0.0, 1.0)}}, "ranges: 'fc9' is no parameter; did you mean 'fc"),
+        ({"ranges": {"fc9": (0.0, 1.0)}}, "ranges: 'fc9' is not a parameter; did you mean 'fc"),
         ({"ranges": {"fc1": (0.0, np.inf)}}, "ranges is .* but should be a finite number"),
         ({"ranges": {"fc1": (0.0,)}}, "ranges is "),
         ({"ranges": 3}, "ranges is 3 but should be a valid"),
         ({"begin": {"fc1": -1.0}}, r"begin: fc1 is -1, outside of its range \[0, "),
         ({"ranges": {"fc1": (1.0, 2.0)}, "begin": {"fc1": 3.0}}, r"outside of its range \[1, 2\]"),
-        ({"begin": {"fx1": 1.0}}, "begin: 'fx1' is no base parameter; did you mean 'f"),
+        ({"begin": {"fx1": 1.0}}, "begin: 'fx1' is not a base parameter; did you mean 'f"),
         (
             {"objective": "mean"},
             "objective 'mean' is not known; choose from least-squares, mean-and-spread",
@@ -398,7 +398,7 @@ def test_the_state_of_another_search_is_refused(tmp_path):
         run(problem(1))
     assert file.read_bytes() == before
     file.write_bytes(before[: len(before) // 2])
-    with pytest.raises(InputError, match="no state file of a search"):
+    with pytest.raises(InputError, match="not a state file of a search"):
         run()
     kept = read_state_file(tmp_path / "none.npz", SCHEMA, (), "a search")
     assert kept is None

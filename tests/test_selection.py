@@ -270,8 +270,8 @@ def test_repeats_are_left_out_whatever_their_phase(pause):
     problem = Problem(toy.arm(N), prepare(recorded([task, rest(pause)] * 6), 5.0))
     once = Problem(toy.arm(N), prepare(recorded([task, rest(pause)]), 5.0))
     few = select_blocks(problem, SelectionOptions(gain=0.001))
-    # of six times; a block of which more than a quarter is new is no repeat, and the filters' edges
-    # lack at the ends of the log of a single task
+    # of six times; a block of which more than a quarter is new is not a repeat, and the filters'
+    # edges lack at the ends of the log of a single task
     assert few.rows < 2.5 * once.factors.rows
     assert few.repeats > 0.6 * few.offered
     every = select_blocks(problem, SelectionOptions(gain=0.001, repeat=0.0))

@@ -259,7 +259,7 @@ def test_of_shapes_alone_are_those_among_others():
 
 @pytest.mark.parametrize("robot", FIXED)
 def test_of_base_parameters_alone(robot):
-    """Parameters that are no robot's: base parameters in their kept places, zeros elsewhere."""
+    """Parameters that no robot has: base parameters in their kept places, zeros elsewhere."""
     loop, theta, _ = case(robot, "pd", **PD)
     base = base_parameters(loop.idim)
     kept = base.standard(base.matrix @ theta)
@@ -332,7 +332,7 @@ def test_of_a_noisy_loop_that_starts_elsewhere(clock, compensation):
     )
     assert_differences_agree(loop, theta, columns)
     ours = exact(loop, theta, columns)
-    assert not ours[:2, 0].any()  # where it starts is no matter of parameters
+    assert not ours[:2, 0].any()  # where it starts is not a matter of parameters
     assert ours[2, 0].any()
 
 

@@ -594,10 +594,10 @@ def test_states_that_do_not_fit_are_refused(desk, capsys, piped):
     assert "s.npz: is the state of arm" in err
     (desk / "bad.npz").write_bytes(b"PK nonsense")
     line = refusal(["track", "study.toml", "--state", "bad.npz"], capsys)
-    assert "bad.npz: is no state file" in line
+    assert "bad.npz: is not a state file" in line
     np.savez("other.npz", x=np.zeros(3))
     line = refusal(["track", "study.toml", "--state", "other.npz"], capsys)
-    assert "other.npz: is no state file" in line
+    assert "other.npz: is not a state file" in line
     line = refusal(["track", "study.toml", "--state", "run.csv"], capsys)
     assert "run.csv: is an input" in line
 

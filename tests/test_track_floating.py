@@ -279,4 +279,4 @@ def test_a_line_of_a_stream_that_is_no_orientation_is_named(desk, capsys, monkey
     with Path("bad.csv").open() as stream:
         monkeypatch.setattr("sys.stdin", stream)
         assert run(["track", "-", "--start", "out/result.json"]) == 2
-    assert "line 42: base_orientation is no quaternion" in capsys.readouterr().err
+    assert "line 42: base_orientation is not a quaternion" in capsys.readouterr().err

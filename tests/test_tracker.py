@@ -175,7 +175,7 @@ def test_what_instruments_cannot_follow_is_refused():
     tracker = Tracker(base, sigma, RATE, instruments=True)
     with pytest.raises(InputError, match="sample 1: has no reference"):
         fed(tracker, samples, 0, 1)
-    with pytest.raises(InputError, match="sample 1: its reference is no motion"):
+    with pytest.raises(InputError, match="sample 1: its reference is not a motion"):
         feed_with_reference(tracker, samples, [np.nan * part for part in reference], 0, 1)
     assert tracker.samples == 0
     for options in ({"drift": Drift(walk=1e-3)}, {"forgetting": Forgetting(9.0, directional=True)}):

@@ -54,7 +54,7 @@ def compare(
 ) -> None:
     """Compare methods and friction models by their held-out errors, and recommend."""
     if given.study is not None and given.study.suffix.lower() == ".json":
-        raise InputError(f"{given.study}: is no study; dynident diff compares stored results")
+        raise InputError(f"{given.study}: is not a study; dynident diff compares stored results")
     from dynident.cli.progress import show_progress
     from dynident.core.files import refuse_outputs, write_files
     from dynident.core.plain import replace_nonfinite, to_json

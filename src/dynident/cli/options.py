@@ -213,7 +213,7 @@ class LogFlags:
 
 
 def override_section(study: Study, name: str, changes: Mapping[str, object]) -> Study:
-    """The study with other values in a table; None is no change."""
+    """The study with other values in a table; None is not a change."""
     from dynident.core.schema import validate_data
 
     given = {key: value for key, value in changes.items() if value is not None}
@@ -352,7 +352,7 @@ def parse_locked_joints(texts: Sequence[str] | None) -> dict[str, float] | None:
         try:
             locked[name.strip()] = float(value) if given else 0.0
         except ValueError:
-            raise InputError(f"--locked {part.strip()}: {value!r} is no number") from None
+            raise InputError(f"--locked {part.strip()}: {value!r} is not a number") from None
     if "" in locked:
         raise InputError(f"--locked {','.join(texts)}: has an empty name; write a,b=0.5")
     return locked
@@ -407,9 +407,9 @@ KEY_OF_FLAG = re.compile(
 )
 """How a key is named that stands in no file."""
 EVERY = "of every method: "
-"""How the words of an option begin that is no method's own."""
+"""How the words of an option begin that is not a method's own."""
 CALLED = {"srdf": "FILE", "link": "LINK", "sensor": "LINK", "frame": "FRAME"}
-"""Values that are no numbers, nor names of a list."""
+"""Values that are not numbers, nor names of a list."""
 SHORT = {"n": "-n"}
 """Options whose flag has a short name too."""
 

@@ -87,7 +87,7 @@ def fill_folder(
     Parameters
     ----------
     left : sequence of LogEntry
-        What is no log.
+        What is not a log.
     study : str
         JSON of the model and preparation, for `work`.
     work : callable
@@ -212,7 +212,7 @@ def find_copies(
     """Which log of a folder has all samples of another one, and keys of those that have fewer.
 
     In other units, formats or digits, too. Of equal ones that counts which was there before, or is
-    the first in order. What was read of the same files earlier is no copy.
+    the first in order. What was read of the same files earlier is not a copy.
     """
     if own.marks is None or trace is None:
         return None, []

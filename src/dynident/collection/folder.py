@@ -88,7 +88,7 @@ def read_statement(folder: Path) -> FolderStatement | None:
     except ValueError as error:
         raise InputError(f"{path}: is not JSON ({error})") from error
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
-        raise InputError(f"{path}: is no head of factors, {SCHEMA!r}; collect them again")
+        raise InputError(f"{path}: is not a head of factors, {SCHEMA!r}; collect them again")
     try:
         model = make_model(found["model"])
         files: RobotFiles = from_plain(RobotFiles, found["robot_files"], f"{path}: robot_files")

@@ -100,7 +100,7 @@ def evaluate_slack(cone: Cone, x: Array) -> Array:
 
 
 def measure_cone_violation(cone: Cone, x: Array) -> float:
-    """By how much a point misses a constraint, 0 inside; infinite where it is no number."""
+    """By how much a point misses a constraint, 0 inside; infinite where it is not a number."""
     s = evaluate_slack(cone, x)
     if not np.all(np.isfinite(s)):
         return np.inf

@@ -1,6 +1,6 @@
 """Bootstrap of a constrained estimate: what its error bars are on a boundary.
 
-Where constraints are active the estimate is no smooth function of the data and its
+Where constraints are active the estimate is not a smooth function of the data and its
 distribution no normal one. Each replicate redraws the sum of the rows' scores, in blocks as
 long as their correlation lasts or from a normal distribution where they have none, and solves
 the cone problem again.
@@ -111,7 +111,7 @@ def bootstrap_covariance(
     generator = np.random.default_rng(options.seed)
     inverse = system.inverse()
     changes = np.zeros((options.bootstrap, len(point.b)))
-    # the pull along open directions is no measurement, and has no error
+    # the pull along open directions is not a measurement, and has no error
     prior = slice(point.data, len(point.b) - len(admitted.open))
     for change in changes:
         # A^T of this is the redrawn sum, for the inverse's transpose is a right inverse of A^T

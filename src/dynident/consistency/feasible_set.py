@@ -206,7 +206,7 @@ def build_feasible_set(
     for k, constraint in enumerate(knowledge.constraints, 1):
         with name_constraint_in_errors(k):
             if isinstance(constraint, type) or not hasattr(constraint, "cones"):
-                raise InputError(f"{abbreviate_value(constraint)} is no constraint")
+                raise InputError(f"{abbreviate_value(constraint)} is not a constraint")
             cones += constraint.cones(space)
     rows = system.A @ space.matrix
     if space.standard:

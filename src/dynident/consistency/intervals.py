@@ -92,7 +92,7 @@ def list_own_bounds(admitted: FeasibleSet, faces: Sequence[np.ndarray]) -> Itera
             if abs(share[k]) <= ALONG or not np.all(seen[rows[k] != 0]):
                 continue
             sign = float(np.sign(share[k]))
-            # a floor that keeps values positive is no bound that anybody stated
+            # a floor that keeps values positive is not a bound that anybody stated
             stated = abs(h) > FLOOR * length
             value = sign * size[k] / length * float(h) if stated else 0.0
             yield OwnBound(names[k], sign * rows[k], sign > 0.0, value, bool(active))

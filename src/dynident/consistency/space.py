@@ -78,7 +78,7 @@ class ParameterSpace:
             k = self.idim.names.index(name)
             return np.where(np.arange(len(self.unit)) == k, self.unit, 0.0)
         known = [*self.base.names, *(self.idim.names if self.standard else ())]
-        raise InputError(f"constraint: {name!r} is no parameter{suggest_nearest(name, known)}")
+        raise InputError(f"constraint: {name!r} is not a parameter{suggest_nearest(name, known)}")
 
     def link(self, name: str) -> int:
         """Index of a body by its link's name.
@@ -88,7 +88,7 @@ class ParameterSpace:
         InputError
             When there is no such link, or the unknowns are base parameters.
         """
-        refuse_unknown(name, self.links, f"constraint: {name!r} is no link")
+        refuse_unknown(name, self.links, f"constraint: {name!r} is not a link")
         if not self.standard:
             raise InputError(
                 f"constraint on {name}: base parameters have no links of their own; use "

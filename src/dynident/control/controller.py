@@ -222,7 +222,7 @@ class Controller:
         """Stiffness and damping of a law that is ``kp (qref - q) - kd dq``, shapes (n,).
 
         What targets' speeds add is left out, and what else `OF_SERVOS` are; None of laws with
-        states that are no servos', a rate, compensation or accelerations.
+        states that are not servos', a rate, compensation or accelerations.
         """
         D = self.D
         other = (self.states and not self.edge) or self.rate is not None

@@ -152,7 +152,7 @@ def reconstruct(
 
 
 def _check_positions(measured: Array, lag: float | Sequence[float] | Array) -> None:
-    """Refuse what is no motion of joints, and lags of other joints."""
+    """Refuse what is not a motion of joints, and lags of other joints."""
     if measured.ndim != 2 or not measured.size or not np.isfinite(measured).all():
         raise InputError(
             f"reconstruct: positions of shape {measured.shape} are not finite rows with one "

@@ -58,10 +58,10 @@ def check_states(
 
 
 def check_rate(rate: object, who: str = "") -> None:
-    """Refuse what is no number of samples a second."""
+    """Refuse what is not a number of samples a second."""
     value = np.asarray(rate)
     if value.dtype.kind not in "iuf" or value.size != 1 or not 0.0 < value.item() < np.inf:
-        words = f"rate = {value.tolist()!r} is no sample rate; give it in Hz"
+        words = f"rate = {value.tolist()!r} is not a sample rate; give it in Hz"
         raise InputError(f"{who}: {words}" if who else words)
 
 

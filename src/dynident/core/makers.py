@@ -117,7 +117,7 @@ def collect_arguments(
 ) -> dict[str, Any]:
     """The keys of a section that were given, refused where the maker does not take them.
 
-    `what` names the table in messages; `own` are keys that are no arguments, and no file gives
+    `what` names the table in messages; `own` are keys that are not arguments, and no file gives
     the arguments in `leave`.
     """
     known = list_arguments(maker, leave)

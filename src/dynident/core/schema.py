@@ -56,7 +56,7 @@ Vector3 = tuple[Number, Number, Number]
 
 
 REMOTE = "://"
-"""What names have that are no paths."""
+"""What names have that are not paths."""
 DEEPEST = 64
 """Parts of a dotted key; a study has no more than four."""
 PART = re.compile(r"\.[ \t]*[\w\"'-]")

@@ -68,7 +68,7 @@ class TorqueSeries:
 
     @property
     def evenly(self) -> TorqueSeries:
-        """The samples that are equally far apart, for all that is no line over time."""
+        """The samples that are equally far apart, for all that is not a line over time."""
         if self.even is None:
             return self
         few: dict[str, Any] = {

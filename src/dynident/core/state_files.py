@@ -117,7 +117,7 @@ def read_state_file(path: Path, schema: str, own: Sequence[str], what: str) -> K
     """
     if not path.exists():
         return None
-    foreign = InputError(f"{path}: is no state file of {what}")
+    foreign = InputError(f"{path}: is not a state file of {what}")
     try:
         with path.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}

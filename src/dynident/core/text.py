@@ -31,7 +31,7 @@ def quote_key(name: str) -> str:
 def suggest_nearest(word: str, choices: Iterable[str]) -> str:
     """``"; did you mean 'x'?"``, or the choices where none is near."""
     known = list(choices)
-    # beyond some length it is no typing error, and the search would take hours
+    # beyond some length it is not a typing error, and the search would take hours
     close = get_close_matches(word, known, n=1, cutoff=0.6) if len(word) <= LONGEST else []
     if close:
         return f"; did you mean {close[0]!r}?"

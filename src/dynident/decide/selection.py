@@ -481,7 +481,7 @@ def number_equations(logs: Sequence[GeneralisedSamples]) -> list[Array]:
 class _Past:
     """Motion of what was chosen, among which repeats are looked for.
 
-    The same motion is no repeat where its rows are of other equations.
+    The same motion is not a repeat where its rows are of other equations.
     """
 
     def __init__(self, problem: Problem, near: float) -> None:

@@ -219,7 +219,7 @@ def measure_size(s: Scene, family: SizedReading, size: Array) -> tuple[Array, Ar
 
     Rows are weighed by what least squares leaves of each joint. The error by noise is that of a
     sandwich with the correlations of neighbouring instants, their weights falling to zero. What a
-    model lacks is no noise: it says the same at all instants that are like each other, and of each
+    model lacks is not noise: it says the same at all instants that are like each other, and of each
     joint something else. With that the sandwich has clusters of two ways, joints and eighths of
     each log (Cameron, Gelbach and Miller, 2011), or noise in the place of eighths where it is more.
 

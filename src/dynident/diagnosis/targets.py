@@ -195,7 +195,7 @@ def suspect_scales(case: TrackingCase) -> Iterator[OtherReading]:
             whose = f"{THE_LAW} of {name} is"
             told.append(("torque scale of a joint", whose, own, replace(case.log, factor=factor)))
     for diagnosis, whose, size, read in told:
-        # bodies that push instead of pull are no question of gains
+        # bodies that push instead of pull are not a question of gains
         if 0.0 < size < 1.0 / limit.SCALED or size > limit.SCALED:
             what = f"{whose} {size:.2g} times what the robot file's inertials predict"
             yield suspect_advised(diagnosis, what, CHECK, read)

@@ -106,7 +106,7 @@ SPRING_SHARE = 0.5  # share of what contradicts the file that a spring explains 
 OUTWEIGHED = 2.0  # over torque and bodies together, which may be half: 0.9 of springs, 3.3 of false
 FORCED = 1.5  # error under constraints over that without, from which one is looked for
 MOST_FORCED = 2  # for so many joints
-WRONG_ALTOGETHER = 0.3  # error under constraints from which it is no spring that is missing
+WRONG_ALTOGETHER = 0.3  # error under constraints from which it is not a spring that is missing
 MISSING = 0.5  # share of gravity, or friction, that torques without it have at most
 SIGNED = 4  # rounds after which the signs of a torque are settled
 WORST = 3  # joints with the largest errors, whose drives may be coupled otherwise
@@ -124,8 +124,8 @@ SMOOTHED_SURE = 4.0  # by so many standard errors less: 0.65 +- 0.09 of a sound 
 # ---- raw signals
 
 CLIPPED = 0.01  # share of samples at an extreme
-RUN = 5  # equal samples in a row that are no chance
-ABRUPT = 0.1  # steps at a standstill over the rms of all from which it is no rest
+RUN = 5  # equal samples in a row that are not chance
+ABRUPT = 0.1  # steps at a standstill over the rms of all from which it is not a rest
 GOES_ON = 0.3  # share of its range that the other signal has while one is stuck
 AS_EVER = 0.7  # spread of a torque over that in motion from which a joint does not rest
 STUCK = 0.1  # share of a log over which a signal stands still

@@ -137,7 +137,7 @@ class BaseParameters:
         return replace(self, idim=idim, kept=np.concatenate([kept, shapes]), K=np.vstack([K, zero]))
 
     def settled(self, theta: Array) -> BaseParameters:
-        """Those of the model at the shapes of a full set, which are no parameters then."""
+        """Those of the model at the shapes of a full set, which are not parameters then."""
         idim, _ = self.idim.settled(theta)
         own = self.kept < idim.plain
         return replace(self, idim=idim, kept=self.kept[own], K=self.K[own])

@@ -109,7 +109,7 @@ SERVO = "servo"
 
 
 def order_mount_axes(axes: str) -> str:
-    """Refuse what is no axis of a mount, and order them."""
+    """Refuse what is not an axis of a mount, and order them."""
     named = [axis.strip() for axis in axes.split(",") if axis.strip()]
     refuse_unknown_axes(named)
     return ",".join(axis for axis in AXES if axis in named)

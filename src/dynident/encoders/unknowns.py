@@ -131,7 +131,7 @@ class Unknowns:
 
     def link(self, name: str) -> int:
         """Index of a body by its link's name."""
-        refuse_unknown(name, self.links, f"constraint: {name!r} is no link")
+        refuse_unknown(name, self.links, f"constraint: {name!r} is not a link")
         return self.links.index(name)
 
     def body(self, link: int) -> Array:

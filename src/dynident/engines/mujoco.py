@@ -22,7 +22,7 @@ from dynident.export.terms import sort_joint_terms
 
 OWN_SOFTNESS = "with MuJoCo's own softness of friction loss (no solreffriction, solimpfriction)"
 IMMOVABLE = 1e12
-"""Armature that holds what is no joint of the robot: a free joint, or one that is locked."""
+"""Armature that holds what is not a joint of the robot: a free joint, or one that is locked."""
 
 
 def simulate_in_mujoco(model: WholeModel, drive: EngineDrive, whole: WholeModel) -> EngineMotion:

@@ -1,6 +1,6 @@
 """Errors that repeat: by how much they add up over rows that are alike, in time or in state.
 
-What a model lacks is no noise. It lasts longer than a correlation that some rows show, and comes
+What a model lacks is not noise. It lasts longer than a correlation that some rows show, and comes
 again whenever a joint has the same speed or position. Sums over clusters of such rows say how
 much more they add up than rows whose correlation is that of an autoregression: clusters in several
 ways at once (Cameron, Gelbach and Miller 2011), with what a fit has taken from its own clusters

@@ -92,7 +92,7 @@ class Spread:
 
 
 CLUSTERED = "clustered"
-"""Name of the covariance of errors that are no noise: what rows that are not white have."""
+"""Name of the covariance of errors that are not noise: what rows that are not white have."""
 BLOCKS = "blocks"
 """Name of the covariance that is had of factors, without a row."""
 REPEATED = 3.0

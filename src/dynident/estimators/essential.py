@@ -184,7 +184,7 @@ def select_essential_parameters(
 def choose_base_parameters(problem: Problem, elimination: Elimination) -> Essential:
     """The base parameters that are estimated, by a rule or as they were given.
 
-    Refused are names that are no base parameters', friction with shapes, and, by a rule, logs that
+    Refused are names that are not base parameters', friction with shapes, and, by a rule, logs that
     do not excite all base parameters.
     """
     factors = problem.factors
@@ -214,7 +214,7 @@ def find_base_columns(base: BaseParameters, names: Sequence[str]) -> list[int]:
     for name in names:
         if name not in places:
             near = suggest_nearest(name, base.names)
-            raise OptionError("only", f"only names {name!r}, which is no base parameter{near}")
+            raise OptionError("only", f"only names {name!r}, which is not a base parameter{near}")
     return [places[name] for name in names]
 
 

@@ -197,7 +197,7 @@ def choose_start_values(problem: Problem, start: str | Mapping[str, float]) -> A
     if not isinstance(start, str):
         beta = np.zeros(base.count)
         for name, value in start.items():
-            refuse_unknown(name, base.names, f"start: {name!r} is no base parameter")
+            refuse_unknown(name, base.names, f"start: {name!r} is not a base parameter")
             beta[base.names.index(name)] = value
         return beta
     if start == "least-squares":

@@ -53,7 +53,7 @@ def make_covariance(data: dict[str, Any]) -> Covariance:
     """A covariance of its lower triangle."""
     rows = data["matrix"]
     if [len(row) for row in rows] != list(range(1, len(rows) + 1)):
-        raise ValueError("it is no lower triangle")
+        raise ValueError("it is not a lower triangle")
     full = np.zeros((len(rows), len(rows)))
     for k, row in enumerate(rows):
         full[k, : k + 1] = full[: k + 1, k] = np.array(row, dtype=float)

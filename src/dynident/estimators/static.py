@@ -22,7 +22,7 @@ def static(problem: Problem, bars: ErrorBars = ErrorBars()) -> Estimate:
     Raises
     ------
     InputError
-        When a log was not prepared with `rests`, or friction is no matter of signs alone.
+        When a log was not prepared with `rests`, or friction is not a matter of signs alone.
     ComputationError
         When a joint came from one side only, or the poses do not tell all moments apart.
     """

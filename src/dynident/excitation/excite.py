@@ -173,7 +173,7 @@ def excite(
     refuse_unknown_names(aim.wanted or (), experiment.names)
     experiment = know_earlier(experiment, idim, after)
     nominal = choose_nominal(idim, limits, bounds, warnings)
-    # the search sees all rows: which of them are slow is no smooth question
+    # the search sees all rows: which of them are slow is not a smooth question
     smooth = replace(experiment, drop_below=None)
     typical = estimate_typical_scale(smooth, family, limits, budget.seed)
     asked, smooth = prepare_criterion(smooth, typical, aim, task)
@@ -223,7 +223,7 @@ def excite(
 
 
 def refuse_unknown_names(wanted: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse to tell of what is no base parameter."""
+    """Refuse to tell of what is not a base parameter."""
     for name in wanted:
         refuse_unknown(name, names, f"no base parameter is called {name!r}")
 

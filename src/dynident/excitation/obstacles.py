@@ -17,7 +17,7 @@ from dynident.core.makers import Vector
 from dynident.robot.drawing import Shape, build_convex_hull
 
 FARTHEST = 1e4
-"""Of any number of an obstacle: beyond it no robot is, and distances are no numbers [m]."""
+"""Of any number of an obstacle: beyond it no robot is, and distances are not numbers [m]."""
 SMALLEST = 1e-6
 """Of a length of an obstacle [m]."""
 FLOOR = "floor"

@@ -91,9 +91,9 @@ def read_trajectory(path: Path) -> tuple[Trajectory, float, int]:
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     except ValueError as error:
-        raise InputError(f"{path}: is no JSON ({error})") from error
+        raise InputError(f"{path}: is not JSON ({error})") from error
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        raise InputError(f"{path}: is no {SCHEMA}; dynident excite writes one")
+        raise InputError(f"{path}: is not a {SCHEMA}; dynident excite writes one")
     try:
         family = TrajectoryShape(**convert_lists_to_tuples(document["shape"])).family()
         C = np.array(document["coefficients"], dtype=float)

@@ -201,7 +201,7 @@ def control(run: FutureLog, damping: float) -> ExpectedRows:
     period = run.excitation.trajectory.family.period
     assert period is not None
     omega = 2.0 * np.pi * np.fft.rfftfreq(len(slope), period / len(slope))[:, None]
-    # by the harmonics of its derivative, steady torque left out: an offset is no gain
+    # by the harmonics of its derivative, steady torque left out: an offset is not a gain
     waves = np.fft.rfft(slope, axis=0) / np.where(omega > 0.0, 1j * omega, np.inf)
     sprung = np.fft.irfft(waves / (1.0 + 1j * omega * damping), len(slope), axis=0)
     damped = np.fft.irfft(waves, len(slope), axis=0) - sprung

@@ -363,7 +363,7 @@ STEPS: dict[str, ProtocolStep] = {
         0,
         USUAL,
         expect_loaded,
-        ("a load that slides or sloshes: it is no body",),
+        ("a load that slides or sloshes: it is not a body",),
         (
             "dynident payload {series}/out/result.json --log {loaded}/log.csv",
             "dynident payload {series}/out/result.json --log {loaded}/log.csv --mass {mass}",

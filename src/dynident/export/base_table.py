@@ -47,7 +47,7 @@ def read_base_table(path: str | Path, base: BaseParameters) -> tuple[Array, Arra
         name = cells[0].strip()
         if name not in names:
             raise InputError(
-                f"{path}: line {line}: {name!r} is no base "
+                f"{path}: line {line}: {name!r} is not a base "
                 f"parameter{suggest_nearest(name, base.names)}"
             )
         k = names[name]
@@ -73,7 +73,7 @@ def parse_number(path: str | Path, line: int, cell: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise InputError(f"{path}: line {line}: {cell.strip()!r} is no number")
+        raise InputError(f"{path}: line {line}: {cell.strip()!r} is not a number")
     if abs(value) > LARGEST:
         raise InputError(
             f"{path}: line {line}: {cell.strip()} is more than {LARGEST:g}; check its unit"

@@ -220,7 +220,7 @@ def c_code(model: WholeModel, name: str | None = None, width: npt.ArrayLike | No
     model.refuse_more_than_motion("C code")
     called = to_c_identifier(idim.robot.name) if name is None else name
     if not re.fullmatch(r"[A-Za-z_]\w*", called, re.ASCII) or called in KEYWORDS:
-        raise InputError(f"{called!r} is no name that a function of C can have")
+        raise InputError(f"{called!r} is not a name that a function of C can have")
     code = CStatements()
     tau = unroll_newton_euler(code, model)
     first = tree.dof - idim.robot.n

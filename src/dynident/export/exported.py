@@ -52,9 +52,9 @@ def format_joint_attributes(
 
 
 def subtract_carried(phi: Array, carried: Sequence[Array]) -> Array | None:
-    """What is left of a body without those that are fixed to it; None where that is no body."""
+    """What is left of a body without those that are fixed to it; None where that is not a body."""
     rest = phi - sum(carried, np.zeros(10))
-    # a remainder of rounding errors alone is no body
+    # a remainder of rounding errors alone is not a body
     if carried and not (rest[0] > 1e-9 * phi[0] and is_consistent(rest)):
         return None
     return rest

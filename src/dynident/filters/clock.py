@@ -96,7 +96,7 @@ class ClockOptions(Options):
     ] = None
     bad_rows: Annotated[
         Literal["refuse", "cut"],
-        "rows with values that are no finite numbers of sensible size, and time stamps that "
+        "rows with values that are not finite numbers of sensible size, and time stamps that "
         "repeat or go back",
     ] = "refuse"
 

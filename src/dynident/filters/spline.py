@@ -11,7 +11,7 @@ from dynident.core.arrays import Array
 def interpolate_cubically(time: Array, signal: Array, wanted: Array) -> Array:
     """A signal between its samples, by the cubic spline that is smooth at all inner knots but two.
 
-    The second and the last but one are no knots ("not a knot"). Fewer than four samples are joined
+    The second and the last but one are not knots ("not a knot"). Fewer than four samples are joined
     by straight lines. Time increases; beyond it the first and last cubic go on. Signals have the
     shape (samples, signals), what is wanted at n times (n, signals).
     """

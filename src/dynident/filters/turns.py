@@ -83,7 +83,7 @@ class LostTurns:
 
     @property
     def doubtful(self) -> bool:
-        """Whether a column jumped before it moved otherwise, which of all samples is no turn."""
+        """Whether a column jumped before it moved otherwise, which of all samples is not a turn."""
         return bool(np.any(self.odd & (self.counts > 0)))
 
     def describe(self) -> tuple[str, ...]:

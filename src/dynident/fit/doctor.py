@@ -154,7 +154,7 @@ def withhold_orders(
 ) -> tuple[Finding, ...]:
     """Findings without another order of columns where that is none of the joints' signals.
 
-    Columns of motors whose gears differ, or their zeros, are no joints' in another order: what was
+    Columns of motors whose gears differ, or their zeros, are not joints' in another order: what was
     found in such a log behind that was found of one that was repaired wrongly.
     """
     of_motors = {log.name for log in logs if log.of_motors}
@@ -220,7 +220,7 @@ def examine_generalised_logs(problem: Problem) -> Examined:
             keys = error.keys if isinstance(error, MountError) else ()
             remedy = tell_repair(format_keys(keys)) if keys else remedy
             every[k] = (Finding(log.name, "gravity", what, remedy, 0.0, 0.0, keys=keys), *every[k])
-        # what follows from what was found is no sign of its own
+        # what follows from what was found is not a sign of its own
         said = () if every[k] else said
         notes.append(tuple(Sign("gravity", note.removeprefix(f"{log.name}: ")) for note in said))
     return tuple(every), tuple(notes)

@@ -62,7 +62,7 @@ class RobotFile:
     """Relative to the folder of all of them, with slashes."""
     sha256: str
     text: str
-    """Its content; of what is no UTF-8, in base 64."""
+    """Its content; of what is not UTF-8, in base 64."""
     encoding: str = "utf-8"
     """``"utf-8"`` or ``"base64"``."""
 

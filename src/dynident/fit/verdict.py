@@ -43,7 +43,7 @@ TOLD = 0.5
 ROWS_EACH = 2
 """Rows for each combination of parameters below which errors are too small to tell anything."""
 NOTABLE = 0.1
-"""Share of a joint's torque from which Coulomb friction of the wrong sign is no small error."""
+"""Share of a joint's torque from which Coulomb friction of the wrong sign is not a small error."""
 CONTRADICTED = 1.5
 """Error under the constraints over that without them from which the data refute them."""
 

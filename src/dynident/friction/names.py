@@ -37,8 +37,8 @@ def build_friction(name: str) -> tuple[FrictionModel, ...]:
         part = PART.fullmatch(text.strip())
         if part is None:
             raise InputError(
-                f"friction {name!r} is no sum of models; write them as 'cube-root + load', shapes "
-                "that are known as 'stribeck(vs=0.1)'"
+                f"friction {name!r} is not a sum of models; write them as 'cube-root + load', "
+                "shapes that are known as 'stribeck(vs=0.1)'"
             )
         own = part["name"]
         refuse_unknown(own, FRICTIONS, f"friction {own!r} is not known")

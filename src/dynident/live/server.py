@@ -57,7 +57,7 @@ class PageServer:
             why = "is in use" if used else f"cannot be had ({error.strerror})"
             raise InputError(f"--live: port {port} {why}; give another, or 0 for any") from error
         except OverflowError as error:
-            raise InputError(f"--live: {port} is no port: they go up to 65535") from error
+            raise InputError(f"--live: {port} is not a port: they go up to 65535") from error
         self.address = f"http://{LOOPBACK}:{self._server.server_address[1]}/"
         self._thread = Thread(target=self._server.serve_forever, args=(PAUSE,), daemon=True)
         self._thread.start()
@@ -77,7 +77,7 @@ class Server(ThreadingMixIn, TCPServer):
     block_on_close = False
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Who leaves in the middle of an answer is no error of the run."""
+        """Who leaves in the middle of an answer is not an error of the run."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(request, client_address)
 

@@ -246,7 +246,7 @@ class TextStream:
             last = at
             for signal, form in ORIENTATIONS.items():
                 if signal in signals and form.find_invalid(signals[signal])[0]:
-                    raise InputError(f"{place}: {signal} is no {form.what}")
+                    raise InputError(f"{place}: {signal} is not {form.what}")
             signals = convert_orientations(signals, floating.quaternion)
             base = extract_base(signals, self.robot, floating, self.lines.name)
             contacts = extract_contacts(signals, self.robot, floating)

@@ -494,7 +494,7 @@ def choose_gain_error(
     A load's mass is in the unit of the torques: what they err in common is in its interval, as far
     as is stated or, where nothing is, as the robot file and the identified model differ. That they
     agree tells little of currents: bodies of a file that err by tens of percent agree in sum, and
-    friction that grows with the load is no torque.
+    friction that grows with the load is not torque.
     """
     if stated is not None:
         return 0.0, stated, []

@@ -76,8 +76,8 @@ REDUCIBLE = frozenset(
 )
 """Methods that can be told to estimate some base parameters alone: those that constrain nothing.
 
-A base parameter that is zero is no statement that a body has to satisfy, and ranges of searches are
-of all parameters.
+A base parameter that is zero is not a statement that a body has to satisfy, and ranges of searches
+are of all parameters.
 """
 
 FACTORED = ("ols", "wls", "pc-idim-ls")

@@ -39,7 +39,7 @@ from dynident.regression.problem import Problem
 SIMULATION = "simulation"
 """The option that holds a whole `Simulation`."""
 PROGRESS, ENGINE = "progress", "engine"
-"""Parameters of estimators that are no options: they shape no result."""
+"""Parameters of estimators that are not options: they shape no result."""
 LEAVING_OUT = tuple(collect_options([Elimination]))
 """Options by which base parameters are left out."""
 

@@ -1,10 +1,10 @@
 """Recursive least squares and the Kalman filter over the rows of logs, in order of time.
 
 Both go over the same rows as weighted least squares with the same sigma of each group's torque,
-once and forwards. The sigma is no unknown of a recursion: a row's weight has to be known when it
-comes. It is that of weighted least squares on the whole log unless it is given, as it is where a
-recursion runs beside a robot (`dynident.online.tracker`). Without forgetting and walks both
-end where weighted least squares ends.
+once and forwards. The sigma is not an unknown of a recursion: a row's weight has to be known when
+it comes. It is that of weighted least squares on the whole log unless it is given, as it is where
+a recursion runs beside a robot (`dynident.online.tracker`). Without forgetting and walks both end
+where weighted least squares ends.
 """
 
 from __future__ import annotations

@@ -363,7 +363,7 @@ class Tracker:
                 raise InputError(f"sample {self.samples + 1}: has no reference for the instruments")
             along = np.concatenate([np.asarray(part, dtype=float) for part in reference])
             if along.shape != (3 * self.base.idim.robot.n,) or not np.all(np.isfinite(along)):
-                raise InputError(f"sample {self.samples + 1}: its reference is no motion")
+                raise InputError(f"sample {self.samples + 1}: its reference is not a motion")
         outcome = step(*self._bundles, sample)
         if self._instruments is not None and outcome != BAD:
             counts = self._memory.counts

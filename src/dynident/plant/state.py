@@ -168,7 +168,7 @@ def hold_base_sensitivities(rise, X):  # type: ignore[no-untyped-def]
 def fill_drive_loads(bearing, rotors, s, ddq):  # type: ignore[no-untyped-def]
     """Loads of the drives at an acceleration, into s.load, after `fill_mass_and_bias`.
 
-    ``bearing (M ddq + bias)`` of the rigid bodies: s.M has the rotors, which are no load.
+    ``bearing (M ddq + bias)`` of the rigid bodies: s.M has the rotors, which are not a load.
     """
     if len(bearing):
         n, dof = bearing.shape[1], len(ddq)

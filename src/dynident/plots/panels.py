@@ -223,5 +223,5 @@ def draw_mark(axes: Axes, mark: Mark) -> None:
 
 
 def title_panel(axes: Axes, text: str) -> None:
-    """A title on the left, as it is: names are no formulas."""
+    """A title on the left, as it is: names are not formulas."""
     axes.set_title(text, loc="left", parse_math=False)

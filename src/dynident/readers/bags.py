@@ -1,7 +1,7 @@
 """Bags of ROS 1 and ROS 2, and MCAP files: the states of joints that were published.
 
-Messages that are no JointState are those of ros2_control and of Franka's drivers, whose definitions
-come from the bag itself.
+Messages that are not JointState are those of ros2_control and of Franka's drivers, whose
+definitions come from the bag itself.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ NAMED = re.compile(r"(?<![a-z])names?[\W_]*\d", re.IGNORECASE)
 
 
 def match_word(joint: str) -> str:
-    """A pattern of a joint's name that is no part of another word."""
+    """A pattern of a joint's name that is not part of another word."""
     return rf"(?<![^\W_]){re.escape(joint)}(?![^\W_])"
 
 

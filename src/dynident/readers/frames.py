@@ -122,7 +122,7 @@ def read_frame(given: Any, name: str) -> Table:
         every: list[tuple[Any, Any]] = [(each, given[each]) for each in dict.fromkeys(names)]
         index = read_index_time(given)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise InputError(f"{name}: is no table ({format_one_line(error)})") from error
+        raise InputError(f"{name}: is not a table ({format_one_line(error)})") from error
     if len({*names}) < len(names):
         twice = next(each for each in names if names.count(each) > 1)
         raise InputError(f"{name}: has column {twice!r} twice; rename one")

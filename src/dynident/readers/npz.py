@@ -30,7 +30,7 @@ def read_npz(path: Path) -> Table:
     Arrays of Python objects are skipped: to read them would be to run what they say.
     """
     if not zipfile.is_zipfile(path):
-        raise InputError(f"{path}: is no NPZ archive, or was cut off; save it with np.savez")
+        raise InputError(f"{path}: is not an NPZ archive, or was cut off; save it with np.savez")
     with (
         refuse_damage(path, "is a damaged NPZ archive", AGAIN),
         path.open("rb") as file,

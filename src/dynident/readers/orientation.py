@@ -11,7 +11,7 @@ import numpy as np
 from dynident.core.arrays import Array, Booleans
 
 UNNORMALISED = 0.02
-"""Length of a quaternion, or of a matrix's rows, beside one from which it is no rounding."""
+"""Length of a quaternion, or of a matrix's rows, beside one from which it is not a rounding."""
 TURN = 2.0 * np.pi
 Held = TypeVar("Held")
 
@@ -34,7 +34,7 @@ class OrientationForm:
     """A row that is not valid, in words."""
 
     def find_invalid(self, values: Array) -> Booleans:
-        """Rows of finite numbers that are no rotations, shape (samples,)."""
+        """Rows of finite numbers that are not rotations, shape (samples,)."""
         with np.errstate(invalid="ignore"):
             return np.asarray(self.measure(values) > self.most)
 
@@ -68,7 +68,7 @@ def convert_angles(values: Array) -> Array:
 
 FORMS = {
     "orientation": OrientationForm(
-        "quaternion of length 1",
+        "a quaternion of length 1",
         ("qx", "qy", "qz", "qw"),
         lambda values: np.abs(np.linalg.norm(values, axis=1) - 1.0),
         UNNORMALISED,
@@ -76,7 +76,7 @@ FORMS = {
         lambda row: f"the base's quaternion has length {np.linalg.norm(row):.4g}",
     ),
     "matrix": OrientationForm(
-        "rotation matrix",
+        "a rotation matrix",
         ("r11", "r12", "r13", "r21", "r22", "r23", "r31", "r32", "r33"),
         measure_skewness,
         2.0 * UNNORMALISED,

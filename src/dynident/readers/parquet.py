@@ -19,7 +19,7 @@ LIST = re.compile(r"(?:fixed_size_)?list<\w+: (\w+)(?: not null)?>(?:\[\d+\])?")
 
 
 def read_parquet(path: Path) -> Table:
-    """Read a Parquet file through pyarrow; columns that are no numbers are skipped.
+    """Read a Parquet file through pyarrow; columns that are not numbers are skipped.
 
     A column ``key`` of lists of n numbers becomes ``key_1 ... key_n``.
     """

@@ -34,7 +34,7 @@ def to_row_number(sample: int) -> int:
 
 
 def read_at_once(wanted: Sequence[int]) -> None:
-    """What is no stream of rows."""
+    """What is not a stream of rows."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Table:
     columns: Array | LazyColumns
     """Shape (samples, columns). As they stand in the file; read-only."""
     skipped: tuple[tuple[str, str], ...] = ()
-    """Tuple of (name, reason). Entries of the file that are no columns."""
+    """Tuple of (name, reason). Entries of the file that are not columns."""
     row: Callable[[int], int] = to_row_number
     """1-based row of a sample, by its 0-based index: the line of a text file."""
     topic: str | None = None

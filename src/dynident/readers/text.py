@@ -185,8 +185,8 @@ def _read_first_lines(path: Path) -> tuple[list[tuple[int, str]], list[str]]:
                     "no row" if len(line) <= WIDEST else f"a line of more than {WIDEST} characters"
                 )
                 raise InputError(
-                    f"{path}, row {number}: is no table, it begins with {reason}; export the log "
-                    "as CSV"
+                    f"{path}, row {number}: is not a table, it begins with {reason}; export the "
+                    "log as CSV"
                 )
     return head, comments
 
@@ -274,7 +274,7 @@ def _count_seconds(place: str, row: str, layout: _Layout, midnights: dict[int, d
         except (TypeError, ValueError) as error:  # of a zone beside none, and of no calendar
             shown = f"{label_column(layout.names, column)}: {shorten_line(cells[column], 40)!r}"
             raise InputError(
-                f"{place}, {shown} is no instant like those before ({format_one_line(error)})"
+                f"{place}, {shown} is not an instant like those before ({format_one_line(error)})"
             ) from error
         cells[column] = repr(since.total_seconds())
     return layout.delimiter.join(f'"{x}"' if layout.delimiter in x else x for x in cells)

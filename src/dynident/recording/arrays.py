@@ -223,7 +223,7 @@ def _read_signal(name: str, key: str, given: Any) -> _Signal:
         values = convert_to_floats(numbers)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise InputError(
-            f"{name}: {key} is no array of numbers ({format_one_line(error)})"
+            f"{name}: {key} is not an array of numbers ({format_one_line(error)})"
         ) from error
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or not values.size:
@@ -394,7 +394,7 @@ def _tabulate_times(
                 stamps = (stamps - origin) / np.timedelta64(1, "s")
             column = convert_to_floats(stamps)
         except (AttributeError, TypeError, ValueError) as error:
-            reason = f"{key} is no array of numbers ({format_one_line(error)})"
+            reason = f"{key} is not an array of numbers ({format_one_line(error)})"
             raise InputError(f"{request.name}: {reason}") from error
         if column.shape not in ((samples,), (samples, 1)):
             raise InputError(

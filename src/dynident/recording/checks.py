@@ -418,7 +418,7 @@ def _check_range(
     elif stated:
         yield f"{what}; check the unit and the zero"
     elif limited and angle and (peak > 4.0 * np.pi or (peak > FAR * limit and fits)):
-        looks = "looks like degrees" if fits else "is no angle of this joint"
+        looks = "looks like degrees" if fits else "is not an angle of this joint"
         words = f"{what}: {looks}; {try_this} (or 'rad' if it really is)"
         if fits and peak > 4.0 * np.pi:  # less might be radians, and the file's limits wrong
             raise UnitError(words, "q", small_unit)

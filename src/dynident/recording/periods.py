@@ -374,7 +374,7 @@ def average_periods(
     if not made.settled:
         notes.append(
             f"{name}: its first period differs from the others far more than they do among each "
-            f"other, so that their scatter is no noise; had the motion not settled? set warmup = "
+            f"other, so that their scatter is not noise; had the motion not settled? set warmup = "
             f"{warmup + 1}"
         )
     return made, touching, (*_warn_of_period_drift(recording, q, runs, made, cutoffs), *notes)

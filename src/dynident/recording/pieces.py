@@ -24,7 +24,7 @@ def sample_in_pieces(places: SignalPlaces, request: LogRequest) -> TablePiece | 
 
     None where that takes the whole log: where it is short, or not in one table whose file is read
     in order (as CSV, Parquet, NPZ and HDF5 are); where it has signals of a base or of contacts, no
-    torques or locked joints; where values are no finite numbers, or some stand alone by their
+    torques or locked joints; where values are not finite numbers, or some stand alone by their
     size; where jumps by a turn are followed by others; and where time stamps jitter, go back or
     have gaps that are bridged.
     """
@@ -93,7 +93,7 @@ class _Sizes:
         self.met: dict[int, set[int]] = {}
 
     def take(self, values: Array) -> bool:
-        """Take in some rows; False where a value is no finite number of sensible size."""
+        """Take in some rows; False where a value is not a finite number of sensible size."""
         low, high = find_column_extremes(values)
         if not np.all((low > -LARGEST) & (high < LARGEST)):
             return False

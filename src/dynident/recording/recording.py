@@ -182,7 +182,8 @@ class Recording:
             signal: Array = getattr(self, label)
             signal = signal if isinstance(signal, LongSignal) else freeze_array(signal)
         except (TypeError, ValueError) as error:
-            raise InputError(f"{self.name}: {label} is no array of numbers ({error})") from error
+            what = "is not an array of numbers"
+            raise InputError(f"{self.name}: {label} {what} ({error})") from error
         if signal.ndim != 2 or 0 in signal.shape:
             raise InputError(
                 f"{self.name}: {label} has shape {signal.shape}; it needs a row a sample and a "

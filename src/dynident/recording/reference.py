@@ -35,7 +35,7 @@ def filter_reference_motion(log: Samples) -> tuple[Array, Array, Array]:
     q, dq, ddq = log.q.copy(), log.dq.copy(), log.ddq.copy()
     joints = np.s_[-log.qref.shape[1] :]
     if log.asked is not None and q.shape[1] > log.qref.shape[1]:
-        # it is no proper acceleration, which gravity would be taken from
+        # it is not proper acceleration, which gravity would be taken from
         pose, twist, acceleration = log.asked.motion(np.zeros(3))
         q[:, :7], dq[:, :6], ddq[:, :6] = pose, twist, acceleration
 

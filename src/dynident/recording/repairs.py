@@ -35,7 +35,7 @@ def check_permutation(order: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def check_signs(values: float | tuple[float, ...]) -> float | tuple[float, ...]:
-    """Refuse what is no sign."""
+    """Refuse what is not a sign."""
     if not np.size(values) or not np.all(np.abs(values) == 1.0):
         raise ValueError("has to be 1 or -1, for all joints or for each")
     return values

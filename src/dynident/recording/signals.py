@@ -369,7 +369,7 @@ def _take_signals(
 def _mark_invalid_orientations(
     request: LogRequest, origin: Sequence[Spot], values: Array, there: Booleans, signal: str
 ) -> None:
-    """Make orientations that are no rotations no numbers, so that they are cut; or refuse them."""
+    """Make orientations that are not rotations no numbers, so that they are cut; or refuse them."""
     form = ORIENTATIONS[signal]
     bad = form.find_invalid(values) & there
     if not bad.any():
@@ -380,7 +380,7 @@ def _mark_invalid_orientations(
         others = f", nor are those of {format_count(more, 'more row')}" if more else ""
         table, index = origin[0]
         raise InputError(
-            f"{table.place(sample, index)}: {form.describe(values[sample])} and is no "
+            f"{table.place(sample, index)}: {form.describe(values[sample])} and is not a "
             f"rotation{others}; check columns.{signal}; where poses are missing set "
             "bad_rows = 'cut'"
         )

@@ -251,7 +251,7 @@ class MotionRows(RowSource):
             yield (linearise_rows(rows, shifts) for rows in log)
 
     def unshifted(self) -> Iterator[Iterator[Rows]]:
-        """Rows as though the shapes were no parameters."""
+        """Rows as though the shapes were not parameters."""
         return self._stream() if self._kept is None else map(iter, self._kept)
 
     def release(self) -> None:

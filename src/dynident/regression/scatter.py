@@ -188,7 +188,7 @@ def estimate_sigma_by_scatter(rows: Regression) -> Array | None:
     """Sigmas of the groups by the scatter between periods, where the model leaves nothing else.
 
     None where a log was not averaged over periods alike, or where the errors are larger: what
-    limits the model then is no noise, and has to be weighed as it is.
+    limits the model then is not noise, and has to be weighed as it is.
     """
     if not has_whole_periods(rows):
         return None

@@ -103,7 +103,7 @@ def widen(task: DesignTask, C: Array, waves: Array, joint: int, lines: Array) ->
 
 
 def refuse_wrong_band(band: tuple[float, float]) -> None:
-    """Refuse what is no band of frequencies."""
+    """Refuse what is not a band of frequencies."""
     low, high = band
     if not 0.0 <= low < high < np.inf:
         raise InputError(f"a band has its lower end first, and not {low:g} to {high:g} Hz")

@@ -59,8 +59,8 @@ def load_link_points(robot: Robot, link: str) -> Array:
     points = np.vstack(clouds)
     if not np.all(np.abs(points) < HUGE):
         raise InputError(
-            f"{path}: the geometry of link {link!r} has a corner that is no finite number; repair "
-            "its mesh, or give the points of its hull"
+            f"{path}: the geometry of link {link!r} has a corner that is not a finite number; "
+            "repair its mesh, or give the points of its hull"
         )
     return points
 
@@ -84,7 +84,7 @@ def read_disabled_pairs(path: Path) -> tuple[tuple[str, str], ...]:
     """Pairs of links that an SRDF says never collide, or may."""
     root = parse_xml(path).getroot()
     if root.tag != "robot":
-        raise InputError(f"{path}: is no SRDF, its root is <{root.tag}> instead of <robot>")
+        raise InputError(f"{path}: is not SRDF, its root is <{root.tag}> instead of <robot>")
     pairs = []
     for element in root.iterfind("disable_collisions"):
         pair = element.get("link1"), element.get("link2")

@@ -236,7 +236,7 @@ def lock_joints(robot: Robot, locked: Mapping[str, float], place: str | Path) ->
     values: dict[int, float] = {}
     for key, value in locked.items():
         if not isinstance(value, Real) or not abs(value) < HUGE:
-            raise InputError(f"{place}: locked: {key} = {value!r} is no finite number")
+            raise InputError(f"{place}: locked: {key} = {value!r} is not a finite number")
         values[find_joint_index(names, key, f"{place}: locked")] = float(value)
     offset = 0 if robot.floating else -1
     where = find_carrying_joints(robot, {names[i]: v for i, v in values.items()})

@@ -485,7 +485,7 @@ def _list_couplings(model: MjcfTree, locked: set[str], floating: bool) -> Iterat
             yield f"{each.name} ({each.place}): acts on a {target}, so no joint's limit is known"
     for section in document.sections("deformable"):
         for each in section.every("flex"):
-            raise InputError(f"{each.place}: {each.name} is no rigid body; take it out")
+            raise InputError(f"{each.place}: {each.name} is not a rigid body; take it out")
 
 
 def is_mjcf(robot: Robot) -> bool:

@@ -60,7 +60,7 @@ def read_stated_inertia(document: MjcfDocument, own: Attributes) -> Array:
             raise InputError(f"{place}: <inertial> has no {key}")
     mass = own.number("mass")
     if mass < 0.0 or 0.0 < mass < TINY:
-        raise InputError(f"{own.shown('mass')} is no mass; write 0 for none")
+        raise InputError(f"{own.shown('mass')} is not a mass; write 0 for none")
     placement = document.placement(own)
     rotation, com = placement.rotation, placement.translation
     if "fullinertia" not in own:

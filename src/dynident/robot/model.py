@@ -86,7 +86,7 @@ class Contact:
     """`rotation`, `translation`: placement in the body's frame of this one, turned by `rpy` [m],
     shapes (3, 3) and (3,)."""
     surface: bool = True
-    """Whether it bears moments (six components), and is no point (three)."""
+    """Whether it bears moments (six components), and is not a point (three)."""
     axes: Literal["frame", "world"] = "frame"
     """In which its wrench is logged, always about the frame's origin."""
     bias: Array = field(default_factory=lambda: np.zeros(6))

@@ -74,7 +74,7 @@ def refuse_no_gain(gain: float) -> float:
 def refuse_tiny_mass(mass: float) -> float:
     """Refuse masses that only rounding can have left."""
     if 0.0 < mass < TINY:
-        raise ValueError(f"is {mass:g} kg, which is no mass; write 0 for none")
+        raise ValueError(f"is {mass:g} kg, which is not a mass; write 0 for none")
     return mass
 
 

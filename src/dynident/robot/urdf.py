@@ -184,7 +184,7 @@ def refuse_bad_numbers(root: etree._Element, path: Path) -> None:
             if len(values) != count or not all(abs(value) < HUGE for value in values):
                 raise InputError(f"{place} should hold {count} finite numbers")
             if element.tag == "mass" and 0.0 < abs(values[0]) < TINY:
-                raise InputError(f"{place} is no mass; write 0 for none")
+                raise InputError(f"{place} is not a mass; write 0 for none")
             if element.tag == "mass" and values[0] < 0.0:  # of which Pinocchio makes 1e30 m
                 raise InputError(f"{place} is negative; write what the link weighs, or 0")
             if element.tag == "axis" and max(map(abs, values)) < 1.0 / HUGE:

@@ -126,7 +126,7 @@ def draw_links(robot: Robot, most: int) -> list[ScenePiece]:
         points, faces = triangulate_shape(each.geometry, each.name, share)
         if not np.all(np.abs(points) < HUGE):
             raise InputError(
-                f"{urdf.path}: the geometry {each.name} has corners that are no numbers"
+                f"{urdf.path}: the geometry {each.name} has corners that are not numbers"
             )
         if len(faces):
             points = points @ offset.rotation.T + offset.translation

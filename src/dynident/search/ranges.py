@@ -342,7 +342,7 @@ def bound_base_parameters(
         raise InputError("ranges is empty: give [low, high] by parameter, or leave it out")
     for name, (low, high) in (ranges or {}).items():
         known = [*base.names, *(n for n in idim.names if n not in base.names)]
-        refuse_unknown(name, known, f"ranges: {name!r} is no parameter")
+        refuse_unknown(name, known, f"ranges: {name!r} is not a parameter")
         if low >= high:
             raise InputError(
                 f"ranges: {name} is [{low:g}, {high:g}], but low has to be below high; what is "
@@ -370,7 +370,7 @@ def bound_base_parameters(
 
 
 def build_range_cones(names: tuple[str, ...], rows: Array, low: Array, high: Array) -> list[Cone]:
-    """``low <= rows x <= high`` in units of the ranges; what has no width is no range.
+    """``low <= rows x <= high`` in units of the ranges; what has no width is not a range.
 
     An infinite low end is open.
     """
@@ -433,7 +433,7 @@ def choose_search_start(
     """Where a search begins."""
     beta, names = 0.5 * (low + high), given.problem.base.names
     for name, value in (begin or {}).items():
-        refuse_unknown(name, names, f"begin: {name!r} is no base parameter")
+        refuse_unknown(name, names, f"begin: {name!r} is not a base parameter")
         k = names.index(name)
         if not low[k] <= value <= high[k]:
             raise InputError(

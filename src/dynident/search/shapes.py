@@ -54,7 +54,7 @@ CLOSE = 1e-2
 NEAR = 0.3
 """The same where only errors on other rows are asked for, which are hardly another then."""
 FAR = 0.1
-"""Change of a shape, of itself or `LEAST`, that is no small step, however little it changes."""
+"""Change of a shape, of itself or `LEAST`, that is not a small step, however little it changes."""
 DESCENTS = 60
 SIGMAS = 30
 """Renewals of the sigmas at given shapes."""

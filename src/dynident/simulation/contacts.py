@@ -54,7 +54,7 @@ class Ground:
     Raises
     ------
     InputError
-        For values that are no ground's.
+        For values that are not ground's.
     """
 
     stiffness: float = 2e4

@@ -73,7 +73,7 @@ def list_mount_parameters(axes: Sequence[str]) -> tuple[str, ...]:
 
 
 def refuse_unknown_axes(axes: Sequence[str]) -> None:
-    """Refuse what is no axis, and the same twice."""
+    """Refuse what is not an axis, and the same twice."""
     for axis in axes:
         if axis not in AXES:
             words = f"axis {axis!r} is not known{suggest_nearest(axis, AXES)}"

@@ -653,7 +653,7 @@ def describe_failure(loop: Loop, status: int, sample: int, velocity: int) -> str
     if status == NOT_POSITIVE:
         return (
             f"the simulated mass matrix is not positive definite {when} ({name}): these "
-            "parameters are no robot's"
+            "parameters are not those of a robot"
         )
     if status == DIVERGED:
         return f"the simulated motion diverges {when} at {name}: check the gains, or raise substeps"

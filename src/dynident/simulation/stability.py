@@ -67,7 +67,7 @@ def linearise_plant(loop: Loop, theta: Array, steep: bool) -> LinearPlant:
         M, D, K = (G.T @ part @ G + apart for part in (M, D, K))
         gears = gears @ G
     refuse_wild_matrices(loop, M, D, K)
-    moved = slice(0 if loop.base is None else dof - n, dof)  # a base that is led is no state
+    moved = slice(0 if loop.base is None else dof - n, dof)  # a base that is led is not a state
     M = M[moved, moved]
     refuse_indefinite_mass(loop, M)
     with np.errstate(over="ignore"):
@@ -123,7 +123,7 @@ def refuse_indefinite_mass(loop: Loop, M: Array) -> None:
         name = name_fastest_joint(loop, np.concatenate([vectors[:, 0], vectors[:, 0]]))
         raise InputError(
             f"the mass matrix is not positive definite where the motion starts ({name}): these "
-            "parameters are no robot's"
+            "parameters are not those of a robot"
         )
 
 
@@ -135,7 +135,7 @@ def refuse_wild_matrices(loop: Loop, *matrices: Array) -> None:
             wild = np.concatenate([np.zeros(loop.idim.robot.dof - len(size)), ~(size < LARGEST)])
             raise InputError(
                 f"the inertia or the friction of {name_fastest_joint(loop, np.tile(wild, 2))} is "
-                "no robot's: check its parameters and the width of its Coulomb friction"
+                "not physical: check its parameters and the width of its Coulomb friction"
             )
 
 

@@ -366,7 +366,7 @@ class SmoothingState:
 
     @cached_property
     def counted(self) -> list[Booleans]:
-        """Which rows of each log are no outliers."""
+        """Which rows of each log are not outliers."""
         limit = OUTLYING * self.counted_sigma
         return [
             stated & (np.abs(error) <= limit)

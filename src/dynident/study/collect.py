@@ -172,7 +172,7 @@ def asks_doctor(study: Study) -> bool:
 def find_sections(
     study: Study, sources: Sequence[str | Path], layout: Mapping[str, Any]
 ) -> tuple[list[LogSection], list[LogEntry]]:
-    """The logs to be reduced, under names that tell them apart, and what is no log."""
+    """The logs to be reduced, under names that tell them apart, and what is not a log."""
     forget_listings([*map(str, sources), *list_file_names(study)])
     if not sources:
         return list_logs_of(study, "identify"), []

@@ -241,7 +241,7 @@ def apply_decision(study: Study, found: Decision) -> Study:
 def keep_samples(study: Study, value: str) -> Study:
     """A study that states which samples of the logs that it fits are kept, or that all are.
 
-    What leaves nothing out is no range. As all else was decided before, such a study says that
+    What leaves nothing out is not a range. As all else was decided before, such a study says that
     nothing is left to decide.
     """
     if value == KEPT:

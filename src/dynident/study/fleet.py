@@ -115,7 +115,7 @@ def collect_robots(
     """Folders of factors made of folders of logs, under the same names, and what is left out."""
     for folder in folders:
         if not folder.is_dir():
-            raise InputError(f"{folder}: is no folder; give each robot a folder of its logs")
+            raise InputError(f"{folder}: is not a folder; give each robot a folder of its logs")
     made = [each if (each / HEAD).is_file() else output / each.resolve().name for each in folders]
     left = []
     for folder, target in zip(folders, made, strict=True):
