@@ -9,6 +9,7 @@ import numpy as np
 
 from dynident.conic.cones import Cone, NonnegativeCone, SemidefiniteCone, ZeroCone, smat, svec
 from dynident.core.arrays import Array
+from dynident.core.library_messages import capture_library_messages
 
 INFEASIBLE = "PrimalInfeasible"
 TOLERANCE = 1e-9
@@ -135,13 +136,14 @@ def attempt_solution(
     solve: Callable[[], clarabel.DefaultSolution],
 ) -> clarabel.DefaultSolution | None:
     """A solution, or None where the solver panicked."""
-    try:
-        return solve()
-    except BaseException as error:
-        # a panic is not an Exception, and says nothing a user can act on
-        if type(error).__name__ != "PanicException":
-            raise
-        return None
+    with capture_library_messages():
+        try:
+            return solve()
+        except BaseException as error:
+            # a panic is not an Exception, and says nothing a user can act on
+            if type(error).__name__ != "PanicException":
+                raise
+    return None
 
 
 def split_by_cone(cones: Sequence[Cone], values: Array) -> list[Array]:

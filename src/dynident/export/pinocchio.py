@@ -8,12 +8,12 @@ import numpy as np
 import pinocchio as pin
 
 from dynident.core.arrays import Array
+from dynident.core.library_messages import capture_library_messages
 from dynident.dynamics.whole import WholeModel
 from dynident.export.exported import describe_omissions
 from dynident.export.terms import sort_joint_terms
 from dynident.export.urdf import render_standard_urdf
 from dynident.robot.geometry import build_locked_configuration
-from dynident.robot.urdf import capture_library_messages
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,13 +14,9 @@ from lxml import etree
 
 from dynident.core.arrays import Array, freeze_array
 from dynident.core.errors import InputError, refuse_unknown
+from dynident.core.library_messages import capture_library_messages
 from dynident.robot.model import HUGE, Robot
-from dynident.robot.urdf import (
-    build_pinocchio_model,
-    capture_library_messages,
-    list_library_errors,
-    parse_xml,
-)
+from dynident.robot.urdf import build_pinocchio_model, list_library_errors, parse_xml
 
 SIDES = 10
 """Sides of the polygon around a circle: with its two ends a cylinder has twelve facets."""

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +13,7 @@ from lxml import etree
 
 from dynident.core.arrays import freeze_array
 from dynident.core.errors import InputError
+from dynident.core.library_messages import capture_library_messages
 from dynident.robot.drives import Drives
 from dynident.robot.model import GRAVITY, HUGE, MOST_JOINTS, TINY, Joint, Robot
 
@@ -228,27 +226,6 @@ def refuse_circles(root: etree._Element, path: Path) -> None:
             way.add(link)
             link = carriers[link]
         settled |= way
-
-
-@contextmanager
-def capture_library_messages() -> Iterator[list[str]]:
-    """Lines that a C++ library writes on stderr during a block, which are not shown."""
-    lines: list[str] = []
-    with ExitStack() as stack:
-        try:
-            file = stack.enter_context(tempfile.TemporaryFile())
-            shown = os.dup(2)
-        except OSError:  # there is no place to keep them, or no stderr
-            yield lines
-            return
-        os.dup2(file.fileno(), 2)
-        try:
-            yield lines
-        finally:
-            os.dup2(shown, 2)
-            os.close(shown)
-            file.seek(0)
-            lines += file.read().decode(errors="replace").splitlines()
 
 
 def convert_pinocchio_model(model: pin.Model, path: Path, floating: bool) -> Robot:
