@@ -128,6 +128,30 @@ def test_positions_in_degrees_are_no_reason_to_miss_the_bodies(measured):
         assert find_missing_bodies(scene) is None
 
 
+def test_torques_in_another_order_are_no_reason_to_miss_the_bodies():
+    """The joints of a UR10 that bear weight then have the torques of its wrist."""
+    idim = build_idim(load_robot(urdf("ur10")))
+    rng, t = np.random.default_rng(0), np.arange(2000)[:, None] / 250.0
+    speed, size, phase = (
+        rng.uniform(*of, (3, 1, 6)) for of in ((0.6, 6.0), (0.1, 0.5), (0.0, 6.0))
+    )
+    turn = speed * t + phase
+    q, dq, ddq = (
+        np.sum(x, axis=0)
+        for x in (
+            size * np.sin(turn),
+            size * speed * np.cos(turn),
+            -size * speed**2 * np.sin(turn),
+        )
+    )
+    tau = idim.torque(idim.nominal, q, dq, ddq)
+    tau += 0.02 * np.std(tau, axis=0) * rng.normal(size=tau.shape)
+    base = base_parameters(idim)
+    for own in (tau, tau[:, ::-1].copy()):
+        scene = take_scene(base, prepare(Recording("log", 250.0, q, own), 10.0), most=FEW)
+        assert find_missing_bodies(scene) is None
+
+
 def test_external_torque_is_a_finding_before_all_others(sound, base):
     log = prepare(sound, 10.0)
     tau = sound.tau - SHARES * ask_of_bodies(base.idim, (log.q, log.dq, log.ddq))

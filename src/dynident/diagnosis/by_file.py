@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -107,7 +108,7 @@ def find_missing_bodies(s: Scene) -> Sign | None:
 
     Those that move the file's bodies, where that tells, are freed of gravity alone. Others are what
     a model of the robot leaves of them; unless several joints have some of all that the file asks
-    for, as in other units, or about that with positions in another.
+    for, as in other units, or about that with positions in another or torques in another order.
     """
     parts = split_file_torque(s)
     borne = np.std(parts[0], axis=0)
@@ -126,11 +127,12 @@ def find_missing_bodies(s: Scene) -> Sign | None:
         little = np.median(most[own] / np.abs(of_motion[own])) <= limit.BORNE if any(own) else True
         return Sign("gravity", f"{NOTHING} weight{BY_FILE}") if little else None
     case = LogCase(s, np.zeros(s.base.count), np.zeros(s.n), frozenset(range(s.n)))
-    units = (each.reading.of(s) for each in DIAGNOSES["position unit"].suspect(case))
-    in_units = measure_file_torque(s) > 0.0 or any(
-        is_near_one(measure_file_torque(each)) for each in units
+    otherwise = (DIAGNOSES[name].suspect(case) for name in ("position unit", "torque order"))
+    read = (each.reading.of(s) for each in chain.from_iterable(otherwise))
+    explained = measure_file_torque(s) > 0.0 or any(
+        is_near_one(measure_file_torque(each)) for each in read
     )
-    if in_units or find_other_side(s) is not None:
+    if explained or find_other_side(s) is not None:
         return None
     if np.any(measure_swing(parts)[heavy] < limit.SWINGING):
         words = f"little of the robot's weight and motion is in the torques{BY_FILE}"
