@@ -198,8 +198,34 @@ def test_time_wins_over_rate(log):
     recording = read_log(log, ROBOT, rate=250)
     assert recording.rate == RATE
     assert recording.warnings == (
-        "log.csv: rate = 250 Hz, but the time column says 100 Hz; time is used",
+        "log.csv: rate = 250 Hz, but the time column says 100 Hz; time is used (clock = 'rate' "
+        "takes the rate)",
     )
+
+
+def test_a_stated_rate_may_win_over_time(tmp_path):
+    """Gaps and the order of stamps count as before, in time that runs at the rate."""
+    time = TIME + 0.5 * (np.arange(SAMPLES) >= 80)
+    path = write(tmp_path / "log.csv", time=time, q=Q, tau=TAU)
+    plain = read_log(path, ROBOT)
+    recording = read_log(path, ROBOT, rate=250.0, clock="rate")
+    assert (recording.rate, recording.warnings) == (250.0, plain.warnings)
+    assert recording.segments == plain.segments == ((0, 80), (80, SAMPLES))
+    np.testing.assert_array_equal(recording.q, plain.q)
+    assert recording.find_time(80) == pytest.approx(0.4 * time[80])
+    assert read_log(path, ROBOT, rate=1.0, clock="rate", units={"time": "ns"}).rate == 1.0
+    assert refusal(path, ROBOT, clock="rate") == "log.csv: clock = 'rate' needs a rate"
+    path = write(tmp_path / "bare.csv", q=Q, tau=TAU)
+    assert read_log(path, ROBOT, rate=250.0, clock="rate").rate == 250.0
+
+
+def test_stamps_that_jitter_lie_on_the_stated_rate(tmp_path):
+    time = TIME + RNG.uniform(-3e-3, 3e-3, SAMPLES)
+    path = write(tmp_path / "log.csv", time=time, q=np.column_stack([np.sin(time), time]), tau=TAU)
+    plain, recording = read_log(path, ROBOT), read_log(path, ROBOT, rate=50.0, clock="rate")
+    assert recording.rate == 50.0
+    assert recording.warnings == plain.warnings
+    np.testing.assert_allclose(recording.q, plain.q, rtol=1e-12)
 
 
 def test_gap_jitter_and_units_of_time(tmp_path):

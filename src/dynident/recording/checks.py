@@ -295,7 +295,10 @@ def check_rate(name: str, found: float, stated: float | None) -> tuple[str, ...]
         raise UnitError(words, "time", unit)
     if stated is None or abs(found / stated - 1.0) <= SAME_RATE:
         return ()
-    return (f"{name}: rate = {stated:g} Hz, but the time column says {found:.6g} Hz; time is used",)
+    return (
+        f"{name}: rate = {stated:g} Hz, but the time column says {found:.6g} Hz; time is used "
+        "(clock = 'rate' takes the rate)",
+    )
 
 
 def find_motor_sides(name: str, side: str | Sequence[str], robot: Robot | None) -> Booleans:

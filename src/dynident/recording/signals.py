@@ -103,6 +103,8 @@ class LogRequest:
         checks.refuse_unknown_words(self.name, "units", self.units, UNITED)
         if self.rate is not None:
             check_rate(self.rate, self.name)
+        elif self.clocking.clock == "rate":
+            raise InputError(f"{self.name}: clock = 'rate' needs a rate")
         sides = self.side if isinstance(self.side, Mapping) else dict.fromkeys(SIDED, self.side)
         checks.refuse_unknown_words(self.name, "side", sides, SIDED)
         motors = {
@@ -362,6 +364,8 @@ def _take_signals(
         lambda sample: where.place(int(kept[sample]), index),
         request.clocking,
     )
+    if request.clocking.clock == "rate" and request.rate is not None:
+        clock = clock.at_rate(request.rate)
     said = (*notes, *checks.check_rate(name, clock.rate, request.rate))
     return signals, clock, said, turned
 
