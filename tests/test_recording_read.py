@@ -608,6 +608,40 @@ def test_still_joints_and_dead_sensors(tmp_path):
     assert dead.endswith("nothing fitted to these joints can be trusted; check their columns")
 
 
+DQ = np.column_stack([np.cos(TIME), -np.sin(2 * TIME)])
+ALL = "log.csv: dq says that all joints move "
+
+
+@pytest.mark.parametrize(
+    ("factors", "words"),
+    [
+        ((1.0, 1.0), ""),
+        ((0.9, 1.1), ""),
+        (
+            (0.5, 0.5),
+            f"{ALL}0.5 times as fast as q does; if dq is right, set rate = ",
+        ),
+        ((57.3, 57.3), f"{ALL}57.3 times as fast as q does; set units = {{ dq = 'deg' }}"),
+        ((1.0, -1.0), "log.csv: dq says that b moves -1 times as fast as q does; check its units"),
+        (
+            (3.0, 0.5),
+            "dq says that a moves 3 times, b moves 0.5 times as fast as q does",
+        ),
+        ((0.0, 0.0), ""),
+    ],
+)
+def test_speeds_are_held_against_positions(tmp_path, factors, words):
+    """Noise and offsets of speeds, and joints that stand, say nothing."""
+    noise = np.random.default_rng(5).normal(size=DQ.shape) * 2e-4
+    dq = np.array(factors) * DQ + noise + 0.1 * np.abs(factors)
+    path = write(tmp_path / "log.csv", time=TIME, q=Q, dq=dq, tau=TAU)
+    said = read_log(path, ROBOT).warnings
+    assert len(said) == bool(words)
+    assert words in "".join(said)
+    still = write(tmp_path / "still.csv", time=TIME, q=0.0 * Q + 1.0, dq=dq, tau=TAU)
+    assert not any("dq" in note for note in read_log(still, ROBOT).warnings)
+
+
 @pytest.mark.parametrize(
     ("limits", "scale", "refused", "part"),
     [

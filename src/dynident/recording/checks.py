@@ -59,6 +59,18 @@ FAR = 5.0
 TURNS = 1.5
 """A revolute joint that goes further than so many turns may be logged in degrees."""
 
+SAME_COURSE = 0.99
+"""Correlation of positions with the integrals of speeds from which both are of one motion."""
+
+ALIKE = 0.05
+"""Numbers of joints that differ by no more than this part of the largest are one number."""
+
+SPEED_UNITS = {"deg": 180.0 / np.pi, "rev": 0.5 / np.pi, "rad": np.pi / 180.0}
+"""By how many times too fast a robot seems whose speeds are in a unit and read in rad, or deg."""
+
+LOOKED_AT = 100_000
+"""Samples at most that speeds are compared in."""
+
 MOST_NAMED = 8
 """Kinds of columns that a message names."""
 
@@ -376,6 +388,48 @@ def warn_of_dead_channels(name: str, joints: Sequence[str], reach: Reach) -> tup
         f"nothing fitted to {'this joint' if len(own) == 1 else 'these joints'} can be trusted; "
         f"check {'its column' if len(own) == 1 else 'their columns'}"
         for value, own in dead.items()
+    )
+
+
+def warn_of_other_speeds(
+    name: str, joints: Sequence[str], q: Array, dq: Array, rate: float, run: tuple[int, int]
+) -> Iterator[str]:
+    """Look for speeds that are a multiple of how fast the positions change; yield warnings.
+
+    Of a run of samples the integrals of the speeds are held against the positions, for differences
+    of these would be noise; both without their straight lines, as speeds have offsets.
+    """
+    own = slice(run[0], min(run[1], run[0] + LOOKED_AT))
+    speeds = np.asarray(dq[own])
+    count = len(speeds)
+    lines = np.linalg.qr(np.column_stack([np.ones(count), np.linspace(-1.0, 1.0, count)]))[0]
+    went, said = (
+        course - lines @ (lines.T @ course)
+        for course in (np.asarray(q[own]), (np.cumsum(speeds, axis=0) - 0.5 * speeds) / rate)
+    )
+    both, squares = np.sum(went * said, axis=0), np.sum(went**2, axis=0)
+    told = both**2 > SAME_COURSE**2 * squares * np.sum(said**2, axis=0)
+    factors = both[told] / squares[told]
+    off = (factors < 1.0 / MARGIN) | (factors > MARGIN)
+    if not off.any():
+        return
+    factor = float(np.median(factors))
+    if off.all() and factor > 0.0 and np.ptp(factors) <= ALIKE * np.max(factors):
+        unit = next((u for u, x in SPEED_UNITS.items() if abs(factor / x - 1.0) < ALIKE), None)
+        advice = f"if dq is right, set rate = {factor * rate:.3g} and clock = 'rate'"
+        if unit is not None:
+            advice = f"set units = {{ dq = {unit!r} }}"
+        yield f"{name}: dq says that all joints move {factor:.3g} times as fast as q does; {advice}"
+        return
+    named = [joint for joint, tells in zip(joints, told, strict=True) if tells]
+    parts = [
+        f"{joint} moves {size:.3g} times"
+        for joint, size, wrong in zip(named, factors, off, strict=True)
+        if wrong
+    ]
+    yield (
+        f"{name}: dq says that {', '.join(parts)} as fast as q does; check its units, signs and "
+        "columns"
     )
 
 

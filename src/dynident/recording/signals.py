@@ -162,6 +162,10 @@ def build_recording(pieces: Sequence[TablePiece], request: LogRequest) -> Record
     moved, borne = (find_extremes(signal) for signal in (q, tau))
     doubts = _check_reach(request, torque, moved, borne, piece.turned)
     warnings = [*piece.warnings, *said, *doubts]
+    if speeds is not None and speeds.shape == q.shape:
+        run = max(piece.segments, key=lambda own: own[1] - own[0])
+        joints = request.joints
+        warnings += checks.warn_of_other_speeds(label, joints, q, speeds, piece.rate, run)
     _, ddq, qref, dqref, temp, known = (piece.signals.get(signal) for signal in OPTIONAL)
     base: LoggedBase | None = None
     wrenches: dict[str, Array] = {}
