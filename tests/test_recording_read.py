@@ -528,6 +528,23 @@ def test_missing_columns_name_the_nearest(tmp_path):
     assert recording.warnings == ("log.csv: dq_ has 1 of 2 joints; not used",)
 
 
+def test_files_of_a_signal_each_say_how_they_are_mapped(tmp_path):
+    paths = [tmp_path / name for name in ("angles.csv", "torques.csv")]
+    for path, values in zip(paths, (Q, TAU), strict=True):
+        write(path, t=TIME, x=values)
+        path.write_text(path.read_text().replace("x_a,x_b", "a,b", 1))
+    words = "no column 'q_a' for q; angles.csv, torques.csv each have columns of the joints' names"
+    message = refusal(paths, ROBOT)
+    assert words in message
+    assert "columns = { q = 'angles.csv:*' } maps other names" in message
+    columns = {"q": "angles.csv:*"}
+    assert "columns = { tau = 'torques.csv:*' } maps" in refusal(paths, ROBOT, columns=columns)
+    both = read_log(paths, ROBOT, columns=columns | {"tau": "torques.csv:*"})
+    paths[1] = paths[1].rename(tmp_path / "load.csv")
+    assert "columns = { tau = 'FILE:*' } maps" in refusal(paths, ROBOT, columns=columns)
+    np.testing.assert_allclose(both.tau, TAU, rtol=1e-15)
+
+
 def test_missing_arrays_say_why(tmp_path):
     path = tmp_path / "log.npz"
     np.savez(path, time=TIME, q=Q, tau=TAU[:-1])

@@ -214,7 +214,7 @@ def refuse_missing_column(
             f"{join_file_names(tables)}: has no header, so no column {column!r}; give positions, "
             f"like columns = {{ {signal} = [1, 2] }}"
         )
-    near = get_close_matches(column, names, n=3, cutoff=0.5) or names[:6]
+    near = get_close_matches(column, dict.fromkeys(names), n=3, cutoff=0.5) or names[:6]
     shown = f"the nearest are {', '.join(map(repr, near))}"
     series = {} if missing else find_joint_series(names, joints)
     likely = None if missing else find_likely_columns(names, joints, signal)
@@ -225,6 +225,13 @@ def refuse_missing_column(
         wanted = (
             repr(likely) if isinstance(likely, str) else f"[{likely[0]!r}, ..., {likely[-1]!r}]"
         )
+    of_joints = [table.path.name for table in tables if {*joints} <= {*table.titles}]
+    if len(joints) > 1 and len({*of_joints}) > 1:  # a file a signal
+        shown = f"{', '.join(of_joints)} each have columns of the joints' names alone"
+        fit = [
+            file for file in of_joints if column_names.is_called_as(file.partition(".")[0], signal)
+        ]
+        wanted = repr(f"{fit[0] if len(fit) == 1 else 'FILE'}:*")
     blind = signal == "tau" and any(name.startswith("qref_") for name in names)
     hint = "; without torques cloe fits positions, and clie the law's torque" if blind else ""
     layout = find_layout(names, joints, tables[0].topic is not None)
