@@ -625,6 +625,13 @@ def test_still_joints_and_dead_sensors(tmp_path):
     assert dead.endswith("nothing fitted to these joints can be trusted; check their columns")
 
 
+def test_positions_below_their_limits_have_their_sign(tmp_path):
+    robot = make_robot(lower=-0.2, upper=4.0)
+    path = write(tmp_path / "log.csv", time=TIME, q=Q - 1.3, tau=TAU)
+    first, _ = read_log(path, robot).warnings
+    assert "q of a reaches -1.3 rad, limits -0.2 to 4" in first
+
+
 DQ = np.column_stack([np.cos(TIME), -np.sin(2 * TIME)])
 ALL = "log.csv: dq says that all joints move "
 

@@ -473,7 +473,9 @@ def _check_range(
     fits = not limited or (joint.lower <= small * reach[0] and small * reach[1] <= joint.upper)
     fits &= angle or peak > FAR * limit  # what is small in metres is next to nothing in millimetres
     bounds = f", limits {joint.lower:.4g} to {joint.upper:.4g}" if limited else ""
-    what = f"{name}: q of {joint.name} reaches {peak:.5g} {unit}{bounds}"
+    below = limited and joint.lower - reach[0] > reach[1] - joint.upper
+    far = reach[0] if below else reach[1] if limited else peak
+    what = f"{name}: q of {joint.name} reaches {far:.5g} {unit}{bounds}"
     try_this = f"set units = {{ q = '{small_unit}' }}"
     if np.any(robot.drives.reduction != np.eye(robot.n)):
         try_this += " or, for motor positions, side = 'motor'"
