@@ -2053,6 +2053,24 @@ def test_the_doctor_names_and_mends(place, capfd):
     assert not (place / "none.toml").exists()
 
 
+def test_the_doctor_mends_a_column_of_times(place, capfd):
+    """A clock that is wrong by a factor that is that of no unit: its rate is stated, and counts."""
+    write_log(place / "slow.csv")
+    head, *rows = (place / "slow.csv").read_text().splitlines()
+    assert head.startswith("time,")
+    rows = [f"{4.0 * float(time)!r},{rest}" for time, _, rest in (r.partition(",") for r in rows)]
+    (place / "slow.csv").write_text("\n".join([head, *rows, ""]))
+    (place / "slow.toml").write_text(STUDY.replace("a.csv", "slow.csv"))
+    out, _ = tell(capfd, ["doctor", "slow.toml", "--fix", "quick.toml"])
+    assert "time runs 4 times as fast as the log says" in out
+    assert f"set rate = {RATE:g} and clock = 'rate' in [[log]]" in " ".join(out.split())
+    repaired = (place / "quick.toml").read_text()
+    assert f"rate = {RATE}" in repaired
+    assert 'clock = "rate"' in repaired
+    (report,) = ask(capfd, ["doctor", "quick.toml"])
+    assert (report["findings"], report["signs"]) == ([], [])
+
+
 def test_numbers_that_are_none_are_null_in_json(place, capfd, monkeypatch):
     def examine_study(study, progress):
         found = Finding("a.csv", "sign", "has no size", "look", np.nan, np.inf)

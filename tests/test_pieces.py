@@ -103,6 +103,17 @@ def test_a_log_in_pieces_is_the_log(kind, gap, robot, tmp_path, monkeypatch):
     assert part.segments == other.segments
 
 
+def test_a_log_in_pieces_has_the_rate_that_is_stated(robot, tmp_path, monkeypatch):
+    path = write(tmp_path / "run.csv", make_log(gap=True))
+    given = {"units": {"q": "deg"}, "rate": 0.5 * RATE, "clock": "rate"}
+    whole = di.read_log(path, robot, **given)
+    shorten(monkeypatch)
+    found = di.read_log(path, robot, pieces=True, **given)
+    assert isinstance(found.q, LongSignal)
+    assert (found.rate, found.segments) == (0.5 * RATE, whole.segments)
+    assert (found.stamps, found.warnings) == (whole.stamps, whole.warnings)
+
+
 def test_a_log_in_pieces_has_the_units_of_its_header(robot, tmp_path, monkeypatch):
     path = write(tmp_path / "run.csv", make_log())
     plain = di.read_log(path, robot, units={"q": "deg"})

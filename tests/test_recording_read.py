@@ -198,8 +198,34 @@ def test_time_wins_over_rate(log):
     recording = read_log(log, ROBOT, rate=250)
     assert recording.rate == RATE
     assert recording.warnings == (
-        "log.csv: rate = 250 Hz, but the time column says 100 Hz; time is used",
+        "log.csv: rate = 250 Hz, but the time column says 100 Hz; time is used (clock = 'rate' "
+        "takes the rate)",
     )
+
+
+def test_a_stated_rate_may_win_over_time(tmp_path):
+    """Gaps and the order of stamps count as before, in time that runs at the rate."""
+    time = TIME + 0.5 * (np.arange(SAMPLES) >= 80)
+    path = write(tmp_path / "log.csv", time=time, q=Q, tau=TAU)
+    plain = read_log(path, ROBOT)
+    recording = read_log(path, ROBOT, rate=250.0, clock="rate")
+    assert (recording.rate, recording.warnings) == (250.0, plain.warnings)
+    assert recording.segments == plain.segments == ((0, 80), (80, SAMPLES))
+    np.testing.assert_array_equal(recording.q, plain.q)
+    assert recording.find_time(80) == pytest.approx(0.4 * time[80])
+    assert read_log(path, ROBOT, rate=1.0, clock="rate", units={"time": "ns"}).rate == 1.0
+    assert refusal(path, ROBOT, clock="rate") == "log.csv: clock = 'rate' needs a rate"
+    path = write(tmp_path / "bare.csv", q=Q, tau=TAU)
+    assert read_log(path, ROBOT, rate=250.0, clock="rate").rate == 250.0
+
+
+def test_stamps_that_jitter_lie_on_the_stated_rate(tmp_path):
+    time = TIME + RNG.uniform(-3e-3, 3e-3, SAMPLES)
+    path = write(tmp_path / "log.csv", time=time, q=np.column_stack([np.sin(time), time]), tau=TAU)
+    plain, recording = read_log(path, ROBOT), read_log(path, ROBOT, rate=50.0, clock="rate")
+    assert recording.rate == 50.0
+    assert recording.warnings == plain.warnings
+    np.testing.assert_allclose(recording.q, plain.q, rtol=1e-12)
 
 
 def test_gap_jitter_and_units_of_time(tmp_path):
@@ -502,6 +528,23 @@ def test_missing_columns_name_the_nearest(tmp_path):
     assert recording.warnings == ("log.csv: dq_ has 1 of 2 joints; not used",)
 
 
+def test_files_of_a_signal_each_say_how_they_are_mapped(tmp_path):
+    paths = [tmp_path / name for name in ("angles.csv", "torques.csv")]
+    for path, values in zip(paths, (Q, TAU), strict=True):
+        write(path, t=TIME, x=values)
+        path.write_text(path.read_text().replace("x_a,x_b", "a,b", 1))
+    words = "no column 'q_a' for q; angles.csv, torques.csv each have columns of the joints' names"
+    message = refusal(paths, ROBOT)
+    assert words in message
+    assert "columns = { q = 'angles.csv:*' } maps other names" in message
+    columns = {"q": "angles.csv:*"}
+    assert "columns = { tau = 'torques.csv:*' } maps" in refusal(paths, ROBOT, columns=columns)
+    both = read_log(paths, ROBOT, columns=columns | {"tau": "torques.csv:*"})
+    paths[1] = paths[1].rename(tmp_path / "load.csv")
+    assert "columns = { tau = 'FILE:*' } maps" in refusal(paths, ROBOT, columns=columns)
+    np.testing.assert_allclose(both.tau, TAU, rtol=1e-15)
+
+
 def test_missing_arrays_say_why(tmp_path):
     path = tmp_path / "log.npz"
     np.savez(path, time=TIME, q=Q, tau=TAU[:-1])
@@ -580,6 +623,47 @@ def test_still_joints_and_dead_sensors(tmp_path):
     (dead,) = read_log(path, ROBOT).warnings
     assert "tau of a, b is 0 in every sample" in dead
     assert dead.endswith("nothing fitted to these joints can be trusted; check their columns")
+
+
+def test_positions_below_their_limits_have_their_sign(tmp_path):
+    robot = make_robot(lower=-0.2, upper=4.0)
+    path = write(tmp_path / "log.csv", time=TIME, q=Q - 1.3, tau=TAU)
+    first, _ = read_log(path, robot).warnings
+    assert "q of a reaches -1.3 rad, limits -0.2 to 4" in first
+
+
+DQ = np.column_stack([np.cos(TIME), -np.sin(2 * TIME)])
+ALL = "log.csv: dq says that all joints move "
+
+
+@pytest.mark.parametrize(
+    ("factors", "words"),
+    [
+        ((1.0, 1.0), ""),
+        ((0.9, 1.1), ""),
+        (
+            (0.5, 0.5),
+            f"{ALL}0.5 times as fast as q does; if dq is right, set rate = ",
+        ),
+        ((57.3, 57.3), f"{ALL}57.3 times as fast as q does; set units = {{ dq = 'deg' }}"),
+        ((1.0, -1.0), "log.csv: dq says that b moves -1 times as fast as q does; check its units"),
+        (
+            (3.0, 0.5),
+            "dq says that a moves 3 times, b moves 0.5 times as fast as q does",
+        ),
+        ((0.0, 0.0), ""),
+    ],
+)
+def test_speeds_are_held_against_positions(tmp_path, factors, words):
+    """Noise and offsets of speeds, and joints that stand, say nothing."""
+    noise = np.random.default_rng(5).normal(size=DQ.shape) * 2e-4
+    dq = np.array(factors) * DQ + noise + 0.1 * np.abs(factors)
+    path = write(tmp_path / "log.csv", time=TIME, q=Q, dq=dq, tau=TAU)
+    said = read_log(path, ROBOT).warnings
+    assert len(said) == bool(words)
+    assert words in "".join(said)
+    still = write(tmp_path / "still.csv", time=TIME, q=0.0 * Q + 1.0, dq=dq, tau=TAU)
+    assert not any("dq" in note for note in read_log(still, ROBOT).warnings)
 
 
 @pytest.mark.parametrize(

@@ -516,7 +516,7 @@ def suspect_rates(case: LogCase) -> Iterator[Suspicion]:
             f"time runs {factor:.4g} times as fast as the log says",
             Reading.plain(case.n, change),
             rate=right,
-            advice=f"set rate = {right:.6g} in [[log]], or the unit of its time",
+            advice=f"set rate = {right:.6g} and clock = 'rate' in [[log]], or the unit of its time",
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Annotated, Literal, NamedTuple
 
@@ -84,10 +84,11 @@ class ClockOptions(Options):
     """How the rows of a log become samples on one uniform clock."""
 
     clock: Annotated[
-        Literal["auto", "stamps", "uniform"],
+        Literal["auto", "stamps", "uniform", "rate"],
         "where time stamps jitter, they are the samples' own instants (`stamps`) or those of "
         "their arrival, and the samples equidistant (`uniform`); `auto` takes what makes the "
-        "positions smoother",
+        "positions smoother; `rate` does so, too, of stamps that are wrong by a factor, and takes "
+        "the stated `rate`",
     ] = "auto"
     bridge: Annotated[
         Annotated[Number, Field(ge=0.0, le=LONGEST_BRIDGE)] | None,
@@ -136,6 +137,12 @@ class Clock:
             segments.append((end, end + count))
             end += count
         return tuple(segments)
+
+    def at_rate(self, rate: float) -> Clock:
+        """The clock whose samples are so many a second, where that of the stamps is wrong."""
+        slower = self.rate / rate
+        starts = tuple(slower * start for start in self.starts)
+        return replace(self, rate=rate, instants=slower * self.instants, starts=starts)
 
     @property
     def places(self) -> Array:
@@ -218,6 +225,11 @@ class EvenClock(NamedTuple):
     runs: tuple[tuple[int, int], ...]
     starts: tuple[float, ...]
     warnings: tuple[str, ...] = ()
+
+    def at_rate(self, rate: float) -> EvenClock:
+        """As of `Clock`."""
+        starts = tuple(self.rate / rate * start for start in self.starts)
+        return self._replace(rate=rate, starts=starts)
 
 
 def find_even_clock(
@@ -473,7 +485,7 @@ def _decide_if_equidistant(
     clock: str,
 ) -> tuple[bool, str]:
     """Whether the samples are equidistant, and why."""
-    if clock != "auto":
+    if clock in ("stamps", "uniform"):
         return clock == "uniform", ""
     drift = _measure_drift(time, number, period, runs)
     if drift > DRIFT:

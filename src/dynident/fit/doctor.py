@@ -60,7 +60,7 @@ class Report:
         Of its positions, and of its time, where these are to be changed.
     keys : dict of str to value
         Of the log's table beside these, what is to be changed: how the base's sensors are mounted,
-        and its rate where the study states one.
+        and its rate.
     gravity : tuple of float, or None
         Of the robot, where that is to be changed [m/s^2].
     repairable : bool
@@ -121,7 +121,7 @@ def report_log(
     beside : tuple of Sign
         Beside those of logs with torque.
     rate : float or None
-        Of the log, where its study states it [Hz]; else it has a column of times.
+        Of the log, where its study states it [Hz].
     blind : bool
         Whether some log has no torque.
     """
@@ -134,11 +134,11 @@ def report_log(
         units |= {} if found.unit is None else {"q": found.unit}
         keys |= dict(found.keys)
         gravity = found.gravity or gravity
-        if found.rate is not None and rate is not None:
-            keys["rate"] = found.rate
-        elif found.rate is not None:  # of a column of times, in another unit if in any
+        if found.rate is not None:  # of a column of times, in another unit if in any
             quicker = found.rate / log.rate
-            unit = next((u for u, x in PARTS.items() if abs(quicker / x - 1.0) < 1e-6), None)
+            parts = {} if rate == log.rate else PARTS
+            unit = next((u for u, x in parts.items() if abs(quicker / x - 1.0) < 1e-6), None)
+            keys |= {"rate": found.rate, "clock": "rate"} if unit is None else {}
             units |= {} if unit is None else {"time": unit}
     repairable = repair != given or any((units, keys, gravity))
     told = {found.what for found in findings}

@@ -72,6 +72,11 @@ def has_columns(
     )
 
 
+def is_called_as(name: str, signal: str) -> bool:
+    """Whether something is called as what was measured of a signal is."""
+    return bool(signal in SIGNALS and SIGNALS[signal].search(name) and not OTHERS.search(name))
+
+
 def find_series(names: Sequence[str], joints: Sequence[str], signal: str) -> list[str]:
     """What is called as a signal's columns are, a joint each, as measured or not."""
     series = names if len(joints) == 1 else [*find_joint_series(names, joints)]
@@ -90,7 +95,7 @@ def find_likely_columns(
         return None
     alone = {name: (name,) for name in names} if len(joints) == 1 else {}
     series = alone or find_joint_series(names, joints)
-    likely = [s for s in series if SIGNALS[signal].search(s) and not OTHERS.search(s)]
+    likely = [stem for stem in series if is_called_as(stem, signal)]
     if len(likely) != 1:
         return None
     own = series[likely[0]]
@@ -138,7 +143,7 @@ def match_joints(names: Sequence[str], joints: Sequence[str], signal: str) -> di
         end = max((end for _, end in fits), key=len)
         own = sorted((joint for joint, other in fits if other == end), key=len)
         begin = name[: -len(end)]
-        if SIGNALS[signal].search(begin) and not OTHERS.search(begin):
+        if is_called_as(begin, signal):
             told = all(joint.startswith(own[0].removesuffix(end)) for joint in own)
             if not told or own[0] in begun.setdefault(begin, {}):
                 return {}
@@ -195,7 +200,7 @@ def find_torque_column(
 ) -> str | None:
     """The column of a joint's torque, or of the current that stands for it."""
     own = [name for name in names if re.search(match_word(joint), name)]
-    likely = [name for name in own if SIGNALS["tau"].search(name) and not OTHERS.search(name)]
+    likely = [name for name in own if is_called_as(name, "tau")]
     if likely or f"current_{joint}" in own:
         return likely[0] if likely else f"current_{joint}"
     borne, told = find_signal(names, joints, "tau", counted)

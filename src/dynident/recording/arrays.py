@@ -65,7 +65,7 @@ def read_arrays(
     units: Units | None = None,
     side: Side = "joint",
     name: str = "recording",
-    clock: Literal["auto", "stamps", "uniform"] = "auto",
+    clock: Literal["auto", "stamps", "uniform", "rate"] = "auto",
     bridge: float | None = None,
     bad_rows: Literal["refuse", "cut"] = "refuse",
     body: Mapping[str, Any] | None = None,

@@ -59,6 +59,18 @@ FAR = 5.0
 TURNS = 1.5
 """A revolute joint that goes further than so many turns may be logged in degrees."""
 
+SAME_COURSE = 0.99
+"""Correlation of positions with the integrals of speeds from which both are of one motion."""
+
+ALIKE = 0.05
+"""Numbers of joints that differ by no more than this part of the largest are one number."""
+
+SPEED_UNITS = {"deg": 180.0 / np.pi, "rev": 0.5 / np.pi, "rad": np.pi / 180.0}
+"""By how many times too fast a robot seems whose speeds are in a unit and read in rad, or deg."""
+
+LOOKED_AT = 100_000
+"""Samples at most that speeds are compared in."""
+
 MOST_NAMED = 8
 """Kinds of columns that a message names."""
 
@@ -202,7 +214,7 @@ def refuse_missing_column(
             f"{join_file_names(tables)}: has no header, so no column {column!r}; give positions, "
             f"like columns = {{ {signal} = [1, 2] }}"
         )
-    near = get_close_matches(column, names, n=3, cutoff=0.5) or names[:6]
+    near = get_close_matches(column, dict.fromkeys(names), n=3, cutoff=0.5) or names[:6]
     shown = f"the nearest are {', '.join(map(repr, near))}"
     series = {} if missing else find_joint_series(names, joints)
     likely = None if missing else find_likely_columns(names, joints, signal)
@@ -213,6 +225,13 @@ def refuse_missing_column(
         wanted = (
             repr(likely) if isinstance(likely, str) else f"[{likely[0]!r}, ..., {likely[-1]!r}]"
         )
+    of_joints = [table.path.name for table in tables if {*joints} <= {*table.titles}]
+    if len(joints) > 1 and len({*of_joints}) > 1:  # a file a signal
+        shown = f"{', '.join(of_joints)} each have columns of the joints' names alone"
+        fit = [
+            file for file in of_joints if column_names.is_called_as(file.partition(".")[0], signal)
+        ]
+        wanted = repr(f"{fit[0] if len(fit) == 1 else 'FILE'}:*")
     blind = signal == "tau" and any(name.startswith("qref_") for name in names)
     hint = "; without torques cloe fits positions, and clie the law's torque" if blind else ""
     layout = find_layout(names, joints, tables[0].topic is not None)
@@ -295,7 +314,10 @@ def check_rate(name: str, found: float, stated: float | None) -> tuple[str, ...]
         raise UnitError(words, "time", unit)
     if stated is None or abs(found / stated - 1.0) <= SAME_RATE:
         return ()
-    return (f"{name}: rate = {stated:g} Hz, but the time column says {found:.6g} Hz; time is used",)
+    return (
+        f"{name}: rate = {stated:g} Hz, but the time column says {found:.6g} Hz; time is used "
+        "(clock = 'rate' takes the rate)",
+    )
 
 
 def find_motor_sides(name: str, side: str | Sequence[str], robot: Robot | None) -> Booleans:
@@ -376,6 +398,48 @@ def warn_of_dead_channels(name: str, joints: Sequence[str], reach: Reach) -> tup
     )
 
 
+def warn_of_other_speeds(
+    name: str, joints: Sequence[str], q: Array, dq: Array, rate: float, run: tuple[int, int]
+) -> Iterator[str]:
+    """Look for speeds that are a multiple of how fast the positions change; yield warnings.
+
+    Of a run of samples the integrals of the speeds are held against the positions, for differences
+    of these would be noise; both without their straight lines, as speeds have offsets.
+    """
+    own = slice(run[0], min(run[1], run[0] + LOOKED_AT))
+    speeds = np.asarray(dq[own])
+    count = len(speeds)
+    lines = np.linalg.qr(np.column_stack([np.ones(count), np.linspace(-1.0, 1.0, count)]))[0]
+    went, said = (
+        course - lines @ (lines.T @ course)
+        for course in (np.asarray(q[own]), (np.cumsum(speeds, axis=0) - 0.5 * speeds) / rate)
+    )
+    both, squares = np.sum(went * said, axis=0), np.sum(went**2, axis=0)
+    told = both**2 > SAME_COURSE**2 * squares * np.sum(said**2, axis=0)
+    factors = both[told] / squares[told]
+    off = (factors < 1.0 / MARGIN) | (factors > MARGIN)
+    if not off.any():
+        return
+    factor = float(np.median(factors))
+    if off.all() and factor > 0.0 and np.ptp(factors) <= ALIKE * np.max(factors):
+        unit = next((u for u, x in SPEED_UNITS.items() if abs(factor / x - 1.0) < ALIKE), None)
+        advice = f"if dq is right, set rate = {factor * rate:.3g} and clock = 'rate'"
+        if unit is not None:
+            advice = f"set units = {{ dq = {unit!r} }}"
+        yield f"{name}: dq says that all joints move {factor:.3g} times as fast as q does; {advice}"
+        return
+    named = [joint for joint, tells in zip(joints, told, strict=True) if tells]
+    parts = [
+        f"{joint} moves {size:.3g} times"
+        for joint, size, wrong in zip(named, factors, off, strict=True)
+        if wrong
+    ]
+    yield (
+        f"{name}: dq says that {', '.join(parts)} as fast as q does; check its units, signs and "
+        "columns"
+    )
+
+
 def warn_of_excessive_torques(name: str, robot: Robot, reach: Reach) -> tuple[str, ...]:
     """Look for torques that the joints cannot bear, by their extremes; return warnings."""
     return tuple(
@@ -409,7 +473,9 @@ def _check_range(
     fits = not limited or (joint.lower <= small * reach[0] and small * reach[1] <= joint.upper)
     fits &= angle or peak > FAR * limit  # what is small in metres is next to nothing in millimetres
     bounds = f", limits {joint.lower:.4g} to {joint.upper:.4g}" if limited else ""
-    what = f"{name}: q of {joint.name} reaches {peak:.5g} {unit}{bounds}"
+    below = limited and joint.lower - reach[0] > reach[1] - joint.upper
+    far = reach[0] if below else reach[1] if limited else peak
+    what = f"{name}: q of {joint.name} reaches {far:.5g} {unit}{bounds}"
     try_this = f"set units = {{ q = '{small_unit}' }}"
     if np.any(robot.drives.reduction != np.eye(robot.n)):
         try_this += " or, for motor positions, side = 'motor'"

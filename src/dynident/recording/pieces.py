@@ -75,6 +75,8 @@ def sample_in_pieces(places: SignalPlaces, request: LogRequest) -> TablePiece | 
         )
         if clock is None:
             return None
+        if request.clocking.clock == "rate" and request.rate is not None:
+            clock = clock.at_rate(request.rate)
         notes = (*notes, *check_rate(request.name, clock.rate, request.rate))
     opened = {
         "tau" if signal == "current" else signal: open_stored_signal(store)

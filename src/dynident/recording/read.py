@@ -72,7 +72,7 @@ def read_log(
     side: Side = "joint",
     name: str | None = None,
     stack: Literal["side", "time"] = "side",
-    clock: Literal["auto", "stamps", "uniform"] = "auto",
+    clock: Literal["auto", "stamps", "uniform", "rate"] = "auto",
     bridge: float | None = None,
     bad_rows: Literal["refuse", "cut"] = "refuse",
     torque: bool = True,
@@ -121,9 +121,10 @@ def read_log(
     stack : {"side", "time"}
         Whether several files have different signals of the same samples, or follow one
         another as separate segments.
-    clock : {"auto", "stamps", "uniform"}
+    clock : {"auto", "stamps", "uniform", "rate"}
         For time stamps with jitter: whether they are the sampling instants, or arrival times
-        of equidistant samples; by default whichever makes the positions smoother.
+        of equidistant samples; by default whichever makes the positions smoother. "rate" is for
+        stamps of a clock that is wrong by a factor: `rate` then counts.
     bridge : float, optional
         Gaps up to this length are bridged by a cubic spline, longer ones divide the log [s]; 0.01 s
         or two periods by default, which loses no information at the usual bandwidth.

@@ -103,6 +103,8 @@ class LogRequest:
         checks.refuse_unknown_words(self.name, "units", self.units, UNITED)
         if self.rate is not None:
             check_rate(self.rate, self.name)
+        elif self.clocking.clock == "rate":
+            raise InputError(f"{self.name}: clock = 'rate' needs a rate")
         sides = self.side if isinstance(self.side, Mapping) else dict.fromkeys(SIDED, self.side)
         checks.refuse_unknown_words(self.name, "side", sides, SIDED)
         motors = {
@@ -160,6 +162,10 @@ def build_recording(pieces: Sequence[TablePiece], request: LogRequest) -> Record
     moved, borne = (find_extremes(signal) for signal in (q, tau))
     doubts = _check_reach(request, torque, moved, borne, piece.turned)
     warnings = [*piece.warnings, *said, *doubts]
+    if speeds is not None and speeds.shape == q.shape:
+        run = max(piece.segments, key=lambda own: own[1] - own[0])
+        joints = request.joints
+        warnings += checks.warn_of_other_speeds(label, joints, q, speeds, piece.rate, run)
     _, ddq, qref, dqref, temp, known = (piece.signals.get(signal) for signal in OPTIONAL)
     base: LoggedBase | None = None
     wrenches: dict[str, Array] = {}
@@ -362,6 +368,8 @@ def _take_signals(
         lambda sample: where.place(int(kept[sample]), index),
         request.clocking,
     )
+    if request.clocking.clock == "rate" and request.rate is not None:
+        clock = clock.at_rate(request.rate)
     said = (*notes, *checks.check_rate(name, clock.rate, request.rate))
     return signals, clock, said, turned
 
