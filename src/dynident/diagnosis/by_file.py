@@ -14,7 +14,7 @@ import numpy as np
 
 from dynident.core.arrays import Array
 from dynident.diagnosis import thresholds as limit
-from dynident.diagnosis.diagnoses import DIAGNOSES
+from dynident.diagnosis.diagnoses import DIAGNOSES, suspect_orders
 from dynident.diagnosis.scene import TINY, Scene
 from dynident.diagnosis.screening import build_problem
 from dynident.diagnosis.signs import Sign
@@ -127,8 +127,9 @@ def find_missing_bodies(s: Scene) -> Sign | None:
         little = np.median(most[own] / np.abs(of_motion[own])) <= limit.BORNE if any(own) else True
         return Sign("gravity", f"{NOTHING} weight{BY_FILE}") if little else None
     case = LogCase(s, np.zeros(s.base.count), np.zeros(s.n), frozenset(range(s.n)))
-    otherwise = (DIAGNOSES[name].suspect(case) for name in ("position unit", "torque order"))
-    read = (each.reading.of(s) for each in chain.from_iterable(otherwise))
+    orders = suspect_orders("torque order", "the torques", ("tau",), case)
+    otherwise = chain(DIAGNOSES["position unit"].suspect(case), orders)
+    read = (each.reading.of(s) for each in otherwise)
     explained = measure_file_torque(s) > 0.0 or any(
         is_near_one(measure_file_torque(each)) for each in read
     )
