@@ -65,7 +65,8 @@ SAME_COURSE = 0.99
 ALIKE = 0.05
 """Numbers of joints that differ by no more than this part of the largest are one number."""
 
-SPEED_UNITS = {"deg": 180.0 / np.pi, "rev": 0.5 / np.pi, "rad": np.pi / 180.0}
+ANGLES = {"rad": 1.0, "deg": np.pi / 180.0, "rev": 2.0 * np.pi}
+SPEED_UNITS = {"deg": 1.0 / ANGLES["deg"], "rev": 1.0 / ANGLES["rev"], "rad": ANGLES["deg"]}
 """By how many times too fast a robot seems whose speeds are in a unit and read in rad, or deg."""
 
 LOOKED_AT = 100_000

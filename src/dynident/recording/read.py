@@ -24,7 +24,7 @@ from dynident.readers.presets import find_layout
 from dynident.readers.table import TIME
 from dynident.readers.units import find_units
 from dynident.recording import checks
-from dynident.recording.checks import Spot, join_file_names, list_column_names
+from dynident.recording.checks import ANGLES, Spot, join_file_names, list_column_names
 from dynident.recording.floating import (
     BASE,
     FloatingOptions,
@@ -36,7 +36,6 @@ from dynident.recording.floating import (
 from dynident.recording.pieces import sample_in_pieces
 from dynident.recording.recording import Recording
 from dynident.recording.signals import (
-    ANGLES,
     ASIDE,
     OPTIONAL,
     LogRequest,

@@ -29,7 +29,7 @@ from dynident.readers.orientation import (
     drop_repeated_orientations,
 )
 from dynident.recording import checks
-from dynident.recording.checks import Spot
+from dynident.recording.checks import ANGLES, Spot
 from dynident.recording.floating import (
     BASE,
     QUATERNIONS,
@@ -60,7 +60,6 @@ SIDED = ("q", "tau")
 
 PER_JOINT = ("q", "tau", "current", "unsigned", *OPTIONAL)
 
-ANGLES = {"rad": 1.0, "deg": np.pi / 180.0, "rev": 2.0 * np.pi}
 LENGTHS = {"m": 1.0, "mm": 1e-3}
 TEMPERATURES = {"degC": 0.0, "K": 273.15}
 """What a temperature of 0 deg C is in a unit."""
