@@ -41,13 +41,19 @@ def many(*signals: str) -> list[str]:
         ),
         (["time", "q_a", "tau_a", "tau_b", "q_c", "tau_c"], ["a", "b", "c"], [], {}),
         (["time", "pos_a", "pos_c", "vel_a", "vel_b", "vel_c"], ["a", "b", "c"], [], {}),
-        # series of numbers: targets, speeds and motors are others
+        # series of numbers: targets and motors are others
         (
             ["times", *many("positions", "torques", "target_positions", "velocities")],
             ARM,
             ARM,
-            {"q": "positions_*", "tau": "torques_*", "time": "times"},
+            {"q": "positions_*", "tau": "torques_*", "time": "times", "dq": "velocities_*"},
         ),
+        # speeds of all joints, by one name that means nothing else
+        (["t", *many("q", "tau", "dq")], ARM, ARM, {"q": "q_*", "tau": "tau_*", "dq": "dq_*"}),
+        (["t", *many("q"), "dq_0"], ARM, ARM, {"q": "q_*"}),
+        (["t", *many("q", "qd")], ARM, ARM, {"q": "q_*"}),
+        (["t", *many("q", "dq", "speed")], ARM, ARM, {"q": "q_*"}),
+        (["time", "q_a", "q_b", "dq_a", "dq_b"], ["a", "b"], ["a", "b"], {}),
         # a simulator's forces of joints, and those of a sensor
         (
             ["t", "Joint1_Pos", "Joint2_Pos", "Joint1_Force", "Joint2_Force"],
@@ -123,16 +129,17 @@ def test_columns_are_known_by_their_names(names, joints, moved, columns):
             (name, "tau")
             for name in ("Torque [%]", "torque_mNm", "tau_friction", "torque_residual")
         ),
+        *((name, "dq") for name in ("dq_d", "target_velocity", "vel_max", "tcp_speed", "level")),
+        *((name, "dq") for name in ("ddq", "q_ddot", "speed_rpm", "motor_speed", "velocity_deg")),
     ],
 )
-def test_what_is_no_measured_position_or_torque_is_left_alone(name, signal):
-    own = {"q": "measured_pos", "tau": "measured_torque"}
-    known = {key: f"{column}_*" for key, column in own.items()}
-    assert find_columns(["t", *many(*own.values(), name)], ARM) == (ARM, known)
-    del known[signal]
-    own[signal] = name
-    moved = [] if signal == "q" else ARM
-    assert find_columns(["t", *many(*own.values())], ARM) == (moved, known if moved else {})
+def test_what_is_not_a_measured_signal_is_left_alone(name, signal):
+    own = {"q": "measured_pos", "dq": "measured_vel", "tau": "measured_torque"}
+    others = [column for key, column in own.items() if key != signal]
+    for columns, there in ((own.values(), True), (others, False)):
+        moved, found = find_columns(["t", *many(*columns, name)], ARM)
+        assert moved == (ARM if there or signal != "q" else [])
+        assert found.get(signal) == (f"{own[signal]}_*" if there else None)
 
 
 @pytest.mark.parametrize(

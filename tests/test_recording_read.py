@@ -632,6 +632,14 @@ def test_positions_below_their_limits_have_their_sign(tmp_path):
     assert "q of a reaches -1.3 rad, limits -0.2 to 4" in first
 
 
+@pytest.mark.parametrize("speed", [0.0, np.nan])
+def test_speeds_that_nobody_measured_are_not_used(tmp_path, speed):
+    path = write(tmp_path / "log.csv", time=TIME, q=Q, dq=np.full(Q.shape, speed), tau=TAU)
+    found = read_log(path, ROBOT)
+    assert found.dq is None
+    assert found.warnings == ("log.csv: dq is zero, or not a number, in every row: it is not used",)
+
+
 DQ = np.column_stack([np.cos(TIME), -np.sin(2 * TIME)])
 ALL = "log.csv: dq says that all joints move "
 

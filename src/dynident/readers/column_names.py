@@ -15,15 +15,26 @@ TIME = re.compile(r"time|zeit|stamp|\bsecs?\b|\bt\b", re.IGNORECASE)
 """What a column may be called that has the time."""
 SIGNALS = {
     "q": re.compile(r"(?<![a-z])q(?![a-z])|pos(?![est])|angle|winkel|theta", re.IGNORECASE),
+    "dq": re.compile(r"(?<![a-z])(?:dq|q_?dot|d_?theta)(?![a-z])|(?<!le)vel|speed", re.IGNORECASE),
     "tau": re.compile(r"tau|torque|effort|moment(?!um)|joint[\W\d_]*force", re.IGNORECASE),
 }
-"""What columns of a signal may be called: ``pos``, but neither ``pose`` nor ``post``."""
+"""What columns of a signal may be called: ``pos``, but neither ``pose`` nor ``post``; not ``qd``,
+which one recorder has for speeds and another for targets."""
+RATES = re.compile(r"vel|speed|rate|dot|(?<![a-z])d+(?=theta|pos|angle)", re.IGNORECASE)
+BESIDE = {
+    "q": RATES,
+    "dq": re.compile(
+        r"(?<![a-z])dd|ddot|rpm|(?<![a-z])(?:deg|rad)(?![a-z])(?! ?/ ?s)", re.IGNORECASE
+    ),
+    "tau": RATES,
+}
+"""What columns are called beside that are derivatives of a signal, or have units that are not."""
 OTHERS = re.compile(
     # what is asked for, or what a model or a limit says
     r"target|desired|soll|ref|command|cmd|set_?point|goal|planned|model|comput|predict|nominal|limit"
     r"|feed_?f|grav|corio|dynamic|fric|(?<![a-z])(?:des|d|ff|min|max)(?![a-z])"
-    # differences and derivatives
-    r"|err|std|vel|acc|speed|rate|dot|delta|diff|(?<![a-z])d+(?=theta|pos|angle)"
+    # differences
+    r"|err|std|acc|delta|diff"
     # what acts from outside, and where the tool is
     r"|ext|resid|disturb|wrench|tcp|cart|(?<![a-z])(?:eef?|ft)(?![a-z])"
     # motors, their currents, and units that are not read
@@ -74,7 +85,9 @@ def has_columns(
 
 def is_called_as(name: str, signal: str) -> bool:
     """Whether something is called as what was measured of a signal is."""
-    return bool(signal in SIGNALS and SIGNALS[signal].search(name) and not OTHERS.search(name))
+    if signal not in SIGNALS or OTHERS.search(name):
+        return False
+    return bool(SIGNALS[signal].search(name) and not BESIDE[signal].search(name))
 
 
 def find_series(names: Sequence[str], joints: Sequence[str], signal: str) -> list[str]:
@@ -173,7 +186,10 @@ def find_columns(
     borne, tau = find_signal(names, joints, "tau", counted)
     currents = {f"current_{joint}" for joint in moved} <= {*names}
     found |= {} if tau is None or borne != moved or currents else {"tau": tau}
-    timed = [name for name in names if TIME.search(name) and not OTHERS.search(name)]
+    turning, dq = find_signal(names, joints, "dq", counted)
+    found |= {} if dq is None or turning != moved else {"dq": dq}
+    others = (OTHERS, RATES)
+    timed = [n for n in names if TIME.search(n) and not any(each.search(n) for each in others)]
     if moved and len(timed) == 1 and timed[0] not in NAMED_TIME:
         found["time"] = timed[0]
     return (moved, found) if moved else ([], {})

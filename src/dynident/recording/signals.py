@@ -325,10 +325,14 @@ def _take_signals(
     samples = table.samples
     stamps = [_read_stamps(spot, request) for spot in places.times]
     merger = _Merger(table, stamps[0] if stamps else None, request)
-    signals = {}
+    signals, unmeasured = dict[str, Array](), tuple[str, ...]()
     for signal, spots in places.signals.items():
         angles = signal.endswith("_rpy")
-        signals[signal] = merger.take(spots, _find_turn(request) if angles else None)
+        values = merger.take(spots, _find_turn(request) if angles else None)
+        if signal == "dq" and not np.any(np.nan_to_num(values)):
+            unmeasured = (f"{name}: dq is zero, or not a number, in every row: it is not used",)
+            continue
+        signals[signal] = values
         if angles:
             signals[signal] = convert_to_si(signals[signal], signal, request)
     columns: list[Columns] = [
@@ -344,10 +348,10 @@ def _take_signals(
     if len(kept) < samples:
         stamps = [values[kept] for values in stamps]
         columns.clear()
-        for signal in places.signals:
+        for signal in [*signals]:
             signals[signal] = signals[signal][kept]
     signals = convert_orientations(signals, request.floating.quaternion)
-    notes = (*places.notes, *merger.notes(), *cut)
+    notes = (*places.notes, *unmeasured, *merger.notes(), *cut)
     turning = find_every_turn(signals, request)
     for signal, turns in turning.items() if len(kept) else ():
         if signals[signal].shape[1] < len(turns.joints):
