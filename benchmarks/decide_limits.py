@@ -3,7 +3,7 @@
 Run from the top of the project: python benchmarks/decide_limits.py
 
 The search of `decide.py` looks at the held-out part. Its best choice is tried without that here: on
-three blocks of the fitted part, each left out in turn, by the error that measures what is held out.
+five blocks of the fitted part, each left out in turn, by the error that measures what is held out.
 """
 
 from __future__ import annotations

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pinocchio as pin
@@ -21,7 +23,7 @@ from dynident.export.mjcf import render_identified_mjcf
 from dynident.export.mujoco import find_velocity_rows, mujoco_model
 from dynident.export.pinocchio import PinocchioModel, build_pinocchio_model
 from dynident.export.softness import SLOPE
-from dynident.export.terms import make_simulable, sort_joint_terms
+from dynident.export.terms import follow_log, make_simulable, sort_joint_terms
 from dynident.friction.elements import ELEMENTS
 from dynident.robot import load_robot
 
@@ -122,7 +124,8 @@ def test_what_simulators_lack_is_stood_for_by_what_they_have():
         (rng.uniform(-1.6, -1.2, (300, 3)), rng.normal(size=(300, 3)), rng.normal(size=(300, 3)))
         for _ in range(2)
     ]
-    found, notes = make_simulable(model, logs, 0.2)
+    motion = [(*log, model.inverse_dynamics(*log, 0.2)) for log in logs]
+    found, notes = make_simulable(model, motion, 0.2)
     values = dict(zip(found.idim.names, found.theta, strict=True))
     assert found.idim.friction == "coulomb-viscous"
     assert [values[f"{s}1"] for s in ("Ia", "fv", "fc", "off")] == [0.3, 2.0, 1.0, 0.5]
@@ -148,17 +151,16 @@ def test_models_that_have_nothing_to_stand_for_or_nothing_that_can_stay(friction
     theta = idim.nominal
     theta[idim.inertial :] = 1.0
     model = WholeModel(idim, theta)
-    motion = [states(idim.robot, 20)]
-    assert make_simulable(model, motion) == (model, ())
+    motion = states(idim.robot, 20)
+    assert make_simulable(model, [(*motion, motion[1])]) == (model, ())
 
 
 def test_friction_under_load_is_stood_for_too():
     idim = build_idim(toy.arm(2), "load")
     theta = idim.nominal
     theta[idim.inertial :] = 0.2
-    model, motion = WholeModel(idim, theta), [states(idim.robot, 200)]
-    found, notes = make_simulable(model, motion)
-    q, dq, ddq = motion[0]
+    model, (q, dq, ddq) = WholeModel(idim, theta), states(idim.robot, 200)
+    found, notes = make_simulable(model, [(q, dq, ddq, model.inverse_dynamics(q, dq, ddq))])
     gone = theta.copy()
     gone[[k for k, p in enumerate(idim.parameters) if p.symbol == "fl"]] = 0.0
     torque = model.inverse_dynamics(q, dq, ddq)
@@ -285,3 +287,45 @@ def test_a_spring_that_is_there_gives_the_offset_beside_its_own(tmp_path):
     data.qpos[0] = 0.25
     mujoco.mj_forward(there, data)
     assert data.qfrc_passive[0] == pytest.approx(-4.0 * 0.25 - 0.5)
+
+
+def test_friction_with_a_memory_is_stood_for_as_it_is_along_the_motion():
+    """In short strokes it does not settle: nearest is less Coulomb friction, and none viscous."""
+    idim = build_idim(toy.arm(2), "coulomb-viscous + dahl", shape=(0.02, 0.02))
+    theta = idim.nominal
+    for name, value in (("fv1", 0.3), ("fv2", 0.3), ("fc1", 0.1), ("fc2", 0.1), ("fcb1", 2.0)):
+        theta[idim.names.index(name)] = value
+    model, t = WholeModel(idim, theta), np.arange(3000) / 500.0
+    w, a = np.array([7.0, 5.0]), np.array([0.02, 0.5])
+    q, dq, ddq = (
+        x * f(np.outer(t, w)) for x, f in ((a, np.sin), (a * w, np.cos), (-a * w**2, np.sin))
+    )
+    log = SimpleNamespace(q=q, dq=dq, ddq=ddq, rate=500.0, segments=((0, 1400), (1400, 3000)))
+    motion = list(follow_log(model, log))
+    tau = np.vstack([each[3] for each in motion])
+    found, notes = make_simulable(model, motion)
+    values = dict(zip(found.idim.names, found.theta, strict=True))
+    assert values["fv1"] == pytest.approx(0.3, abs=1e-6)
+    assert 0.2 < values["fc1"] < 1.0  # 2.1 as it settles
+    (share,) = map(float, re.findall(r"joint_1 \((\S+) % of it", notes[0]))
+    rest = theta.copy()
+    rest[idim.names.index("fcb1")] = 0.0
+    memory = (tau - WholeModel(idim, rest).inverse_dynamics(q, dq, ddq))[:, 0]
+    left = (tau - found.inverse_dynamics(q, dq, ddq))[:, 0]
+    assert share == pytest.approx(100.0 * np.linalg.norm(left) / np.linalg.norm(memory), rel=0.02)
+    settled = (tau - model.inverse_dynamics(q, dq, ddq))[:, 0]
+    assert np.linalg.norm(left) < 0.7 * np.linalg.norm(settled)
+
+
+def test_what_does_not_resist_motion_is_an_offset():
+    idim = build_idim(toy.arm(2), elements=[JointElements(1, ELEMENTS["spring"]())])
+    theta = idim.nominal
+    own = {"fv2": 0.4, "fc2": 0.2, "off2": 0.1, "ks2": 3.0, "ps2": 1.0}
+    theta[[idim.names.index(name) for name in own]] = [*own.values()]
+    model, t = WholeModel(idim, theta), np.linspace(0.0, 1.0, 500)[:, None]
+    q, dq, ddq = (f * np.ones(2) for f in (t**2, 2.0 * t, 2.0 + 0.0 * t))  # one way alone
+    found, _ = make_simulable(model, [(q, dq, ddq, model.inverse_dynamics(q, dq, ddq))])
+    values = dict(zip(found.idim.names, found.theta, strict=True))
+    assert values["fv2"] == pytest.approx(0.4, rel=1e-9)
+    assert values["fc2"] == pytest.approx(0.2, rel=1e-9)
+    assert values["off2"] == pytest.approx(0.1 + 3.0 * np.mean(q) + 1.0, rel=1e-9)

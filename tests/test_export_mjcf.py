@@ -364,7 +364,7 @@ def test_standard_parameters(tmp_path: Path) -> None:
     idim = build_idim(robot, "coulomb-viscous")
     theta = idim.join(bodies(robot.n), np.arange(1.0, len(idim.drives) + 1))
     document, notes = render_identified_mjcf(idim, theta)
-    assert notes == ("not in the MJCF, which has no place for it: off1, off2, off3, off4",)
+    assert notes == ("not in the MJCF, which has no place for it: off1 ... off4",)
     again = check_round_trip(robot, bodies(robot.n), document, tmp_path)
     for k, joint in enumerate(again.joints):
         own = {p.symbol: v for p, v in zip(idim.drives, idim.split(theta)[1]) if p.number == k + 1}
@@ -380,7 +380,7 @@ def test_a_coupled_drive_is_a_tendon(kind: str, tmp_path: Path) -> None:
     idim = build_idim(robot)
     theta = toy.true_parameters(idim, robot.nominal)
     document, notes = render_identified_mjcf(idim, theta)
-    assert notes == ("not in the MJCF, which has no place for it: off1, off2, off3",)
+    assert notes == ("not in the MJCF, which has no place for it: off1 ... off3",)
     model = engine(write(tmp_path, document.decode(), "out.xml"))
     data = mujoco.MjData(model)
     # no friction: the sign of the speed is for constraints to find

@@ -149,7 +149,7 @@ def test_an_sdf_has_bodies_joints_and_rotors():
     assert [numbers(joint, "axis/limit/effort") for joint in joints] == [[90.0], [60.0], [40.0]]
     assert joints[1].findtext("axis/limit/velocity") == "-1"
     assert joints[0].find("axis/limit/lower") is None
-    assert "not in the SDF, which has no place for it: off1, off2, off3" in notes
+    assert "not in the SDF, which has no place for it: off1 ... off3" in notes
     assert notes[-1].startswith("Gazebo reads dry friction (fc); Drake does not")
 
 
@@ -378,7 +378,7 @@ def test_a_usd_has_bodies_joints_and_drives():
     assert take(joints[1], "physics:upperLimit") == pytest.approx(2.0 * scale)
     assert take(joints[2], "physics:upperLimit") == 0.5
     assert take(joints[2], "drive:linear:physics:maxForce") == 40.0
-    assert "not in the USD, which has no place for it: off1, off2, off3" in notes
+    assert "not in the USD, which has no place for it: off1 ... off3" in notes
     assert "the base is held by the world: its mass of 1 kg means nothing" in notes
 
 
@@ -488,7 +488,7 @@ def test_actuators_for_mjlab_have_the_law_and_its_delay(tmp_path, monkeypatch):
         assert own.frictionloss == values[f"fc{j}"]
         assert own.viscous_damping == values[f"fv{j}"]
         assert own.delay_min_lag == own.delay_max_lag == round(DELAY / 0.002) == 4
-    assert notes[0] == "not in the mjlab module, which has no place for it: off1, off2, off3"
+    assert notes[0] == "not in the mjlab module, which has no place for it: off1 ... off3"
     assert "take its <actuator> out" in notes[1]
 
 
@@ -548,7 +548,7 @@ def test_actuators_for_isaac_lab_have_the_law_and_its_delay(tmp_path, monkeypatc
         told = {name: values[f"{symbol}{j}"] for j, name in enumerate(names, 1)}
         assert getattr(own, key) == told
     assert own.min_delay == own.max_delay == 2
-    assert notes == ("not in the Isaac Lab module, which has no place for it: off1, off2, off3",)
+    assert notes == ("not in the Isaac Lab module, which has no place for it: off1 ... off3",)
 
 
 def test_without_a_law_there_are_motors(monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 LONGEST = 500
@@ -54,3 +54,18 @@ def format_combination(terms: Iterable[tuple[float, str]]) -> str:
 def format_count(count: int, word: str) -> str:
     """``1 log``, ``2 logs``."""
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def format_series(names: Sequence[str]) -> str:
+    """Names in words, three or more that count up as one series: ``Ia1 ... Ia6, off2``."""
+    series: dict[str, list[str]] = {}
+    for name in names:
+        stem = name.rstrip("0123456789")
+        number = name[len(stem) :]
+        own = series.get(f"{stem}{int(number) - 1}", []) if number else []
+        own.append(name)
+        series[name] = own
+    shown = (
+        f"{own[0]} ... {own[-1]}" if len(own) > 2 else name for name, own in series.items()
+    )  # fmt: skip
+    return ", ".join(dict.fromkeys(shown))

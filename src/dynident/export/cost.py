@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from dynident.dynamics.idim import Idim
 from dynident.dynamics.whole import WholeModel
 from dynident.estimators.closed_loop import Simulation, measure_free_errors
 from dynident.export.formats import Format
+from dynident.export.terms import follow_log
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 
@@ -106,11 +108,10 @@ def describe_torque_cost(
     held = WholeModel(near.idim, theta)
     left, all_of_it, count = np.zeros(idim.robot.n), 0.0, 0
     first = idim.tree.dof - idim.robot.n
-    for log in logs():
-        motion = [own[:: max(1, len(own) // MOST)] for own in (log.q, log.dq, log.ddq)]
-        tau = whole.inverse_dynamics(*motion)[:, first:]
-        apart = tau - held.inverse_dynamics(*motion)[:, first:]
-        left += np.sum(apart**2, axis=0)
+    stretches = (follow_log(whole, log, most=MOST) for log in logs())
+    for q, dq, ddq, torques in chain.from_iterable(stretches):
+        tau = torques[:, first:]
+        left += np.sum((tau - held.inverse_dynamics(q, dq, ddq)[:, first:]) ** 2, axis=0)
         all_of_it, count = all_of_it + float(np.sum(tau**2)), count + len(tau)
     rms, worst = np.sqrt(left / count), int(np.argmax(left))
     unit = "Nm" if idim.robot.joints[worst].kind == "revolute" else "N"

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from dynident.core.arrays import Array
 from dynident.core.errors import ComputationError, InputError
 from dynident.core.inertia import is_consistent
+from dynident.core.text import format_series
 from dynident.dynamics.idim import Idim
 from dynident.robot.mjcf import WORLD
 from dynident.robot.model import Robot
@@ -114,7 +115,7 @@ def describe_omissions(omitted: Sequence[str], kind: str) -> tuple[str, ...]:
     """The note on what a format has no place for."""
     if not omitted:
         return ()
-    return (f"not in the {kind}, which has no place for it: {', '.join(omitted)}",)
+    return (f"not in the {kind}, which has no place for it: {format_series(omitted)}",)
 
 
 def format_exact_number(value: float) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from lxml import etree
 
 from dynident.core.arrays import Array
+from dynident.core.text import format_series
 from dynident.dynamics.idim import Idim
 from dynident.export.exported import format_exact_number
 from dynident.robot.model import HYSTERESIS
@@ -89,5 +90,5 @@ def add_springs(document: bytes, springs: Sequence[JointSpring]) -> tuple[bytes,
     notes = [f"stiff in the MJCF, whose document has it elsewhere: {', '.join(stiff)}"] * bool(
         stiff
     )
-    notes += [f"not in the MJCF, which has no place for it: {', '.join(left)}"] * bool(left)
+    notes += [f"not in the MJCF, which has no place for it: {format_series(left)}"] * bool(left)
     return etree.tostring(root, encoding="unicode").encode() + b"\n", tuple(notes)

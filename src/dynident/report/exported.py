@@ -21,7 +21,7 @@ from dynident.export.mujoco import mujoco_model
 from dynident.export.pinocchio import PinocchioModel, build_pinocchio_model
 from dynident.export.servo import Servo, derive_servos
 from dynident.export.springs import add_springs, list_joint_springs
-from dynident.export.terms import make_simulable, sort_joint_terms
+from dynident.export.terms import follow_log, make_simulable, sort_joint_terms
 from dynident.fit.result import Result
 
 
@@ -36,7 +36,7 @@ class Exportable(Result):
         if not sort_joint_terms(model).left:
             return model, ()
         try:
-            motion = [(log.q, log.dq, log.ddq) for log in self.samples]
+            motion = [each for log in self.samples for each in follow_log(model, log, self.width)]
         except InputError as error:
             return model, (
                 f"fv, fc and off stand alone, because the log cannot be read again: {error}",
