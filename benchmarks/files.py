@@ -16,7 +16,8 @@ from scipy.signal import butter, filtfilt
 
 from dynident.core.arrays import Array
 from dynident.dynamics.whole import WholeModel
-from dynident.export.terms import follow_log, sort_joint_terms
+from dynident.export.stand_in import follow_log
+from dynident.export.terms import sort_joint_terms
 from dynident.friction.names import split_friction_names
 from dynident.regression.generalised import GeneralisedSamples, generalise_samples
 from dynident.report.fit import Fit
@@ -38,7 +39,11 @@ def measure_error(model: WholeModel, log: GeneralisedSamples, hz: float) -> floa
     def smooth(values: Array) -> Array:
         return np.asarray(filtfilt(b, a, values, axis=0))
 
-    predicted = np.vstack([tau for *_, tau in follow_log(model, log)])
+    stretches = follow_log(model, log)
+    idim, theta = model.idim, model.theta
+    predicted = np.vstack(
+        [idim.torque(theta, q, dq, ddq, conditions=met) for q, dq, ddq, met in stretches]
+    )
     measured = np.vstack([log.tau[start:stop] for start, stop in log.segments])
     left = smooth(measured - predicted)
     return float(100.0 * np.linalg.norm(left) / np.linalg.norm(smooth(measured)))

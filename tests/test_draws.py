@@ -11,6 +11,7 @@ import pytest
 import toy
 from commands import ask, tell
 from loops import WIDTH, closed_loop
+from lxml import etree
 from tables import write_joints
 from test_encoder import DELAY, KD, KP, RATE, log_of, twin
 from thin import first
@@ -313,6 +314,23 @@ def test_the_command_writes_draws_and_their_ranges(result, tmp_path, capsys):
     capsys.readouterr()
     assert run(["sample", str(result), "-n", "12", "--seed", "2"]) == 0
     assert "certified   all; smallest pseudo-inertia eigenvalue" in capsys.readouterr().out
+
+
+def test_files_of_draws_have_what_stands_for_other_friction(tmp_path):
+    robot = toy.arm(2)
+    recording, _ = toy.log(robot, noise=1.0)
+    fit = di.identify(di.Problem(robot, toy.on_its_motion(recording), "cube-root"))
+    draws = di.sample(fit, 40)
+    assert any("fv, fc and off approximate" in note for note in draws.write(tmp_path))
+    drawn = [list_dry_friction((tmp_path / f"draw_{k:02d}.urdf").read_bytes()) for k in range(40)]
+    own = list_dry_friction(fit.model_urdf()[0])
+    assert np.all(own > 0.0)
+    np.testing.assert_allclose(np.mean(drawn, axis=0), own, rtol=0.1)
+
+
+def list_dry_friction(urdf: bytes) -> np.ndarray:
+    """Of all joints of a URDF."""
+    return np.array([float(x.get("friction")) for x in etree.fromstring(urdf).iter("dynamics")])
 
 
 @pytest.mark.long

@@ -16,6 +16,7 @@ from test_whole import consistent
 
 from dynident.core.errors import InputError
 from dynident.dynamics import evaluate_inverse_dynamics
+from dynident.dynamics.conditions import FREE
 from dynident.dynamics.idim import Idim, build_idim
 from dynident.dynamics.parameters import JointElements
 from dynident.dynamics.whole import WholeModel
@@ -23,7 +24,8 @@ from dynident.export.mjcf import render_identified_mjcf
 from dynident.export.mujoco import find_velocity_rows, mujoco_model
 from dynident.export.pinocchio import PinocchioModel, build_pinocchio_model
 from dynident.export.softness import SLOPE
-from dynident.export.terms import follow_log, make_simulable, sort_joint_terms
+from dynident.export.stand_in import find_stand_in, follow_log
+from dynident.export.terms import sort_joint_terms
 from dynident.friction.elements import ELEMENTS
 from dynident.robot import load_robot
 
@@ -124,8 +126,7 @@ def test_what_simulators_lack_is_stood_for_by_what_they_have():
         (rng.uniform(-1.6, -1.2, (300, 3)), rng.normal(size=(300, 3)), rng.normal(size=(300, 3)))
         for _ in range(2)
     ]
-    motion = [(*log, model.inverse_dynamics(*log, 0.2)) for log in logs]
-    found, notes = make_simulable(model, motion, 0.2)
+    found, notes = find_stand_in(model, [(*log, FREE) for log in logs], 0.2).apply(model)
     values = dict(zip(found.idim.names, found.theta, strict=True))
     assert found.idim.friction == "coulomb-viscous"
     assert [values[f"{s}1"] for s in ("Ia", "fv", "fc", "off")] == [0.3, 2.0, 1.0, 0.5]
@@ -152,7 +153,7 @@ def test_models_that_have_nothing_to_stand_for_or_nothing_that_can_stay(friction
     theta[idim.inertial :] = 1.0
     model = WholeModel(idim, theta)
     motion = states(idim.robot, 20)
-    assert make_simulable(model, [(*motion, motion[1])]) == (model, ())
+    assert find_stand_in(model, [(*motion, FREE)]) is None
 
 
 def test_friction_under_load_is_stood_for_too():
@@ -160,7 +161,7 @@ def test_friction_under_load_is_stood_for_too():
     theta = idim.nominal
     theta[idim.inertial :] = 0.2
     model, (q, dq, ddq) = WholeModel(idim, theta), states(idim.robot, 200)
-    found, notes = make_simulable(model, [(q, dq, ddq, model.inverse_dynamics(q, dq, ddq))])
+    found, notes = find_stand_in(model, [(q, dq, ddq, FREE)]).apply(model)
     gone = theta.copy()
     gone[[k for k, p in enumerate(idim.parameters) if p.symbol == "fl"]] = 0.0
     torque = model.inverse_dynamics(q, dq, ddq)
@@ -302,8 +303,8 @@ def test_friction_with_a_memory_is_stood_for_as_it_is_along_the_motion():
     )
     log = SimpleNamespace(q=q, dq=dq, ddq=ddq, rate=500.0, segments=((0, 1400), (1400, 3000)))
     motion = list(follow_log(model, log))
-    tau = np.vstack([each[3] for each in motion])
-    found, notes = make_simulable(model, motion)
+    tau = np.vstack([idim.torque(theta, *each[:3], conditions=each[3]) for each in motion])
+    found, notes = find_stand_in(model, motion).apply(model)
     values = dict(zip(found.idim.names, found.theta, strict=True))
     assert values["fv1"] == pytest.approx(0.3, abs=1e-6)
     assert 0.2 < values["fc1"] < 1.0  # 2.1 as it settles
@@ -324,7 +325,7 @@ def test_what_does_not_resist_motion_is_an_offset():
     theta[[idim.names.index(name) for name in own]] = [*own.values()]
     model, t = WholeModel(idim, theta), np.linspace(0.0, 1.0, 500)[:, None]
     q, dq, ddq = (f * np.ones(2) for f in (t**2, 2.0 * t, 2.0 + 0.0 * t))  # one way alone
-    found, _ = make_simulable(model, [(q, dq, ddq, model.inverse_dynamics(q, dq, ddq))])
+    found, _ = find_stand_in(model, [(q, dq, ddq, FREE)]).apply(model)
     values = dict(zip(found.idim.names, found.theta, strict=True))
     assert values["fv2"] == pytest.approx(0.4, rel=1e-9)
     assert values["fc2"] == pytest.approx(0.2, rel=1e-9)

@@ -15,7 +15,7 @@ from dynident.dynamics.idim import Idim
 from dynident.dynamics.whole import WholeModel
 from dynident.estimators.closed_loop import Simulation, measure_free_errors
 from dynident.export.formats import Format
-from dynident.export.terms import follow_log
+from dynident.export.stand_in import follow_log
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 
@@ -109,8 +109,8 @@ def describe_torque_cost(
     left, all_of_it, count = np.zeros(idim.robot.n), 0.0, 0
     first = idim.tree.dof - idim.robot.n
     stretches = (follow_log(whole, log, most=MOST) for log in logs())
-    for q, dq, ddq, torques in chain.from_iterable(stretches):
-        tau = torques[:, first:]
+    for q, dq, ddq, met in chain.from_iterable(stretches):
+        tau = idim.torque(whole.theta, q, dq, ddq, conditions=met)[:, first:]
         left += np.sum((tau - held.inverse_dynamics(q, dq, ddq)[:, first:]) ** 2, axis=0)
         all_of_it, count = all_of_it + float(np.sum(tau**2)), count + len(tau)
     rms, worst = np.sqrt(left / count), int(np.argmax(left))

@@ -17,8 +17,10 @@ from dynident.core.files import write_files
 from dynident.core.inertia import find_smallest_eigenvalue
 from dynident.core.words import format_entry
 from dynident.dynamics.base import BaseParameters
+from dynident.dynamics.whole import WholeModel
 from dynident.estimators.closed_loop import Simulation
 from dynident.export.formats import Format, choose_own_format, find_format, list_model_formats
+from dynident.export.stand_in import StandIn
 
 BAND = (0.025, 0.975)
 """Quantiles between which 95 % of the draws lie."""
@@ -49,6 +51,8 @@ class Draws:
     """Smallest parameter that has to be positive, likewise; infinite where there is none."""
     width: Array | None = None
     """Of the sign that friction had where it was simulated, shape (1,) or (n,)."""
+    stand_in: StandIn | None = None
+    """What model files have in the place of friction that they cannot hold."""
 
     def __repr__(self) -> str:
         """How many of what."""
@@ -175,8 +179,11 @@ def convert_draws_to_models(draws: Draws, folder: Path, form: Format) -> Files:
     files: dict[str, bytes] = {}
     notes: list[str] = []
     for k, name in name_draw_files(draws, form.suffix):
-        files[name], own = form.render(draws.base.idim, draws.theta[k], folder, draws.width, ())
-        notes += own
+        model, said = WholeModel(draws.base.idim, draws.theta[k]), tuple[str, ...]()
+        if draws.stand_in is not None:
+            model, said = draws.stand_in.apply(model)
+        files[name], own = form.render(model.idim, model.theta, folder, draws.width, ())
+        notes += (*(said if k == 0 else ()), *own)
     if draws.loop:
         loop = ", ".join(draws.loop)
         notes.append(f"{loop} of each draw stand in the formats npz and yaml alone")

@@ -21,7 +21,8 @@ from dynident.export.mujoco import mujoco_model
 from dynident.export.pinocchio import PinocchioModel, build_pinocchio_model
 from dynident.export.servo import Servo, derive_servos
 from dynident.export.springs import add_springs, list_joint_springs
-from dynident.export.terms import follow_log, make_simulable, sort_joint_terms
+from dynident.export.stand_in import StandIn, find_stand_in, follow_log
+from dynident.export.terms import sort_joint_terms
 from dynident.fit.result import Result
 
 
@@ -30,18 +31,25 @@ class Exportable(Result):
     """A result that other programs take, each in its own words."""
 
     @cached_property
-    def simulable(self) -> tuple[WholeModel, tuple[str, ...]]:
-        """The model that simulators are given, and what in it stands for what they cannot have."""
+    def stand_in(self) -> tuple[StandIn | None, tuple[str, ...]]:
+        """What stands in models of simulators for what they cannot have, and why nothing does."""
         model = self.model
         if not sort_joint_terms(model).left:
-            return model, ()
+            return None, ()
         try:
-            motion = [each for log in self.samples for each in follow_log(model, log, self.width)]
+            logs = self.samples
         except InputError as error:
-            return model, (
+            return None, (
                 f"fv, fc and off stand alone, because the log cannot be read again: {error}",
             )
-        return make_simulable(model, motion, self.width)
+        motion = (each for log in logs for each in follow_log(model, log, self.width))
+        return find_stand_in(model, motion, self.width), ()
+
+    @cached_property
+    def simulable(self) -> tuple[WholeModel, tuple[str, ...]]:
+        """The model that simulators are given, and what in it stands for what they cannot have."""
+        found, said = self.stand_in
+        return (self.model, said) if found is None else found.apply(self.model)
 
     def render_file(self, format: str, folder: Path | None = None) -> tuple[bytes, tuple[str, ...]]:
         """The identified model as a file, and notes on what has no place in one.

@@ -75,9 +75,8 @@ def sample(
     check_type("sample", fit, Fit, "dynident.identify and read_result give one")
     fit.require_trust("a draw", anyway)
     wanted, chosen = DrawOptions(n, seed), choose_engine(1, engine)
-    if fit.estimate.fitted is not None:
-        return replace(sample_position_fit(fit, wanted, chosen), width=fit.width)
-    return sample_torque_fit(fit, wanted, chosen)
+    draw = sample_torque_fit if fit.estimate.fitted is None else sample_position_fit
+    return replace(draw(fit, wanted, chosen), width=fit.width, stand_in=fit.stand_in[0])
 
 
 def sample_torque_fit(fit: Fit, wanted: DrawOptions, engine: Engine) -> Draws:
