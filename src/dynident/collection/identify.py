@@ -24,6 +24,7 @@ from dynident.core.options import collect_options
 from dynident.core.progress import Progress, Stopwatch, ignore_progress
 from dynident.core.side_by_side import HERE, Engine
 from dynident.core.threads import limit_to_one_thread
+from dynident.core.words import format_rough
 from dynident.dynamics.base import find_observed_base
 from dynident.dynamics.idim import Idim
 from dynident.fit.figures import FitFigure, Scoring, score_fitted_rows
@@ -226,7 +227,7 @@ def list_foreign_reasons(names: Sequence[str], errors: Sequence[float]) -> list[
     return [
         Reason(
             DOUBTFUL,
-            f"{name}: error {error:.2g} % by the other logs, {usual:.2g} % is usual among them",
+            f"{name}: error {format_rough(error)} % by the other logs, {usual:.2g} % is usual among them",
             advice=CHECK_LOG,
         )
         for name, error in zip(names, errors, strict=True)

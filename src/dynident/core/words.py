@@ -58,6 +58,11 @@ def format_percent(value: float | None) -> str:
     return f"{value:.0f}" if abs(value) >= 1000.0 else f"{value:.2f}"
 
 
+def format_rough(percent: float) -> str:
+    """A percentage in a sentence: two digits, or all before the point."""
+    return f"{percent:.2g}" if abs(percent) < 99.5 else f"{percent:.0f}"
+
+
 def shorten_line(text: str, width: int) -> str:
     """One line of at most `width` characters, the last an ellipsis where it was longer."""
     line = " ".join(text.split())

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from dynident.core.arrays import Array
 from dynident.core.text import format_series
+from dynident.core.words import format_rough
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.following import (
     compute_loads,
@@ -82,9 +83,8 @@ class StandIn:
             values[:, j] = fv, fc, own[2] + self.offsets[j] @ theta
             change = values[:, j] - own
             left = size - 2.0 * change @ self.along[j] @ theta + change @ squares @ change
-            words.append(
-                f"{joint} ({100.0 * np.sqrt(max(left, 0.0) / size):.2g} % of it not covered)"
-            )
+            share = 100.0 * float(np.sqrt(max(left, 0.0) / size))
+            words.append(f"{joint} ({format_rough(share)} % of it not covered)")
         found = replace_friction(model, dict(zip(("fv", "fc", "off"), values, strict=True)))
         said = (
             "fv, fc and off approximate, along the fitted motion, friction that has no place there "

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.core.arrays import Array
+from dynident.core.words import format_rough
 from dynident.diagnosis.examine import Finding
 from dynident.diagnosis.signs import NUMBERS, STILL, Sign
 from dynident.diagnosis.thresholds import LEAST_MOTION, QUIET
@@ -168,7 +169,7 @@ def list_error_reasons(
 def list_held_out_reasons(log: str, error: float, fitted: float) -> list[Reason]:
     """A held-out log that the model explains much worse than the fitted ones."""
     if error > max(SMALL, GROWN * fitted):
-        words = f"error {error:.2g} % on held-out {log}, {fitted:.2g} % on the fitted"
+        words = f"error {format_rough(error)} % on held-out {log}, {fitted:.2g} % on the fitted"
         return [Reason(DOUBTFUL, words, error / 100.0, ALIKE)]
     return []
 
@@ -186,8 +187,8 @@ def list_contradiction_reasons(error: float, free: float) -> list[Reason]:
         return [Reason(REFUTED, words, advice=CHECK_LOG)]
     if error > max(SMALL, GROWN * free):
         words = (
-            f"constraints or prior contradict the log: error {error:.2g} %, without them "
-            f"{free:.2g} %"
+            f"constraints or prior contradict the log: error {format_rough(error)} %, without "
+            f"them {format_rough(free)} %"
         )
         advice = "correct or leave out the constraints that act, or the prior"
         return [Reason(DOUBTFUL, words, advice=advice)]
@@ -309,8 +310,7 @@ def list_limit_reasons(log: str, peaks: Array, limits: Array) -> list[Reason]:
     Parameters
     ----------
     peaks, limits : ndarray, shape (n,)
-        Of the torques and of the drives' efforts [Nm or N]; files that know no limit have none, or
-        zero.
+        Of the torques and of the drives' efforts, zero or infinite where none is known [Nm or N].
     """
     known = np.isfinite(limits) & (limits > 0.0)
     times = peaks[known] / limits[known]
