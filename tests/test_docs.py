@@ -23,7 +23,7 @@ import toy
 from test_architecture import ROOMS
 from test_report import identified
 
-from dynident.cli import run
+from dynident.cli import COMMANDS, run
 from dynident.dynamics.idim import build_idim
 from dynident.friction.models import FRICTIONS
 
@@ -294,6 +294,18 @@ def test_commands_parse(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
         for arguments in commands(block.body):
             # --help wins over the run, but unknown options are refused before it
             assert run([*arguments, "--help"]) == 0, capsys.readouterr().err
+
+
+def test_flags_in_sentences_are_of_their_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    of_methods = {flag for flag in words("options.md") if flag.startswith("--")}
+    named = re.compile(rf"`(?:dynident )?({'|'.join(COMMANDS)}) ([^`]*--[^`]+)`")
+    for page in (TOP / "README.md", *PAGES):
+        text = " ".join(FENCE.sub("", page.read_text(encoding="utf-8")).split())
+        for command, rest in named.findall(text):
+            assert run([command, "--help"]) == 0
+            known = {*re.findall(r"--[a-z-]+", capsys.readouterr().out)}
+            known |= of_methods if command == "identify" else set()
+            assert known.issuperset(re.findall(r"--[a-z-]+", rest)), (page.name, command, rest)
 
 
 def test_readme_begins_with_one_command_then_ones_own_robot_and_ends_with_the_tests() -> None:
