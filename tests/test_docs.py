@@ -542,6 +542,11 @@ def test_the_glossary_has_every_symbol_and_every_keyword_of_the_summary() -> Non
         symbols |= {shape.symbol for shape in FRICTIONS[name].shape}
     assert not symbols - words("glossary.md")
     text = (DOCS / "glossary.md").read_text(encoding="utf-8")
+    units = {term.symbol: term.unit for model in FRICTIONS.values() for term in model.parameters}
+    for shown, unit in re.findall(r"^\| (`.+?) \|.*\| (.*?) \|$", text, re.M):
+        for symbol, own in zip(re.findall(r"`(\w+)`", shown), unit.split(", "), strict=False):
+            plain = own.translate(str.maketrans({"³": "^3", "⁵": "^5"})).replace("^⅓", "^(1/3)")
+            assert units.get(symbol, plain) in (plain, "" if plain == "1" else plain), symbol
     defined = {word for line in re.findall(r"^(.+)\n: ", text, re.M) for word in line.split(", ")}
     fit = identified()
     printed = fit.summary(full=True)
