@@ -109,9 +109,7 @@ def refuse_other_energies(problem: Problem) -> None:
         )
     for log in problem.samples:
         if log.averaging is not None:
-            raise InputError(
-                f"{log.name}: a mean of periods has not the mean of their power; leave period out"
-            )
+            raise InputError(f"{log.name}: a mean of periods has another power; leave period out")
 
 
 def build_interval_filter(log: GeneralisedSamples) -> DecimationFilter:
