@@ -23,7 +23,7 @@ import toy
 from test_architecture import ROOMS
 from test_report import identified
 
-from dynident.cli import run
+from dynident.cli import COMMANDS, run
 from dynident.dynamics.idim import build_idim
 from dynident.friction.models import FRICTIONS
 
@@ -296,6 +296,18 @@ def test_commands_parse(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
             assert run([*arguments, "--help"]) == 0, capsys.readouterr().err
 
 
+def test_flags_in_sentences_are_of_their_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    of_methods = {flag for flag in words("options.md") if flag.startswith("--")}
+    named = re.compile(rf"`(?:dynident )?({'|'.join(COMMANDS)}) ([^`]*--[^`]+)`")
+    for page in (TOP / "README.md", *PAGES):
+        text = " ".join(FENCE.sub("", page.read_text(encoding="utf-8")).split())
+        for command, rest in named.findall(text):
+            assert run([command, "--help"]) == 0
+            known = {*re.findall(r"--[a-z-]+", capsys.readouterr().out)}
+            known |= of_methods if command == "identify" else set()
+            assert known.issuperset(re.findall(r"--[a-z-]+", rest)), (page.name, command, rest)
+
+
 def test_readme_begins_with_one_command_then_ones_own_robot_and_ends_with_the_tests() -> None:
     text = (TOP / "README.md").read_text(encoding="utf-8")
     first, own, tests = (b for b in blocks(TOP / "README.md") if b.info == "sh")
@@ -530,6 +542,11 @@ def test_the_glossary_has_every_symbol_and_every_keyword_of_the_summary() -> Non
         symbols |= {shape.symbol for shape in FRICTIONS[name].shape}
     assert not symbols - words("glossary.md")
     text = (DOCS / "glossary.md").read_text(encoding="utf-8")
+    units = {term.symbol: term.unit for model in FRICTIONS.values() for term in model.parameters}
+    for shown, unit in re.findall(r"^\| (`.+?) \|.*\| (.*?) \|$", text, re.M):
+        for symbol, own in zip(re.findall(r"`(\w+)`", shown), unit.split(", "), strict=False):
+            plain = own.translate(str.maketrans({"³": "^3", "⁵": "^5"})).replace("^⅓", "^(1/3)")
+            assert units.get(symbol, plain) in (plain, "" if plain == "1" else plain), symbol
     defined = {word for line in re.findall(r"^(.+)\n: ", text, re.M) for word in line.split(", ")}
     fit = identified()
     printed = fit.summary(full=True)

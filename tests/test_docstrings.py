@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import inspect
 import os
+import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 import springs
 import toy
-from test_architecture import list_shown_functions
+from test_architecture import MODULES, list_shown_functions
 
 import dynident as di
 from dynident.control.controller import pd
@@ -169,6 +170,16 @@ def test_what_the_package_says_of_itself_runs(desk, capsys):
     example = doctest.DocTestParser().get_doctest(text, {}, "dynident", None, 0)
     assert len(example.examples) > 5
     assert not doctest.DocTestRunner(optionflags=OPTIONS).run(example).failed
+
+
+def test_names_in_docstrings_are_names_of_the_code():
+    texts = {path: path.read_text(encoding="utf-8") for path in MODULES}
+    told = re.compile(r'"""(.*?)"""', re.S)
+    known = {word for text in texts.values() for word in re.findall(r"\w+", told.sub("", text))}
+    for path, text in texts.items():
+        for words in told.findall(text):
+            for name in re.findall(r"(?<![`:])`([A-Za-z_][\w.]*)(?<!\.py)`(?!`)", words):
+                assert known.issuperset(name.split(".")), (path.name, name)
 
 
 def test_nothing_public_is_a_module_or_hidden_by_one():

@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import toy
+from springs import elastic_arm, twin
 
 from dynident.core.errors import InputError
+from dynident.dynamics.idim import build_idim
 from dynident.estimators.energy import energy
 from dynident.estimators.least_squares import wls
 from dynident.recording.prepare import prepare
@@ -105,3 +107,7 @@ def test_what_has_no_energy_of_its_own_is_refused():
     averaged = Problem(robot, prepare(repeated, 5.0, period=2.0))
     with pytest.raises(InputError, match="toy log: a mean of periods"):
         energy(averaged)
+    elastic = elastic_arm([1])
+    bent = Problem(elastic, prepare(twin(build_idim(elastic))[0], 6.0))
+    with pytest.raises(InputError, match="energy has no rows of the link encoder at link_joint_1"):
+        energy(bent)

@@ -329,7 +329,7 @@ def beside(section: str) -> str:
                 '<tendon><fixed name="t" stiffness="1"><joint joint="a1" coef="1"/></fixed>'
                 "</tendon>"
             ),
-            "fixed 't' .*its stiffness act",
+            "fixed 't' .*has stiffness over",
         ),
         (
             beside(
@@ -337,7 +337,7 @@ def beside(section: str) -> str:
                 '<tendon><fixed name="t"><joint joint="a1" coef="1"/></fixed></tendon>'
                 '<equality><weld body1="b"/></equality>'
             ),
-            "fixed 't' .*its damping act",
+            "fixed 't' .*has damping over",
         ),
         (
             beside(

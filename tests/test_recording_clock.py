@@ -76,7 +76,7 @@ def test_fragments_between_gaps_are_dropped():
     clock = found(time)
     assert clock.runs == ((0, 100), (105, 205))
     assert clock.segments == ((0, 100), (100, 200))
-    assert "1 runs of fewer than 10 samples between gaps dropped, 5 samples" in clock.warnings[1]
+    assert "1 run of fewer than 10 samples between gaps dropped, 5 samples" in clock.warnings[1]
     signal = np.arange(205.0)[:, None]
     kept = resample_to_clock(signal, clock)[:, 0]
     np.testing.assert_array_equal(kept, np.r_[0:100, 105:205])

@@ -1,7 +1,7 @@
 """Published numbers that ours stand beside, each stated here and nowhere else.
 
 Papers are those of ``docs/theory/references.md``. Parameters bear our names without the R of
-regrouped ones (`Izz1`, `Iam6`); where a drive is coupled, published tables list sums over the
+regrouped ones (``Izz1``, ``Iam6``); where a drive is coupled, published tables list sums over the
 joints (`build_published_sums`).
 """
 

@@ -227,7 +227,8 @@ def list_foreign_reasons(names: Sequence[str], errors: Sequence[float]) -> list[
     return [
         Reason(
             DOUBTFUL,
-            f"{name}: error {format_rough(error)} % by the other logs, {usual:.2g} % is usual among them",
+            f"{name}: error {format_rough(error)} % by the other logs, {usual:.2g} % is usual "
+            "among them",
             advice=CHECK_LOG,
         )
         for name, error in zip(names, errors, strict=True)

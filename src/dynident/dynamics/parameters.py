@@ -196,7 +196,7 @@ class PlainColumns:
     """Drive columns of one kind, of several gears: they take speed or acceleration alone."""
 
     weights: tuple[float, float, float] | None
-    """See `Linear`; None for rotors' inertia, which acts through the acceleration."""
+    """See `LinearTerm`; None for rotors' inertia, which acts through the acceleration."""
     gears: Integers
     """Which of the model's `gears` each is of, shape (k,)."""
     factors: Array

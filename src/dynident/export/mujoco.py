@@ -42,7 +42,7 @@ def mujoco_model(model: WholeModel, width: npt.ArrayLike | None = None, meshes: 
     Returns
     -------
     mujoco.MjModel
-        That of `Identification.model_mjcf`: with the identified inertials, ``dof_armature`` (Ia),
+        That of `Fit.model_mjcf`: with the identified inertials, ``dof_armature`` (Ia),
         ``dof_damping`` (fv) and ``dof_frictionloss`` (fc), and a fixed tendon with the same for
         each motor that turns with several joints. Where a width of the friction's sign is known,
         ``dof_solref`` and ``dof_solimp`` (of tendons likewise) give friction loss that softness at

@@ -22,7 +22,7 @@ class PinocchioModel:
 
     Attributes
     ----------
-    model : pin.WholeModel
+    model : pin.Model
         Joints and frames of the robot's URDF, or of one that is made where there is none; locked
         joints at their values; a free-flyer in front where the base floats; joints without limits
         have a cosine and a sine in ``q``. In it are

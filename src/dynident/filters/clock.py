@@ -598,8 +598,8 @@ def _cut_at_gaps(
         return kept, (cut,)
     lost = samples - sum(stop - start for start, stop in kept)
     dropped = (
-        f"{name}: {len(runs) - len(kept)} runs of fewer than {SHORTEST} samples between "
-        f"gaps dropped, {lost} samples together"
+        f"{name}: {format_count(len(runs) - len(kept), 'run')} of fewer than {SHORTEST} samples "
+        f"between gaps dropped, {lost} samples together"
     )
     return kept, (cut, dropped)
 

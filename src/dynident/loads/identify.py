@@ -62,7 +62,7 @@ def payload(
     anyway : bool
         Also of a refuted result.
     **options
-        Those of `PlacementOptions` and `LoadOptions`: frame, mass, gains, seed.
+        Those of `PlacementOptions` and `LoadOptions`: frame, mass, gains, gain_error, seed.
 
     Raises
     ------

@@ -440,7 +440,7 @@ def _find_period_length(
             best = f"the best repetition, every {lag / rate:g} s, correlates {correlation:.2f}"
             raise PeriodError(
                 f"{name}: is not periodic ({best if lag else 'nothing repeats within half of it'}; "
-                f"{REPEATS:g} is needed, and two periods without a gap)",
+                f"{REPEATS:g} is needed, and more than two periods without a gap)",
                 "give period in s, cut what does not repeat with rows, or leave period out",
             )
         return refine_period(motion, runs, float(lag), warmup, cutoff), True

@@ -23,7 +23,7 @@ from dynident.dynamics.following import find_conditions
 from dynident.filters.decimate import Decimator
 from dynident.filters.filters import DecimationFilter
 from dynident.regression.generalised import GeneralisedSamples
-from dynident.regression.problem import Problem, Regression
+from dynident.regression.problem import Problem, Regression, refuse_sensors
 from dynident.regression.rows import CHUNK, GivenRows, RowGroup, Rows, collect_conditions
 from dynident.regression.weighted import estimate_group_sigma
 
@@ -99,6 +99,7 @@ def weigh_rows(rows: Rows, spread: Array) -> Rows:
 
 def refuse_other_energies(problem: Problem) -> None:
     """Refuse robots and logs of which the energy is not known without accelerations."""
+    refuse_sensors(problem.robot, "energy has")
     if problem.robot.floating or len(problem.groups) > problem.robot.dof:
         raise InputError("the energy model is that of a robot on a fixed base; take wls")
     if problem.idim.loaded:
@@ -108,9 +109,7 @@ def refuse_other_energies(problem: Problem) -> None:
         )
     for log in problem.samples:
         if log.averaging is not None:
-            raise InputError(
-                f"{log.name}: a mean of periods has not the mean of their power; leave period out"
-            )
+            raise InputError(f"{log.name}: a mean of periods has another power; leave period out")
 
 
 def build_interval_filter(log: GeneralisedSamples) -> DecimationFilter:

@@ -474,7 +474,7 @@ def _list_couplings(model: MjcfTree, locked: set[str], floating: bool) -> Iterat
             ]
             if acts and (not joints or joints & names):
                 yield (
-                    f"{each.name} ({each.place}): its {' and '.join(acts)} act on several joints, "
+                    f"{each.name} ({each.place}): has {' and '.join(acts)} over several joints, "
                     "which is not read"
                 )
     for each in (e for section in document.sections("actuator") for e in section.children):

@@ -130,7 +130,7 @@ def replay(
     Parameters
     ----------
     source : Fit or Study
-        That knows its controller; the robot's file of a study is simulated.
+        That knows its controller; of a study what `simulate_study` simulates.
     log : Recording, Samples, path, DataFrame, or sequence of paths or frames
         With the law's targets. Files are read in the layout of the first log of the study, data
         frames as `read_log` knows them by the names of their columns.
