@@ -1357,6 +1357,13 @@ def test_a_signs_like_is_said_once():
     ]
 
 
+def test_a_sign_that_joints_of_numbered_names_share_is_said_of_each(sound):
+    robot, coarse = toy.arm(N), replace(sound, tau=5.0 * np.round(sound.tau / 5.0))
+    assert [sign.what for sign in find_signs(robot, prepare(coarse, 10.0))] == [
+        f"torque of {name} comes in steps of 5" for name in robot.joint_names
+    ]
+
+
 def test_a_log_that_hardly_moves_is_doubtful(sound):
     q, tau = sound.q.copy(), sound.tau.copy()
     q[:, 1:] = 0.3
