@@ -661,6 +661,7 @@ def test_a_joint_without_a_fitted_row_is_said(place, capfd):
         ("npz", "l.npz: is not an NPZ archive, or was cut off"),
         ("mat", "l.mat: is not a MAT file"),
         ("xlsx", "l.xlsx: unknown log format; known are .csv"),
+        ("pt", ".mcap, metadata.yaml; numpy.savez writes .npz"),
     ],
 )
 def test_garbage_is_no_log(refused, place, suffix, words):
