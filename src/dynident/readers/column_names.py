@@ -18,10 +18,15 @@ SIGNALS = {
     "tau": re.compile(r"tau|torque|effort|moment(?!um)|joint[\W\d_]*force", re.IGNORECASE),
 }
 """What columns of a signal may be called: ``pos``, but neither ``pose`` nor ``post``."""
+TARGETS = re.compile(
+    r"target|desired|soll|ref|command|cmd|set_?point|goal|planned|(?<![a-z])(?:des|d)(?![a-z])",
+    re.IGNORECASE,
+)
+"""What columns of what is asked for are called."""
 OTHERS = re.compile(
     # what is asked for, or what a model or a limit says
-    r"target|desired|soll|ref|command|cmd|set_?point|goal|planned|model|comput|predict|nominal|limit"
-    r"|feed_?f|grav|corio|dynamic|fric|(?<![a-z])(?:des|d|ff|min|max)(?![a-z])"
+    rf"{TARGETS.pattern}|model|comput|predict|nominal|limit"
+    r"|feed_?f|grav|corio|dynamic|fric|(?<![a-z])(?:ff|min|max)(?![a-z])"
     # differences and derivatives
     r"|err|std|vel|acc|speed|rate|dot|delta|diff|(?<![a-z])d+(?=theta|pos|angle)"
     # what acts from outside, and where the tool is
