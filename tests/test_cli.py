@@ -13,6 +13,7 @@ import tomllib
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pinocchio as pin
 import pytest
 import toy
@@ -661,6 +662,7 @@ def test_a_joint_without_a_fitted_row_is_said(place, capfd):
         ("npz", "l.npz: is not an NPZ archive, or was cut off"),
         ("mat", "l.mat: is not a MAT file"),
         ("xlsx", "l.xlsx: unknown log format; known are .csv"),
+        ("pt", ".mcap, metadata.yaml; numpy.savez writes .npz"),
     ],
 )
 def test_garbage_is_no_log(refused, place, suffix, words):
@@ -1232,6 +1234,20 @@ def test_validate_prints_a_table_a_log(place, capfd):
     assert FITTED in Path("fitted.html").read_text()
     assert [line for line in out.splitlines() if line.endswith(".csv")] == ["a.csv", "b.csv"]
     assert out.count("overall") == 2
+
+
+def test_validate_takes_a_log_in_other_files_whose_columns_are_stated(place, capfd):
+    path = "out-pc-idim-ls/result.json"
+    parts = {
+        "motion.txt": ["time", "q_joint_1", "q_joint_2"],
+        "torque.txt": ["tau_joint_1", "tau_joint_2"],
+    }
+    for name, columns in parts.items():
+        pd.read_csv("b.csv")[columns].to_csv(name, index=False, header=False)
+    stated = ["--columns", "time=1", "--columns", "q=2,3", "--columns", "tau=torque.txt:*"]
+    (one,) = ask(capfd, ["validate", path, "b.csv"])["validation"]
+    (other,) = ask(capfd, ["validate", path, "motion.txt,torque.txt", *stated])["validation"]
+    assert other["entries"] == one["entries"]
 
 
 def test_validate_takes_another_low_pass(place, capfd):

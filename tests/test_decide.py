@@ -177,9 +177,24 @@ def test_the_errors_of_a_candidate_are_those_of_its_fit():
     anything = np.zeros(3, dtype=bool)
     for some in ([], [0], [1, 2], [0, 1, 2]):
         left = change.measure(some, anything, anything)
-        exact = folds.measure(folds.fit(np.array([*standing, *columns[some]], dtype=int)))
-        np.testing.assert_allclose(left.squares, np.sum(exact, axis=1), rtol=1e-7)
-        assert left.own == pytest.approx(np.sum(exact[:, 0]), rel=1e-7)
+        exact = folds.fit(np.array([*standing, *columns[some]], dtype=int))
+        np.testing.assert_allclose(left.squares, folds.leave(exact).squares, rtol=1e-7)
+        assert left.own == pytest.approx(np.sum(folds.measure(exact)[:, 0]), rel=1e-7)
+
+
+def test_a_block_that_alone_excites_a_parameter_does_not_decide():
+    """What the others make of it is noise over nothing: it is no worse than no model at all."""
+    rng = np.random.default_rng(5)
+    noise, common = rng.normal(size=(2, 5, 40))
+
+    def leave(size, excited):
+        alone = np.where(np.arange(5)[:, None] == 4, common, excited * rng.normal(size=(5, 40)))
+        y = 3.0 * common + size * noise
+        blocks = [(np.column_stack(each),) for each in zip(common, alone, y, strict=True)]
+        folds = Folds(tuple(blocks), np.zeros((0, 3)))
+        return folds.leave(folds.fit(np.arange(2)))
+
+    assert not leave(1.0, 1e-6).pays(leave(0.99, 1e-5))
 
 
 def test_columns_of_every_model_are_eliminated_once():

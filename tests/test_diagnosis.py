@@ -331,6 +331,14 @@ def test_the_file_tells_how_fast_time_runs_and_zeros(known):
     assert found.repair.offset[1] == pytest.approx(0.2, rel=0.2)
 
 
+@pytest.mark.parametrize("mass", [0.5, -0.5])
+def test_a_tool_that_the_file_lacks_or_has_too_many_is_no_zero_of_a_wrist(known, mass):
+    idim, lever = known.base.idim, 0.2
+    tool = np.zeros(len(idim.parameters))
+    tool[10 * (N - 1) :][:10] = mass * np.array([1, lever, 0, 0, 0, 0, lever**2, 0, 0, lever**2])
+    assert find_zero(known.driven(known.torque + idim.torque(tool, *known.logged))) is None
+
+
 LAWS = {
     "undamaged": lambda log: log,
     "torque scale": lambda log: replace(log, tau=2.0 * log.tau),
@@ -1346,6 +1354,13 @@ def test_a_signs_like_is_said_once():
         "log: position of a comes in steps of 0.1 (likewise a_2, b)",
         "log: the rate is 1 Hz",
         "log: torque of a is that of b",
+    ]
+
+
+def test_a_sign_that_joints_of_numbered_names_share_is_said_of_each(sound):
+    robot, coarse = toy.arm(N), replace(sound, tau=5.0 * np.round(sound.tau / 5.0))
+    assert [sign.what for sign in find_signs(robot, prepare(coarse, 10.0))] == [
+        f"torque of {name} comes in steps of 5" for name in robot.joint_names
     ]
 
 

@@ -406,6 +406,16 @@ def test_a_log_is_followed_by_other_names(desk, capsys):
     assert out == tell(capsys, ["track", "run.csv", "--robot", "arm.toml"]).out
 
 
+def test_targets_that_the_log_has_under_another_name_are_asked_for_by_it(desk, capsys):
+    log = pd.read_csv("blind.csv")
+    log[["des_pos_1", "des_pos_2"]] = log[["q_one", "q_two"]]
+    log.to_csv("asked.csv", index=False)
+    told = tell(capsys, ["init", "arm.toml", "asked.csv"]).err
+    assert "no torque, and its targets in columns (--columns 'qref=des_pos_*')" in told
+    given = ["init", "arm.toml", "asked.csv", "--columns", "q=q_*", "-o", "new.toml"]
+    assert "targets" not in tell(capsys, [*given, "--columns", "qref=des_pos_*"]).err
+
+
 def test_the_law_of_position_servos_is_that_of_the_file(desk, capsys):
     Path("arm.xml").write_text(
         '<mujoco><compiler autolimits="true"/><worldbody><body><joint name="one"/>'

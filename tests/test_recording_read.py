@@ -125,6 +125,11 @@ def test_headerless_file_by_position(tmp_path):
     np.testing.assert_allclose(recording.q, Q, rtol=1e-15)
     message = refusal(path, ROBOT, rate=50)
     assert "log.txt: has no header, so no column 'q_a'; give positions" in message
+    files = [tmp_path / name for name in ("q_filtered.txt", "u.txt", "stamps.txt")]
+    for file, values in zip(files, (Q, TAU, TIME), strict=True):
+        np.savetxt(file, values)
+    assert "positions, like columns = { q = 'q_filtered.txt:*' }" in refusal(files, ROBOT)
+    assert "positions, like columns = { q = 'FILE:*' }" in refusal(files[1:], ROBOT)
 
 
 def test_a_joint_that_is_named_in_the_order_of_the_robot(log):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import struct
 import sys
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,7 @@ from dynident.core.errors import InputError
 from dynident.core.text import UNSHOWN
 from dynident.readers import READERS, Table, list_titles, read_tables
 from dynident.readers import text as text_reader
+from dynident.readers.table import describe_object
 
 VALUES = np.random.default_rng(7).normal(size=(60, 3)) * np.array([1.0, 1e-9, 1e12])
 NAMES = ("time", "q_a", "tau_a")
@@ -255,6 +258,8 @@ def test_mat_of_version_73(tmp_path, header):
         save(file.create_group("log"), "q", VALUES.T)  # MATLAB's columns are rows here
         save(file, "name", np.array([[110], [97]], dtype="u2"), "char")
         save(file, "#refs#", np.arange(60.0))
+        save(file, "run", np.arange(6, dtype="u4")[None], "timeseries")
+        file["run"].attrs["MATLAB_object_decode"] = 3
         save(file, "none", np.array([0, 0], dtype="u8"))
         file["none"].attrs["MATLAB_empty"] = 1
     if header:
@@ -264,7 +269,8 @@ def test_mat_of_version_73(tmp_path, header):
     assert set(table.names) == {"t", "log.q_1", "log.q_2", "log.q_3"}
     wanted = [table.names.index(f"log.q_{k}") for k in (2, 3)]
     np.testing.assert_array_equal(table.take(wanted), VALUES[:, 1:])
-    assert set(dict(table.skipped)) == {"name", "none"}
+    assert set(dict(table.skipped)) == {"name", "none", "run"}
+    assert dict(table.skipped)["run"] == describe_object("timeseries")
 
 
 def test_refused_hdf5(tmp_path, monkeypatch):
@@ -562,6 +568,30 @@ def test_structs_in_structs(tmp_path, packed):
         deep = {"s": deep}
     scipy.io.savemat(path, {"q": VALUES, **deep}, do_compression=packed)
     assert "structs stand more than 16 deep in each other" in refusal(path)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_objects_of_matlab_are_named_and_what_they_hold_is_no_signal(tmp_path, packed):
+    """A `timeseries` beside arrays, and the bytes of all objects, which MATLAB appends."""
+
+    def part(kind, content):
+        tag = struct.pack("<II", kind, len(content))
+        return tag + content + bytes(-len(content) % 8)
+
+    def element(kind, *parts):
+        own = part(14, part(6, struct.pack("<II", kind, 0)) + b"".join(parts))
+        packing = zlib.compress(own)
+        return struct.pack("<II", 15, len(packing)) + packing if packed else own
+
+    path, held = tmp_path / "log.mat", bytes(5000)
+    scipy.io.savemat(path, {"q": VALUES}, do_compression=packed)
+    names = (part(1, text) for text in (b"run", b"MCOS", b"timeseries"))
+    run = element(17, *names, part(14, b""))
+    rest = element(9, part(5, struct.pack("<II", 1, len(held))), part(1, b""), part(2, held))
+    path.write_bytes(path.read_bytes() + run + rest)
+    table = read_table(path)
+    assert table.names == ("q_1", "q_2", "q_3")
+    assert dict(table.skipped) == {"run": describe_object("timeseries")}
 
 
 def test_refused_mat(tmp_path):

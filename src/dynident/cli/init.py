@@ -45,7 +45,7 @@ def init(
         read_recognised_logs,
         render_first_study,
     )
-    from dynident.study.recognise import list_unclear_torques, recognise
+    from dynident.study.recognise import list_targets, list_unclear_torques, recognise
     from dynident.study.study import load_study_robot, recognise_layouts
 
     if files:
@@ -79,9 +79,12 @@ def init(
     write_files({output: render_first_study(study, output.parent, reports, said).encode()})
     say_written(output)
     if blind and study.controller is None:
-        without = (
-            "" if all(log.qref is not None for log in logs) else ", and log its targets (qref)"
-        )
+        without = ""
+        if any(log.qref is None for log in logs):
+            targets = list_targets(chosen, robot.joint_names)
+            without = ", and log its targets (qref)"
+            if len(targets) == 1:
+                without = f", and its targets in columns (--columns 'qref={targets[0]}')"
         words = f"next: fill in [controller] in {output}, because a log has no torque{without}"
         typer.echo(words, err=True)
     typer.echo(f"next: dynident identify {shlex.quote(str(output))} -o out", err=True)

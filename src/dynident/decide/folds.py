@@ -112,17 +112,25 @@ class Folds:
 
     def leave(self, fits: Sequence[FoldFit]) -> LeftOutErrors:
         """The same of all groups, where a decision is about all of them."""
-        squares = self.measure(fits)
-        return LeftOutErrors(np.sum(squares, axis=1), float(np.sum(squares)))
+        squares = np.minimum(*np.sum(self.squares_with_and_without(fits), axis=2))
+        return LeftOutErrors(squares, float(np.sum(squares)))
 
     def measure(self, fits: Sequence[FoldFit]) -> Array:
-        """Squared errors of the rows that were left out, shape (blocks, groups)."""
-        return np.array(
-            [
-                [float(np.sum((own[:, -1] - own[:, fit.chosen] @ fit.x) ** 2)) for own in block]
-                for fit, block in zip(fits, self.rows, strict=True)
-            ]
-        )
+        """Squared errors of the rows that were left out, shape (blocks, groups).
+
+        At most those without a model: of what the other blocks do not excite they tell nothing,
+        however wrong a model is there, and one such block would decide alone.
+        """
+        return np.asarray(np.minimum(*self.squares_with_and_without(fits)))
+
+    def squares_with_and_without(self, fits: Sequence[FoldFit]) -> Array:
+        """Of what a model leaves of these rows, and of the rows, shape (2, blocks, groups)."""
+        left = [
+            [(own[:, -1] - own[:, fit.chosen] @ fit.x, own[:, -1]) for own in block]
+            for fit, block in zip(fits, self.rows, strict=True)
+        ]
+        squares = [[[float(y @ y) for y in pair] for pair in block] for block in left]
+        return np.moveaxis(np.array(squares), 2, 0)
 
 
 def begin_triangle(rows: Array, first: int) -> Array:
@@ -166,6 +174,8 @@ class SquaredErrors:
     none: float
     linear: Array
     square: Array
+    most: float
+    """Without a model: see `Folds.measure`."""
 
     @classmethod
     def of(
@@ -175,12 +185,14 @@ class SquaredErrors:
         standing = rows[:, fit.chosen]
         error = rows[:, -1] - standing @ fit.x
         effect = standing @ shift - rows[:, columns] / lengths
-        return cls(float(error @ error), effect.T @ error, effect.T @ effect)
+        most = float(rows[:, -1] @ rows[:, -1])
+        return cls(float(error @ error), effect.T @ error, effect.T @ effect, most)
 
     def sum(self, places: Integers, c: Array) -> float:
         """With coefficients of some of the columns."""
         own = self.square[places[:, None], places]
-        return max(0.0, self.none + float((2.0 * self.linear[places] + own @ c) @ c))
+        found = self.none + float((2.0 * self.linear[places] + own @ c) @ c)
+        return min(max(0.0, found), self.most)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
+from scipy.linalg import orth
 
 from dynident.core.arrays import Array
 from dynident.diagnosis import thresholds as limit
@@ -219,12 +220,15 @@ RUBS = [1, 2]
 def find_zero(s: Scene) -> Suspicion | None:
     """The encoder's zero that explains most of what the file's torques leave.
 
-    Of joints that tell, with drives and a scale of their own. What other bodies than the file's do
-    to a zero is its error: `ZERO_BLUR` of the zero that would leave all squares twice as large,
-    and `ZERO_LEAST` at least. What the last links carry does the same to their joints, of which
-    nothing is said.
+    Of joints that tell, with drives and a scale of their own, and last links that may carry or lack
+    a tool: nothing is said of their joints. What other bodies than the file's do to a zero is its
+    error: `ZERO_BLUR` of the zero that would leave all squares twice as large, and `ZERO_LEAST` at
+    least.
     """
-    idim = s.base.idim
+    idim, carriers = s.base.idim, [joint.parent for joint in s.robot.joints]
+    carrying = np.isin(np.arange(1, s.n + 1), carriers)
+    units = np.eye(len(idim.parameters))[: 10 * s.n][np.repeat(~carrying, 10)]
+    tools = np.array([idim.torque(unit, s.q, s.dq, s.ddq) for unit in units])
     known = idim.torque(idim.nominal, s.q, s.dq, s.ddq)
     shares = measure_shares(s, known[None])
     turned = (s.along(s.q + turn, s.dq, s.ddq) for turn in TURN * np.eye(s.n))
@@ -233,7 +237,8 @@ def find_zero(s: Scene) -> Suspicion | None:
     rows, rests = [np.zeros((0, s.n))], [np.zeros(0)]
     for j in np.flatnonzero(shares.told > limit.SEEN).tolist():
         at = s.moving[:, j]
-        Q = np.linalg.qr(np.column_stack([build_drive_columns(s, j), known[at, j]]))[0]
+        free = np.column_stack([build_drive_columns(s, j), known[at, j], tools[:, at, j].T])
+        Q = orth(free / np.maximum(np.linalg.norm(free, axis=0), TINY), limit.UNSEEN)
         both = np.column_stack([slopes[:, at, j].T / TURN, s.tau[at, j]])
         both = (both - Q @ (Q.T @ both)) / (blur[j] * np.linalg.norm(s.tau[at, j]))
         rows.append(both[:, :-1])
@@ -244,7 +249,6 @@ def find_zero(s: Scene) -> Suspicion | None:
     rest = np.linalg.norm(y[:, None] - X * size, axis=0)
     twice = np.divide(rest, np.sqrt(square), out=np.full(s.n, np.inf), where=square > TINY)
     error = np.maximum(limit.ZERO_BLUR * twice, limit.ZERO_LEAST)
-    carrying = np.isin(np.arange(1, s.n + 1), [joint.parent for joint in s.robot.joints])
     twice[(np.abs(size) > limit.LARGEST_ZERO) | ~carrying] = np.inf
     best = int(np.argmax(np.abs(size) / twice))
     if not abs(size[best]) > limit.ZERO_SURE * error[best]:

@@ -18,8 +18,8 @@ from dynident.robot.model import Robot
 
 TYPICAL = 5000
 """Samples at least, where there are more, that a median is taken of."""
-NUMBERS = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
-"""In the words of a sign, by which the same ones differ."""
+NUMBERS = re.compile(r"(?<![\w.-])-?\d+(\.\d+)?(e[+-]?\d+)?")
+"""In the words of a sign, by which the same ones differ; none of a name, such as joint_1."""
 STILL = "still"
 """Kind of a sign that is no reason to doubt: a joint may rest."""
 DEAD = "dead"

@@ -99,7 +99,8 @@ def read_tables(path: Path, whole: bool = True) -> tuple[Table, ...]:
     """
     suffix, folder = find_suffix(path), path.is_dir()
     if suffix is None:
-        raise InputError(f"{path}: unknown log format; known are {', '.join(READERS)}")
+        known = f"known are {', '.join(READERS)}"
+        raise InputError(f"{path}: unknown log format; {known}; numpy.savez writes .npz")
     if not path.is_file() and not (folder and suffix == METADATA):
         several = [Path(part) for part in str(path).split("+")]
         beside = ""

@@ -29,10 +29,15 @@ BESIDE = {
     "tau": RATES,
 }
 """What columns are called beside that are derivatives of a signal, or have units that are not."""
+TARGETS = re.compile(
+    r"target|desired|soll|ref|command|cmd|set_?point|goal|planned|(?<![a-z])(?:des|d)(?![a-z])",
+    re.IGNORECASE,
+)
+"""What columns of what is asked for are called."""
 OTHERS = re.compile(
     # what is asked for, or what a model or a limit says
-    r"target|desired|soll|ref|command|cmd|set_?point|goal|planned|model|comput|predict|nominal|limit"
-    r"|feed_?f|grav|corio|dynamic|fric|(?<![a-z])(?:des|d|ff|min|max)(?![a-z])"
+    rf"{TARGETS.pattern}|model|comput|predict|nominal|limit"
+    r"|feed_?f|grav|corio|dynamic|fric|(?<![a-z])(?:ff|min|max)(?![a-z])"
     # differences
     r"|err|std|acc|delta|diff"
     # what acts from outside, and where the tool is

@@ -17,6 +17,7 @@ from dynident.readers.table import (
     ArrayEntry,
     Table,
     assemble_table,
+    describe_object,
     refuse_bomb,
     refuse_damage,
 )
@@ -73,6 +74,8 @@ def _build_entry(path: Path, dataset: Any) -> ArrayEntry | str:
     if not dataset.shape or dataset.dtype.kind not in {*"fiub"}:
         return NO_NUMBERS
     kind = dataset.attrs.get("MATLAB_class")
+    if kind is not None and "MATLAB_object_decode" in dataset.attrs:
+        return describe_object(kind.decode())
     if kind == b"char" or "MATLAB_empty" in dataset.attrs:
         return NO_NUMBERS
     matlab = kind is not None

@@ -22,6 +22,7 @@ from dynident.readers.table import (
     ArrayEntry,
     Table,
     assemble_table,
+    describe_object,
     refuse_bomb,
     refuse_damage,
 )
@@ -48,7 +49,7 @@ OLD_NUMBERS = {0: "f8", 1: "f4", 2: "i4", 3: "i2", 4: "u2", 5: "u1"}
 MATRIX, COMPRESSED = 14, 15
 NUMERIC = range(6, 16)
 """Classes of arrays: double to uint64. Before them stand cells, structs, objects, text, sparse."""
-STRUCT = 2
+STRUCT, OBJECT = 2, 17
 NESTED = 16
 """Structs within structs."""
 HEAD = 1 << 12
@@ -77,6 +78,7 @@ def read_mat(path: Path) -> Table:
             # what is not wanted stays on the disk
             data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
             entries = dict(_read_arrays(path, data, order) if order else _read_old_arrays(data))
+    entries.pop("", None)  # what MATLAB keeps for itself: all that its objects hold
     return assemble_table(path, entries)
 
 
@@ -121,11 +123,11 @@ def _read_packed_array(path: Path, packed: memoryview, order: str) -> Iterator[N
         return _take_bytes(memoryview(_unpack_element(packed, body + size)), body, size)
 
     flags, shape, name, _ = _read_array_header(head[body:], order)
+    if flags & 0xFF in (STRUCT, OBJECT):
+        yield from _read_array(unpacked(), order)
+        return
     if flags & 0xFF not in NUMERIC or flags & COMPLEX:
-        if flags & 0xFF == STRUCT:
-            yield from _read_array(unpacked(), order)
-        else:
-            yield name, NO_NUMBERS
+        yield name, NO_NUMBERS
         return
 
     def read(index: Any) -> npt.NDArray[Any]:
@@ -178,14 +180,20 @@ def _read_array_header(data: memoryview, order: str) -> tuple[int, tuple[int, ..
     """Flags, dimensions and name of an array, and where its content begins."""
     kind, content, at = _read_part(data, 0, order)
     flags = int(_decode_numbers(kind, content, order)[0])
-    if flags & 0xFF not in NUMERIC and flags & 0xFF > 5:
-        return flags, (), "", at  # functions and the like, without a name
+    if flags & 0xFF not in NUMERIC and flags & 0xFF > 5:  # functions and the like
+        named = flags & 0xFF == OBJECT
+        return flags, (), *(_read_text(data, at, order) if named else ("", at))
     kind, content, at = _read_part(data, at, order)
     shape = tuple(_decode_numbers(kind, content, order).tolist())
     if not 2 <= len(shape) <= DEEPEST or min(shape) < 0:
         raise ValueError(f"an array has the dimensions {shape[:8]}")
-    _, content, at = _read_part(data, at, order)
-    return flags, shape, bytes(content).decode("latin-1"), at
+    return flags, shape, *_read_text(data, at, order)
+
+
+def _read_text(data: memoryview, at: int, order: str) -> tuple[str, int]:
+    """A name, and where the next part begins."""
+    _, content, after = _read_part(data, at, order)
+    return bytes(content).decode("latin-1"), after
 
 
 def _read_array(data: memoryview, order: str, prefix: str = "", depth: int = 0) -> Iterator[Named]:
@@ -194,6 +202,9 @@ def _read_array(data: memoryview, order: str, prefix: str = "", depth: int = 0) 
     name = prefix + name
     if flags & 0xFF == STRUCT and shape and math.prod(shape) == 1:
         yield from _read_struct(data, at, order, name, depth + 1)
+    elif flags & 0xFF == OBJECT:
+        _, at = _read_text(data, at, order)  # the system of classes
+        yield name, describe_object(_read_text(data, at, order)[0])
     elif flags & 0xFF not in NUMERIC or flags & COMPLEX:
         yield name, NO_NUMBERS
     else:

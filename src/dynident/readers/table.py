@@ -180,6 +180,11 @@ class ArrayEntry:
 NO_NUMBERS = "is not a numeric array of one or two dimensions"
 
 
+def describe_object(kind: str) -> str:
+    """Why an object of a class of MATLAB is no array, such as a ``timeseries`` or a ``table``."""
+    return f"is an object of MATLAB's class {kind}: save its arrays by names of their own"
+
+
 def assemble_table(path: Path, entries: Mapping[str, ArrayEntry | str]) -> Table:
     """Named arrays side by side, none of them read yet.
 

@@ -194,6 +194,12 @@ def suggest_locking(missing: Sequence[str]) -> str:
     )
 
 
+def show_file(files: Sequence[str], signal: str) -> str:
+    """How all columns of the file that is called as a signal are mapped to it."""
+    fit = [file for file in files if column_names.is_called_as(file.partition(".")[0], signal)]
+    return repr(f"{fit[0] if len(fit) == 1 else 'FILE'}:*")
+
+
 def refuse_missing_column(
     tables: Sequence[Table],
     column: str,
@@ -211,9 +217,11 @@ def refuse_missing_column(
                 raise InputError(f"{table.path}: {key!r} cannot be {signal}: it {reason}")
     names = list_column_names(tables)
     if not names:
+        whole = [table.path.name for table in tables if table.width == len(joints)]
+        example = show_file(whole, signal) if whole and len(tables) > 1 else "[1, 2]"
         raise InputError(
             f"{join_file_names(tables)}: has no header, so no column {column!r}; give positions, "
-            f"like columns = {{ {signal} = [1, 2] }}"
+            f"like columns = {{ {signal} = {example} }}"
         )
     near = get_close_matches(column, dict.fromkeys(names), n=3, cutoff=0.5) or names[:6]
     shown = f"the nearest are {', '.join(map(repr, near))}"
@@ -229,10 +237,7 @@ def refuse_missing_column(
     of_joints = [table.path.name for table in tables if {*joints} <= {*table.titles}]
     if len(joints) > 1 and len({*of_joints}) > 1:  # a file a signal
         shown = f"{', '.join(of_joints)} each have columns of the joints' names alone"
-        fit = [
-            file for file in of_joints if column_names.is_called_as(file.partition(".")[0], signal)
-        ]
-        wanted = repr(f"{fit[0] if len(fit) == 1 else 'FILE'}:*")
+        wanted = show_file(of_joints, signal)
     blind = signal == "tau" and any(name.startswith("qref_") for name in names)
     hint = "; without torques cloe fits positions, and clie the law's torque" if blind else ""
     layout = find_layout(names, joints, tables[0].topic is not None)

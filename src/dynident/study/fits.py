@@ -229,17 +229,18 @@ def relocate_log_section(
         keys = {"files": tuple(files), "use": "validate", **told}
         return validate_data(LogSection, keys, "command line: log")
     alike = [own for own in logs if len(own.files) == len(files)]
-    if not alike:
+    if not alike and not {"columns", "preset"} & {*told}:
         raise InputError(
             f"{','.join(files)}: the result's log has {len(logs[0].files)} files side by side; "
-            "give as many, separated by commas"
+            "give as many, separated by commas, or state the columns of these"
         )
+    alike = alike or [*logs]
     section, here = alike[0], [Path(file) for file in files if not is_remote(file)]
     if "columns" not in told or "preset" in told:
         titles = [title for file in here for title in list_titles(file)]
         section = choose_layout(alike, titles, ",".join(files), told)
     old = section.files
-    names = {Path(a).name: Path(b).name for a, b in zip(old, files, strict=True)}
+    names = {Path(a).name: Path(b).name for a, b in zip(old, files, strict=False)}
 
     def renamed(column: str | int) -> str | int:
         if isinstance(column, str) and ":" in column:

@@ -92,10 +92,20 @@ def find_unborne_mimics(study: Study, robot: Robot, counted: bool) -> list[str]:
 
 def list_unclear_torques(study: Study, joints: Sequence[str]) -> tuple[Words, ...]:
     """Of logs without torques, what is called as torques are, but not clearly as those measured."""
-    every = (column_names.find_series(list_names(log), joints, "tau") for log in study.log)
-    found = dict.fromkeys(name for names in every for name in names)
+    found = list_series(study, joints, "tau")
     words = f"of {', '.join(found)} none is clearly what was measured; name it in columns if one is"
     return (("torques", words),) if found else ()
+
+
+def list_targets(study: Study, joints: Sequence[str]) -> list[str]:
+    """What the targets of all positions are called in the logs, as far as names tell."""
+    return [name for name in list_series(study, joints, "q") if column_names.TARGETS.search(name)]
+
+
+def list_series(study: Study, joints: Sequence[str], signal: str) -> list[str]:
+    """What is called as a signal's columns are in any of the logs, as measured or not."""
+    every = (column_names.find_series(list_names(log), joints, signal) for log in study.log)
+    return list(dict.fromkeys(name for names in every for name in names))
 
 
 def list_names(log: LogSection) -> list[str]:
