@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import toy
 from scipy import signal
-from thin import first
+from thin import first, long
 
 from dynident import api, doctor, load_robot, read_log
 from dynident.api import identify
@@ -790,6 +790,18 @@ def test_a_robot_that_is_mounted_otherwise(sound):
     found = findings(base_parameters(build_idim(file)), sound)
     assert found[0].diagnosis == "mounting"
     assert found[0].remedy == "set gravity = [0, 0, -9.81] in [robot]"
+
+
+@pytest.mark.parametrize(("n", "times"), [(2, 2.0), long(3, 3.0), long(4, 3.0)])
+def test_a_robot_that_is_mounted_otherwise_and_a_clock_that_is_wrong(n, times):
+    """A robot that reads otherwise is that of all logs, whatever else is wrong with one of them."""
+    arm = toy.arm(n)
+    log = replace(toy.measure(arm, seconds=8.0), rate=times * toy.RATE)
+    other = replace(toy.log(arm, 8.0, 0.3, seed=7)[0], dq=None, ddq=None)
+    file = base_parameters(build_idim(replace(arm, gravity=-arm.gravity)))
+    (clock,), (mounting,) = examine(file, [prepare(x, 10.0) for x in (log, other)], thorough=True)
+    assert clock.rate == pytest.approx(toy.RATE, rel=0.01)
+    np.testing.assert_allclose(mounting.gravity, arm.gravity)
 
 
 def test_a_coupling_that_the_file_forgets():

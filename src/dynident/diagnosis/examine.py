@@ -213,7 +213,8 @@ def examine_scenes(
         if not telling:
             break
         alone = [k for k in telling if not looks[k].against]
-        taken = alone or [min(telling, key=lambda k: round(looks[k].share, 6))]  # first of equal
+        robots = [k for k in alone if looks[k].log.base is not scenes[k].base][:1]  # of all logs
+        taken = robots or alone or [min(telling, key=lambda k: round(looks[k].share, 6))]
         for k in taken:
             found[k], scenes[k] = (*found[k], *looks[k].findings), looks[k].log
             others = (i for i in range(len(scenes)) if i != k)
@@ -319,11 +320,10 @@ def is_creeping(s: Scene) -> bool:
 
 def state_clock(s: Scene) -> Finding:
     """That a log's clock is wrong, where no other one explains it."""
-    fastest = np.max(np.abs(s.dq))
-    rate = f"{s.log.rate:.3g} Hz"
-    what = f"the rate is {rate}, and the fastest joint moves at {fastest:.2g} rad/s or m/s"
-    quick = f"{1e3 * s.log.rate:.6g} Hz"
-    remedy = f"if time is in ms ({quick}), set units = {{ time = 'ms' }} in [[log]]"
+    rate, most = s.log.rate, np.max(np.abs(s.dq))
+    what = f"the rate is {rate:.3g} Hz, and the fastest joint moves at {most:.2g} rad/s or m/s"
+    quick = f"if time is in ms ({1e3 * rate:.6g} Hz)"
+    remedy = f"{quick}, set units = {{ time = 'ms' }} in [[log]]"
     return state_finding(s, "rate", what, remedy)
 
 
