@@ -637,12 +637,21 @@ def test_positions_below_their_limits_have_their_sign(tmp_path):
     assert "q of a reaches -1.3 rad, limits -0.2 to 4" in first
 
 
-@pytest.mark.parametrize("speed", [0.0, np.nan])
-def test_speeds_that_nobody_measured_are_not_used(tmp_path, speed):
-    path = write(tmp_path / "log.csv", time=TIME, q=Q, dq=np.full(Q.shape, speed), tau=TAU)
+@pytest.mark.parametrize(
+    ("rows", "speed", "words"),
+    [
+        (slice(None), 0.0, "zero in every row"),
+        (slice(None), np.nan, f"not a number in {SAMPLES} rows"),
+        (slice(7, 8), np.inf, "not a number in 1 row"),
+    ],
+)
+def test_speeds_that_nobody_measured_are_not_used(tmp_path, rows, speed, words):
+    dq = np.ones(Q.shape)
+    dq[rows] = speed
+    path = write(tmp_path / "log.csv", time=TIME, q=Q, dq=dq, tau=TAU)
     found = read_log(path, ROBOT)
     assert found.dq is None
-    assert found.warnings == ("log.csv: dq is zero, or not a number, in every row: it is not used",)
+    assert found.warnings == (f"log.csv: dq is {words}, and is not used",)
 
 
 DQ = np.column_stack([np.cos(TIME), -np.sin(2 * TIME)])

@@ -134,6 +134,15 @@ def find_bad_values(values: Array, *, leaps: bool = True) -> Booleans:
     return bad
 
 
+def describe_unmeasured(name: str, signal: str, values: Array) -> str:
+    """Why a signal that a log need not have is not used: nobody measured it; empty if it is."""
+    lost = int(np.sum(~np.isfinite(values).all(axis=1)))
+    if not lost and values.any():
+        return ""
+    words = f"not a number in {format_count(lost, 'row')}" if lost else "zero in every row"
+    return f"{name}: {signal} is {words}, and is not used"
+
+
 def refuse_bad_values(values: Array, bad: Booleans, origin: Sequence[Spot]) -> None:
     """Refuse signals with values that no sensor gave."""
     if not bad.any():

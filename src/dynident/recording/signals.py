@@ -329,8 +329,8 @@ def _take_signals(
     for signal, spots in places.signals.items():
         angles = signal.endswith("_rpy")
         values = merger.take(spots, _find_turn(request) if angles else None)
-        if signal == "dq" and not np.any(np.nan_to_num(values)):
-            unmeasured = (f"{name}: dq is zero, or not a number, in every row: it is not used",)
+        if signal == "dq" and (unknown := checks.describe_unmeasured(name, signal, values)):
+            unmeasured = (unknown,)
             continue
         signals[signal] = values
         if angles:
