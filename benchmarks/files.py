@@ -39,7 +39,7 @@ def measure_error(model: WholeModel, log: GeneralisedSamples, hz: float) -> floa
     def smooth(values: Array) -> Array:
         return np.asarray(filtfilt(b, a, values, axis=0))
 
-    stretches = follow_log(model, log)
+    stretches = follow_log(model, log, most=len(log.q))
     idim, theta = model.idim, model.theta
     predicted = np.vstack(
         [idim.torque(theta, q, dq, ddq, conditions=met) for q, dq, ddq, met in stretches]

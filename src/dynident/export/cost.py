@@ -19,9 +19,6 @@ from dynident.export.stand_in import follow_log
 from dynident.regression.generalised import GeneralisedSamples
 from dynident.regression.problem import Problem
 
-MOST = 4000
-"""Samples of a log by which torques are compared, at the least half as many of a longer one."""
-
 
 def describe_export_cost(
     logs: Sequence[GeneralisedSamples],
@@ -108,7 +105,7 @@ def describe_torque_cost(
     held = WholeModel(near.idim, theta)
     left, all_of_it, count = np.zeros(idim.robot.n), 0.0, 0
     first = idim.tree.dof - idim.robot.n
-    stretches = (follow_log(whole, log, most=MOST) for log in logs())
+    stretches = (follow_log(whole, log) for log in logs())
     for q, dq, ddq, met in chain.from_iterable(stretches):
         tau = idim.torque(whole.theta, q, dq, ddq, conditions=met)[:, first:]
         left += np.sum((tau - held.inverse_dynamics(q, dq, ddq)[:, first:]) ** 2, axis=0)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from dynident.core.arrays import Array
 from dynident.core.text import format_series
 from dynident.core.words import format_rough
+from dynident.dynamics.columns import fill_drives
 from dynident.dynamics.conditions import Conditions
 from dynident.dynamics.following import (
     compute_loads,
@@ -23,11 +24,14 @@ from dynident.dynamics.following import (
     settle_friction,
 )
 from dynident.dynamics.inverse import evaluate_inverse_dynamics
-from dynident.dynamics.torques import STRETCH, evaluate_drive_torques
+from dynident.dynamics.parameters import Packing
+from dynident.dynamics.torques import STRETCH
 from dynident.dynamics.whole import WholeModel
 from dynident.export.terms import replace_friction, sort_joint_terms
 from dynident.regression.generalised import GeneralisedSamples
 
+MOST = 40_000
+"""Samples of a log that are taken at the least; all of one with less than twice as many."""
 Stretch = tuple[Array, Array, Array, Conditions]
 """Part of a motion: q, dq and ddq, shapes (samples, nq) and (samples, dof), and the states of
 friction along it."""
@@ -109,19 +113,19 @@ def find_stand_in(
     if not left or idim.needs - {"load"}:
         return None
     n, first, count = idim.robot.n, idim.tree.dof - idim.robot.n, len(left)
-    units = np.zeros((count, len(idim.parameters)))
-    units[np.arange(count), [idim.names.index(name) for name in left]] = 1.0
+    packing = idim.packing([idim.names.index(name) for name in left])
     widths, samples = model.widths(width), 0
     squares, products = np.zeros((n, 3, 3)), np.zeros((n, count, count))
     resisting, along = np.zeros((n, 2, count)), np.zeros((n, 3, count))
     memory, offsets = np.zeros((2, n, count))
     for q, dq, ddq, states in motion:
         ahead, back = (
-            evaluate_units(model, units, (q, way * dq, ddq), None, widths) for way in (1.0, -1.0)
+            evaluate_columns(model, packing, count, (q, way * dq, ddq), None, widths)
+            for way in (1.0, -1.0)
         )
         moved = ahead
         if idim.has_states:
-            moved = evaluate_units(model, units, (q, dq, ddq), states, widths)
+            moved = evaluate_columns(model, packing, count, (q, dq, ddq), states, widths)
         v = dq[:, first:]
         sign = np.sign(v) if widths is None else np.tanh(v / widths)
         columns = np.stack([v.T, sign.T, np.ones(v.T.shape)], axis=1)
@@ -135,14 +139,15 @@ def find_stand_in(
     return StandIn(left, squares, resisting, along, memory, offsets / max(samples, 1), products)
 
 
-def evaluate_units(
+def evaluate_columns(
     model: WholeModel,
-    units: Array,
+    packing: Packing,
+    count: int,
     motion: tuple[Array, Array, Array],
     states: Conditions | None,
     widths: Array | None,
 ) -> Array:
-    """Torques of sets of parameters of the drives, shape (n, samples, sets).
+    """Torques of a unit of each of a layout's parameters of drives, shape (n, samples, left).
 
     Under the loads of the model's own bodies. Friction without `states` is as it settles.
     """
@@ -151,26 +156,34 @@ def evaluate_units(
     if idim.loaded:
         rigid = fold_torques(idim, q, evaluate_inverse_dynamics(idim.tree, model.phi, *motion))
         met = replace(met, load=compute_loads(idim, rigid))
-    joints = slice(idim.tree.dof - idim.robot.n, idim.tree.dof)
-    found = [evaluate_drive_torques(idim, each, q, dq, ddq, widths, met) for each in units]
-    return np.stack([tau[:, joints].T for tau in found], axis=-1)
+    packed = np.empty((len(q), packing.width))
+    fill_drives(idim, packing, q, dq, ddq, packed, widths, met)
+    rows = packing.joints[idim.tree.dof - idim.robot.n : idim.tree.dof]
+    found = np.zeros((len(rows), len(q), count))
+    for own, (entries, columns) in zip(found, rows, strict=True):
+        own[:, columns] = packed[:, entries]
+    return found
 
 
 def follow_log(
     model: WholeModel,
     log: GeneralisedSamples,
     width: npt.ArrayLike | None = None,
-    most: int | None = None,
+    most: int = MOST,
 ) -> Iterator[Stretch]:
     """The motion of a log, stretch by stretch, with the states of the model's friction.
 
-    Where it has none, of about `most` samples, if that is stated.
+    Of a log of several times so many samples every few; where friction has states, every few
+    stretches, each of which they begin at rest.
     """
-    step = 1 if most is None or model.idim.has_states else max(1, len(log.q) // most)
-    widths = model.widths(width)
+    few, widths = max(1, len(log.q) // most), model.widths(width)
+    step, skipped = (1, few) if model.idim.has_states else (few, 1)
     for start, stop in log.segments:
         met = None
-        for a in range(start, stop, STRETCH * step):
+        for k, a in enumerate(range(start, stop, STRETCH * step)):
+            if k % skipped:
+                met = None
+                continue
             some = slice(a, min(a + STRETCH * step, stop), step)
             q, dq, ddq = log.q[some], log.dq[some], log.ddq[some]
             met = follow_friction(model.idim, q, dq, log.rate, widths, previous=met)
