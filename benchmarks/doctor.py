@@ -788,6 +788,8 @@ def repair(robot: Robot, log: Recording, findings: Iterable[Finding]) -> Made | 
     """The robot and the log with all repaired that findings about it say; None without any."""
     repair, repairable = LogRepair(), False
     for found in findings:
+        if found.gravity is not None:  # of a robot, whichever log it is told by
+            robot, repairable = replace(robot, gravity=np.array(found.gravity)), True
         if found.log != log.name:
             continue  # of the held-out log, which is not repaired here
         if found.unit is not None:
@@ -796,9 +798,7 @@ def repair(robot: Robot, log: Recording, findings: Iterable[Finding]) -> Made | 
             repair = repair.then(found.repair, robot.n)
         if found.rate is not None:
             log = replace(log, rate=found.rate)
-        if found.gravity is not None:
-            robot = replace(robot, gravity=np.array(found.gravity))
-        given = (found.unit, found.repair, found.rate, found.gravity)
+        given = (found.unit, found.repair, found.rate)
         repairable = repairable or any(each is not None for each in given)
     return (robot, repair_recording(log, repair)) if repairable else None
 

@@ -220,41 +220,41 @@ RUBS = [1, 2]
 def find_zero(s: Scene) -> Suspicion | None:
     """The encoder's zero that explains most of what the file's torques leave.
 
-    Of joints that tell, with drives and a scale of their own, and last links that may carry or lack
-    a tool: nothing is said of their joints. What other bodies than the file's do to a zero is its
-    error: `ZERO_BLUR` of the zero that would leave all squares twice as large, and `ZERO_LEAST` at
-    least.
+    Of joints that tell, with drives and a scale of their own. What other bodies than the file's do
+    to a zero is its error: `ZERO_BLUR` of the zero that would leave all squares twice as large, and
+    `ZERO_LEAST` at least. It has to be half as large where the last links may have any tool.
     """
-    idim, carriers = s.base.idim, [joint.parent for joint in s.robot.joints]
-    carrying = np.isin(np.arange(1, s.n + 1), carriers)
+    idim, known = s.base.idim, s.base.idim.torque(s.base.idim.nominal, s.q, s.dq, s.ddq)
+    carrying = np.isin(np.arange(1, s.n + 1), [joint.parent for joint in s.robot.joints])
     units = np.eye(len(idim.parameters))[: 10 * s.n][np.repeat(~carrying, 10)]
     tools = np.array([idim.torque(unit, s.q, s.dq, s.ddq) for unit in units])
-    known = idim.torque(idim.nominal, s.q, s.dq, s.ddq)
-    shares = measure_shares(s, known[None])
+    told = np.flatnonzero(measure_shares(s, known[None]).told > limit.SEEN).tolist()
     turned = (s.along(s.q + turn, s.dq, s.ddq) for turn in TURN * np.eye(s.n))
     slopes = np.array([idim.torque(idim.nominal, m.q, m.dq, m.ddq) - known for m in turned])
     blur = np.maximum(s.problem.free_errors()[: s.n], limit.OTHER)
-    rows, rests = [np.zeros((0, s.n))], [np.zeros(0)]
-    for j in np.flatnonzero(shares.told > limit.SEEN).tolist():
-        at = s.moving[:, j]
-        free = np.column_stack([build_drive_columns(s, j), known[at, j], tools[:, at, j].T])
-        Q = orth(free / np.maximum(np.linalg.norm(free, axis=0), TINY), limit.UNSEEN)
-        both = np.column_stack([slopes[:, at, j].T / TURN, s.tau[at, j]])
-        both = (both - Q @ (Q.T @ both)) / (blur[j] * np.linalg.norm(s.tau[at, j]))
-        rows.append(both[:, :-1])
-        rests.append(both[:, -1])
-    X, y = np.vstack(rows), np.concatenate(rests)
-    size, square = X.T @ y, np.sum(X**2, axis=0)
-    size = np.divide(size, square, out=np.zeros(s.n), where=square > TINY)
+    found = []
+    for carried in (tools, tools[:0]):
+        both = np.zeros((0, s.n + 1))
+        for j in told:
+            at = s.moving[:, j]
+            free = np.vstack([build_drive_columns(s, j).T, known[at, j], carried[:, at, j]]).T
+            Q = orth(free / np.maximum(np.linalg.norm(free, axis=0), TINY), limit.UNSEEN)
+            own = np.column_stack([slopes[:, at, j].T / TURN, s.tau[at, j]])
+            own = (own - Q @ (Q.T @ own)) / (blur[j] * np.linalg.norm(s.tau[at, j]))
+            both = np.vstack([both, own])
+        X, y = both[:, :-1], both[:, -1]
+        size, square = X.T @ y, np.sum(X**2, axis=0)
+        found.append(np.divide(size, square, out=np.zeros(s.n), where=square > TINY))
+    held, size = found
     rest = np.linalg.norm(y[:, None] - X * size, axis=0)
     twice = np.divide(rest, np.sqrt(square), out=np.full(s.n, np.inf), where=square > TINY)
     error = np.maximum(limit.ZERO_BLUR * twice, limit.ZERO_LEAST)
     twice[(np.abs(size) > limit.LARGEST_ZERO) | ~carrying] = np.inf
     best = int(np.argmax(np.abs(size) / twice))
-    if not abs(size[best]) > limit.ZERO_SURE * error[best]:
+    sure = abs(size[best]) > limit.ZERO_SURE * error[best]
+    if not sure or held[best] * size[best] < 0.5 * size[best] ** 2:
         return None
-    own = slice(best, best + 1)
-    return build_offset_family(s.n, best).tell(s, size[own], error[own])
+    return build_offset_family(s.n, best).tell(s, size[best : best + 1], error[best : best + 1])
 
 
 def measure_inertia(s: Scene) -> float:
