@@ -322,6 +322,9 @@ def test_files_of_draws_have_what_stands_for_other_friction(tmp_path):
     fit = di.identify(di.Problem(robot, toy.on_its_motion(recording), "cube-root"))
     draws = di.sample(fit, 40)
     assert any("fv, fc and off approximate" in note for note in draws.write(tmp_path))
+    missing = "fv, fc and off stand alone, because the log cannot be read again"
+    alone = replace(draws, stand_in=(None, (missing,)))
+    assert alone.write(tmp_path / "alone")[0] == missing
     drawn = [list_dry_friction((tmp_path / f"draw_{k:02d}.urdf").read_bytes()) for k in range(40)]
     own = list_dry_friction(fit.model_urdf()[0])
     assert np.all(own > 0.0)

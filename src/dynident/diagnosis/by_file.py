@@ -231,17 +231,16 @@ def find_zero(s: Scene) -> Suspicion | None:
     told = np.flatnonzero(measure_shares(s, known[None]).told > limit.SEEN).tolist()
     turned = (s.along(s.q + turn, s.dq, s.ddq) for turn in TURN * np.eye(s.n))
     slopes = np.array([idim.torque(idim.nominal, m.q, m.dq, m.ddq) - known for m in turned])
-    blur = np.maximum(s.problem.free_errors()[: s.n], limit.OTHER)
-    found = []
+    blur, found = np.maximum(s.problem.free_errors()[: s.n], limit.OTHER), list[Array]()
     for carried in (tools, tools[:0]):
         both = np.zeros((0, s.n + 1))
         for j in told:
             at = s.moving[:, j]
             free = np.vstack([build_drive_columns(s, j).T, known[at, j], carried[:, at, j]]).T
             Q = orth(free / np.maximum(np.linalg.norm(free, axis=0), TINY), limit.UNSEEN)
-            own = np.column_stack([slopes[:, at, j].T / TURN, s.tau[at, j]])
-            own = (own - Q @ (Q.T @ own)) / (blur[j] * np.linalg.norm(s.tau[at, j]))
-            both = np.vstack([both, own])
+            tau = s.tau[at, j]
+            x = np.column_stack([slopes[:, at, j].T / TURN, tau])
+            both = np.vstack([both, (x - Q @ (Q.T @ x)) / (blur[j] * np.linalg.norm(tau))])
         X, y = both[:, :-1], both[:, -1]
         size, square = X.T @ y, np.sum(X**2, axis=0)
         found.append(np.divide(size, square, out=np.zeros(s.n), where=square > TINY))
@@ -252,7 +251,7 @@ def find_zero(s: Scene) -> Suspicion | None:
     twice[(np.abs(size) > limit.LARGEST_ZERO) | ~carrying] = np.inf
     best = int(np.argmax(np.abs(size) / twice))
     sure = abs(size[best]) > limit.ZERO_SURE * error[best]
-    if not sure or held[best] * size[best] < 0.5 * size[best] ** 2:
+    if not sure or held[best] * size[best] < limit.ZERO_HELD * size[best] ** 2:
         return None
     return build_offset_family(s.n, best).tell(s, size[best : best + 1], error[best : best + 1])
 

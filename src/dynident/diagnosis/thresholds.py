@@ -34,6 +34,7 @@ BY_FILE_SLOWER = 0.6  # the same of slower clocks, which smooth: 0.72 of logs th
 ZERO_BLUR = 0.2  # error of an encoder's zero by the file: rms measured
 ZERO_LEAST = 0.05  # and at least: 0.04 measured of simulated bodies 15 % off [rad or m]
 ZERO_SURE = 2.5  # so many times as far from none: 2.49 of bodies 15 % off, 2.54 of a true one
+ZERO_HELD = 0.5  # share of it that is left with any tool: less of one measured zero of twelve
 LARGEST_ZERO = 0.5  # that is looked for so [rad or m]
 LAWFUL = 0.1  # error by a controller's law that explains a torque: 0.03 measured, EMPS
 HEAVY = 0.2  # share of the file's largest weight that a joint bears, to say whether it does

@@ -51,8 +51,8 @@ class Draws:
     """Smallest parameter that has to be positive, likewise; infinite where there is none."""
     width: Array | None = None
     """Of the sign that friction had where it was simulated, shape (1,) or (n,)."""
-    stand_in: StandIn | None = None
-    """What model files have in the place of friction that they cannot hold."""
+    stand_in: tuple[StandIn | None, tuple[str, ...]] = (None, ())
+    """What model files have in the place of friction that they cannot hold, or why nothing."""
 
     def __repr__(self) -> str:
         """How many of what."""
@@ -177,11 +177,12 @@ def name_draw_files(draws: Draws, suffix: str) -> Iterator[tuple[int, str]]:
 def convert_draws_to_models(draws: Draws, folder: Path, form: Format) -> Files:
     """One model file a draw; what of the loop has no place in one is in the notes."""
     files: dict[str, bytes] = {}
-    notes: list[str] = []
+    stand_in, missing = draws.stand_in
+    notes = [*missing]
     for k, name in name_draw_files(draws, form.suffix):
         model, said = WholeModel(draws.base.idim, draws.theta[k]), tuple[str, ...]()
-        if draws.stand_in is not None:
-            model, said = draws.stand_in.apply(model)
+        if stand_in is not None:
+            model, said = stand_in.apply(model)
         files[name], own = form.render(model.idim, model.theta, folder, draws.width, ())
         notes += (*(said if k == 0 else ()), *own)
     if draws.loop:

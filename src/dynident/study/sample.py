@@ -76,7 +76,7 @@ def sample(
     fit.require_trust("a draw", anyway)
     wanted, chosen = DrawOptions(n, seed), choose_engine(1, engine)
     draw = sample_torque_fit if fit.estimate.fitted is None else sample_position_fit
-    return replace(draw(fit, wanted, chosen), width=fit.width, stand_in=fit.stand_in[0])
+    return replace(draw(fit, wanted, chosen), width=fit.width, stand_in=fit.stand_in)
 
 
 def sample_torque_fit(fit: Fit, wanted: DrawOptions, engine: Engine) -> Draws:
